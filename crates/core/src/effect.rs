@@ -1,11 +1,11 @@
 //! Effects: everything the runtime must do for the core.
 
-use alloc::string::String;
 use alloc::sync::Arc;
 
 use crate::ids::{CheckIx, CheckRunId, JobIx, RunId};
+use crate::log_entry::Entry;
 use crate::plan::diff::Moves;
-use crate::plan::{Level, Plan, Signal, Status};
+use crate::plan::{Plan, Signal, Status};
 use crate::request::{Reply, RequestId};
 use crate::time::Time;
 use crate::variables::Environment;
@@ -98,10 +98,12 @@ pub enum Effect {
 }
 
 /// The exit of the supervisor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exit {
     /// The exit code.
     pub code: u8,
+    /// The last entry of the log: the exit code and its reason (S12).
+    pub entry: Entry,
     /// How long the rest may take.
     pub deadlines: ExitDeadlines,
 }
@@ -150,15 +152,13 @@ pub enum DesiredService {
     Present(Status),
 }
 
-/// A log entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// The level.
-    pub level: Level,
-    /// The job it is about.
-    pub job: Option<JobIx>,
-    /// The message.
-    pub message: String,
-    /// True if the last lines of the job's output belong to it, because the job failed (L6).
-    pub with_output: bool,
+impl DesiredService {
+    /// The name in the JSON of the control socket.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Absent => "absent",
+            Self::Present(status) => status.name(),
+        }
+    }
 }

@@ -22,12 +22,16 @@ pub enum Code {
     ExitFailed,
     /// The job starts to stop.
     Stopping,
-    /// The job is complete and does not run again.
+    /// The job has ended and does not run again.
     Stopped,
-    /// The job, or a watched service, is healthy.
+    /// A check of the job passed and the job is healthy, or a watched service has instances.
     Healthy,
-    /// The job, or a watched service, is unhealthy.
+    /// A check of the job failed and the job is unhealthy, or a watched service has no instances.
     Unhealthy,
+    /// The job is healthy and was not.
+    BecameHealthy,
+    /// The job is unhealthy and was not.
+    BecameUnhealthy,
     /// The set of healthy instances of a watched service changed.
     Changed,
     /// The job's `when.timeout` passed before the job was started.
@@ -38,7 +42,7 @@ pub enum Code {
 
 impl Code {
     /// Every code that a configuration can name.
-    pub const NAMED: [Self; 12] = [
+    pub const NAMED: [Self; 14] = [
         Self::Startup,
         Self::Shutdown,
         Self::EnterMaintenance,
@@ -49,18 +53,22 @@ impl Code {
         Self::Stopped,
         Self::Healthy,
         Self::Unhealthy,
+        Self::BecameHealthy,
+        Self::BecameUnhealthy,
         Self::Changed,
         Self::TimerExpired,
     ];
 
     /// The codes that jobs send.
-    pub const OF_JOBS: [Self; 7] = [
+    pub const OF_JOBS: [Self; 9] = [
         Self::ExitSuccess,
         Self::ExitFailed,
         Self::Stopping,
         Self::Stopped,
         Self::Healthy,
         Self::Unhealthy,
+        Self::BecameHealthy,
+        Self::BecameUnhealthy,
         Self::TimerExpired,
     ];
 
@@ -85,6 +93,8 @@ impl Code {
             Self::Stopped => "stopped",
             Self::Healthy => "healthy",
             Self::Unhealthy => "unhealthy",
+            Self::BecameHealthy => "becameHealthy",
+            Self::BecameUnhealthy => "becameUnhealthy",
             Self::Changed => "changed",
             Self::TimerExpired => "timerExpired",
             Self::Signal => "signal",
@@ -105,6 +115,8 @@ impl Code {
             Self::Stopped => "Stopped",
             Self::Healthy => "StatusHealthy",
             Self::Unhealthy => "StatusUnhealthy",
+            Self::BecameHealthy => "BecameHealthy",
+            Self::BecameUnhealthy => "BecameUnhealthy",
             Self::Changed => "StatusChanged",
             Self::TimerExpired => "TimerExpired",
             Self::Signal => "Signal",
@@ -121,6 +133,12 @@ impl Code {
     #[must_use]
     pub fn is_global(self) -> bool {
         Self::GLOBAL.contains(&self)
+    }
+
+    /// Returns true if a condition with this event no longer holds after `unhealthy` of the same source (W12).
+    #[must_use]
+    pub const fn can_end(self) -> bool {
+        matches!(self, Self::Healthy | Self::BecameHealthy)
     }
 
     /// Returns true if it marks that something stops. Jobs triggered by it still run during a shutdown (S3).

@@ -78,6 +78,8 @@ pub enum Input {
         /// The request.
         request: Request,
     },
+    /// The telemetry server listens, or cannot. Sent after a reload that has added or moved it (R3).
+    TelemetryListens(Result<(), String>),
     /// Time has passed.
     Tick,
 }

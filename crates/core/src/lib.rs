@@ -12,6 +12,7 @@ pub mod effect;
 pub mod event;
 pub mod ids;
 pub mod input;
+pub mod log_entry;
 pub mod plan;
 pub mod report;
 pub mod request;
@@ -26,7 +27,7 @@ pub use crate::effect::Effect;
 pub use crate::input::Input;
 pub use crate::report::status::JobStatus;
 pub use crate::request::{Reply, Request, RequestId};
-pub use crate::state::job::{State, StopReason, StopStage};
+pub use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
 pub use crate::state::supervisor::{Core, Phase};
 pub use crate::time::Time;
 

@@ -21,16 +21,16 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 pub use crate::signal::Signal;
-pub use consul::{Catalog, Consul, ConsulAddress, NetworkParts, Tls};
+pub use consul::{Catalog, Consul, ConsulAddress, NetworkParts, Tls, TokenSource};
 pub use control::Control;
 pub use health::{Check, Health, HttpTarget, OnUnhealthy, Probe};
 pub use job::{Backoff, Command, Job, OnCompletion, Restarts, Role};
 pub use logging::{Format, Level, Logging, Output};
 pub use process::{Limit, Principal, Process, Resource};
 pub use service::{Service, Status, Watch};
-pub use stop::Stop;
+pub use stop::{Stop, stop_signal_timeout};
 pub use telemetry::{Metric, MetricKind, Telemetry};
-pub use when::{EventPattern, Repeat, Trigger, When};
+pub use when::{EventPattern, FirstTick, Repeat, Trigger, When};
 pub use word::Word;
 
 /// Everything a configuration defines.
@@ -53,7 +53,8 @@ pub struct Plan {
     pub stop_timeout: Duration,
     /// True if every signal is forwarded to the main program (S7).
     pub pass_signals: bool,
-    /// True if SIGUSR1 toggles maintenance mode, as in ContainerPilot 2 (C8). Otherwise SIGUSR1 only reopens the log
-    /// file. SIGHUP needs no such flag: it reloads unless a job waits for it (R1).
-    pub toggle_maintenance: bool,
+    /// True for the maintenance mode of ContainerPilot 2 (C8): SIGUSR1 toggles it, and it pauses periodic jobs and the
+    /// events of watches. Otherwise SIGUSR1 only reopens the log file. SIGHUP needs no such flag: it reloads unless a job
+    /// waits for it (R1).
+    pub legacy_maintenance: bool,
 }

@@ -43,7 +43,7 @@ impl Add<Duration> for Time {
 }
 
 /// A duration as logs and reports print it: `250µs`, `100ms`, `5.6s`, `1m30s`, `2h0m5s`.
-pub(crate) fn fmt_duration(duration: Duration) -> impl fmt::Display {
+pub fn fmt_duration(duration: Duration) -> impl fmt::Display {
     fmt::from_fn(move |out| match (duration.as_secs(), duration.subsec_nanos()) {
         (0, 0) => out.write_str("0s"),
         (0, nanoseconds) if nanoseconds < 1_000_000 => write!(out, "{}µs", nanoseconds / 1_000),

@@ -49,11 +49,10 @@ impl JobVariables {
         let mut new = Self::default();
         for job in jobs {
             if let Some(service) = &job.service {
-                let name = format!("CONTAINERPILOT_{}_IP", variable_name(&job.name));
-                new.variables.push((name, Some(service.address.to_string())));
+                new.variables.push((ip_variable(&job.name), Some(service.address.to_string())));
             }
             new.pid_indices.push(new.variables.len());
-            let name = format!("CONTAINERPILOT_{}_PID", variable_name(short_name(job)));
+            let name = format!("CONTAINERPILOT_{}_PID", variable_name(base_name(&job.name)));
             new.variables.push((name, None));
         }
         new
@@ -103,6 +102,12 @@ impl JobVariables {
     }
 }
 
+/// The variable with the address of an advertised job.
+#[must_use]
+pub fn ip_variable(job: &str) -> String {
+    format!("CONTAINERPILOT_{}_IP", variable_name(job))
+}
+
 /// A name in upper case, with every run of other characters replaced by one `_`.
 #[must_use]
 pub fn variable_name(name: &str) -> String {
@@ -117,13 +122,9 @@ pub fn variable_name(name: &str) -> String {
     out
 }
 
-/// The name of a job. For a job named after its program, the base name of the program without its extension.
-fn short_name(job: &Job) -> &str {
-    let named_after_program = job.exec.as_ref().is_some_and(|exec| exec.program == *job.name);
-    if !named_after_program {
-        return &job.name;
-    }
-    let base = job.name.rsplit('/').next().unwrap_or(&job.name);
+/// The base name without its extension, as 3.8 names the pid of every job. A name that is only an extension is kept.
+fn base_name(name: &str) -> &str {
+    let base = name.trim_end_matches('/').rsplit('/').next().unwrap_or(name);
     match base.rsplit_once('.') {
         Some((stem, _)) if !stem.is_empty() => stem,
         _ => base,
@@ -139,5 +140,11 @@ mod tests {
         assert_eq!(variable_name("my-db.2"), "MY_DB_2");
         assert_eq!(variable_name("a -- b"), "A_B");
         assert_eq!(variable_name("ünï"), "_N_");
+    }
+
+    #[test]
+    fn p7_pid_is_named_by_the_base_name_without_extension() {
+        let names = ["db", "db.sh", "/usr/bin/app.sh", "/opt/set.up.sh", "my-db.2", ".profile", "bin/app/"];
+        assert_eq!(names.map(base_name), ["db", "db", "app", "set.up", "my-db", ".profile", "app"]);
     }
 }

@@ -43,6 +43,16 @@ pub fn check(agent: &FakeAgent, at: Time) -> Result<(), String> {
     if !equal {
         return Err(format!("D5: {desired:?} is desired, but the catalog has {found:?}"));
     }
+    // What is shown as confirmed is what the catalog has.
+    let confirmed = agent.confirmed();
+    let shown = match confirmed {
+        None | Some(DesiredService::Absent) => None,
+        Some(DesiredService::Present(status)) => Some(status),
+    };
+    let dropped = agent.settings().drops_critical && shown == Some(Status::Critical) && found.is_none();
+    if shown != found && !dropped {
+        return Err(format!("D11: {confirmed:?} is shown as confirmed, but the catalog has {found:?}"));
+    }
     // More would be needless: heartbeats, retries after the scripted responses, and the refreshing of a status for which
     // no heartbeats are sent.
     let (requests, heartbeats) = agent.traffic();

@@ -36,6 +36,7 @@
 //! | R3, R4 | a reload stops and starts what has changed and keeps the rest; new jobs see conditions that already |
 //! |        | hold; hooks get a new generation with their job; every request is answered, in time                 |
 //! | X2     | every command is answered once; a manual start leads to a run, a manual stop to none until a start  |
+//! | X7     | a job that never ran is skipped; otherwise its last run, or who stopped it, decides how it ended     |
 //! | core   | no internal error is reported, timers do not pile up, a step has few effects                        |
 
 mod catalog;
@@ -56,10 +57,11 @@ use containerpilot_core::effect::Effect;
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
-use containerpilot_core::plan::{Plan, Signal};
+use containerpilot_core::log_entry::LogEvent;
+use containerpilot_core::plan::{Level, Plan, Signal};
 use containerpilot_core::request::{Request, RequestId};
 use containerpilot_core::state::journal::Event;
-use containerpilot_core::{Core, JobStatus, Phase, State, StopStage, Time};
+use containerpilot_core::{Core, JobStatus, Outcome, Phase, State, StopStage, Time};
 
 use self::model::{JobModel, Pending, RunModel, Seen};
 use self::reload::Reloading;
@@ -115,9 +117,13 @@ pub struct Oracle<'a> {
     terminating: Option<Time>,
     killing: Option<Time>,
     maintenance: bool,
+    /// When maintenance mode last paused periodic jobs (C8).
+    paused_at: Option<Time>,
     watches: Vec<Vec<Instance>>,
+    /// For each watch, the last answer in a maintenance mode that pauses it (C8).
+    held_answers: Vec<Option<Vec<Instance>>>,
     /// The events that watches must send in this step.
-    expected_watch_events: Vec<Code>,
+    expected_watch_events: Vec<(usize, Code)>,
     /// When what remains of each run must be killed.
     orphans: BTreeMap<RunId, Time>,
     /// The requests without an answer.
@@ -159,7 +165,9 @@ impl<'a> Oracle<'a> {
             terminating: None,
             killing: None,
             maintenance: false,
+            paused_at: None,
             watches: vec![Vec::new(); plan.watches.len()],
+            held_answers: vec![None; plan.watches.len()],
             expected_watch_events: Vec::new(),
             orphans: BTreeMap::new(),
             open_requests: Vec::new(),
@@ -221,6 +229,7 @@ impl<'a> Oracle<'a> {
         self.now = self.now.max(now);
         (self.phase_before, self.phase) = (core.phase(), core.phase());
         self.maintenance_before = self.maintenance;
+        self.see_pause();
         self.before.clear();
         self.before.extend(statuses(core));
         self.previous.clone_from(&self.before);
@@ -300,6 +309,7 @@ impl<'a> Oracle<'a> {
         }
         self.spare = std::mem::replace(&mut self.previous, after);
         (self.phase, self.maintenance_before) = (core.phase(), self.maintenance);
+        self.see_pause();
         Ok(())
     }
 
@@ -318,9 +328,16 @@ impl<'a> Oracle<'a> {
         }
         self.check_answers(input, effects, &after, phase)?;
         self.check_reloads(&after, phase)?;
-        self.check_watch(input)?;
+        self.check_watch()?;
         self.check_shutdown(input, phase, &after)?;
+        let replaced = effects.iter().any(|effect| matches!(effect, Effect::PlanReplaced { .. }));
         for (nth, status) in after.iter().enumerate() {
+            // After a reload the entries of this step may be about other indices. A job that triggers itself is delayed for
+            // another run (W14), not for a restart.
+            let restarts = status.state == State::Delaying && !replaced && !self.is_in_ring(nth);
+            if self.seen[nth].failed_finally && restarts {
+                return self.job_violation("L7", nth, "a run that is restarted is logged as the last one");
+            }
             self.check_state(nth, status)?;
             self.check_runs(nth, &after, phase)?;
             self.check_health(nth, status, phase)?;
@@ -329,6 +346,7 @@ impl<'a> Oracle<'a> {
         }
         self.check_reachability(&after, phase)?;
         self.check_all_done(&after, phase)?;
+        self.check_deadlock(core, &after)?;
         self.previous = after;
         Ok(())
     }
@@ -375,7 +393,7 @@ impl<'a> Oracle<'a> {
             }
             Input::Signal(Signal::USR1)
                 if self.phase_before == Phase::Starting
-                    && self.plan.toggle_maintenance
+                    && self.plan.legacy_maintenance
                     && !self.plan.pass_signals =>
             {
                 self.maintenance = !self.maintenance;
@@ -387,6 +405,7 @@ impl<'a> Oracle<'a> {
             | Input::OrphansFound { .. }
             | Input::OutOfMemory { .. }
             | Input::Signal(_)
+            | Input::TelemetryListens(_)
             | Input::Tick => {}
         }
     }
@@ -448,26 +467,30 @@ impl<'a> Oracle<'a> {
                 None => Err(self.violation("X1", "an answer without a request")),
             },
             Effect::Log(entry) => {
-                if entry.message.contains("bug:") {
+                if entry.fields.event == LogEvent::Bug {
                     return Err(self.violation("core", entry.message.clone()));
+                }
+                let job = entry.job.filter(|_| entry.with_output);
+                if let Some(seen) = job.and_then(|job| self.seen.get_mut(job.index())) {
+                    seen.failed_finally = entry.level == Level::Error;
                 }
                 Ok(())
             }
             // Seen before the events of the same part.
             Effect::PlanReplaced { .. } | Effect::Abandon { .. } | Effect::CancelStart { .. } => Ok(()),
-            Effect::Exit(exit) => self.see_exit(*exit),
+            Effect::Exit(exit) => self.see_exit(exit),
         }
     }
 
     fn check_state(&self, job: usize, status: &JobStatus) -> Check {
         let before = &self.before[job];
         let same = before.generation == status.generation;
-        let back = before.state == State::Complete && status.state != State::Complete
-            || status.stop_stage < before.stop_stage;
+        let back =
+            before.state.has_ended() && !status.state.has_ended() || status.stop_stage < before.stop_stage;
         if same && back {
             return self.job_violation("W9", job, "a complete or stopping job is resumed");
         }
-        let complete = status.state == State::Complete;
+        let complete = status.state.has_ended();
         if complete != self.jobs[job].stopped.is_some() {
             return self.job_violation("W9", job, "it is complete without `stopped`, or the other way round");
         }
@@ -483,7 +506,32 @@ impl<'a> Oracle<'a> {
         if complete && status.healthy.is_some() {
             return self.job_violation("H7", job, "it is complete, and its health is not reset");
         }
-        Ok(())
+        if status.stop_stage.is_some() && status.health().is_some() {
+            return self.job_violation("X7", job, "it stops, and its health is known");
+        }
+        self.check_outcome(job, status)
+    }
+
+    /// X7: the runs of a job, and who stopped it, decide how it ended.
+    fn check_outcome(&self, job: usize, status: &JobStatus) -> Check {
+        let State::Ended(outcome) = status.state else { return Ok(()) };
+        let model = &self.jobs[job];
+        let ran = model.runs > 0 || model.has_begun;
+        let failed = model.last_failure.is_some() && !model.was_terminated;
+        // Nothing shows whether a job without a program and without checks has started.
+        let planned = &self.plan.jobs[job];
+        let empty = planned.exec.is_none() && planned.health.is_none();
+        // A job without a process may start and stop within a step.
+        let periodic = planned.when.is_periodic();
+        let may_have_run = planned.exec.is_none() && (periodic || model.fires > 0);
+        let was_stopped = self.shutdown.is_some() && (ran || may_have_run) && !failed;
+        let fits = match outcome {
+            Outcome::Stopped => Self::will_start_again(status) || was_stopped,
+            Outcome::Skipped(_) => !ran || empty,
+            Outcome::Failed => ran && failed,
+            Outcome::Complete => ran && !failed && !model.was_terminated,
+        };
+        if fits { Ok(()) } else { self.job_violation("X7", job, &format!("its outcome is {outcome:?}")) }
     }
 }
 

@@ -11,8 +11,10 @@ mod versions;
 
 use std::time::Duration;
 
+use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Catalog, Format, Job, Level, Logging, OnCompletion, Output, Plan, Restarts, Role, Watch, When,
+    Catalog, EventPattern, FirstTick, Format, Job, Level, Logging, OnCompletion, Output, Plan, Restarts,
+    Role, Trigger, Watch, When,
 };
 
 use self::jobs::JobGenerator;
@@ -106,10 +108,26 @@ fn first_version(rng: &mut Rng) -> Version {
         logging: Logging { level, format: Format::Default, output: Output::Stdout },
         stop_timeout: stop_timeout(rng),
         pass_signals,
-        toggle_maintenance: rng.percent(10),
+        legacy_maintenance: rng.percent(10),
         ..plain_plan(jobs)
     };
+    let plan = if plan.legacy_maintenance { with_later_ticks(plan) } else { plan };
     Version { plan, scripts }
+}
+
+/// The plan with periodic jobs that run first one interval after an event, as in ContainerPilot 2 (C8).
+fn with_later_ticks(mut plan: Plan) -> Plan {
+    let first = plan.jobs.first().map(|job| job.name.clone()).unwrap_or_default();
+    for (nth, job) in plan.jobs.iter_mut().enumerate() {
+        if let Trigger::Interval { first: tick, .. } = &mut job.when.trigger {
+            *tick = FirstTick::IntervalAfter(if nth % 2 == 0 {
+                EventPattern { source: Source::Global, code: Code::Startup }
+            } else {
+                EventPattern { source: Source::Job(first.clone()), code: Code::ExitSuccess }
+            });
+        }
+    }
+    plan
 }
 
 /// Mostly one of a few round times, in milliseconds, so that deadlines coincide; sometimes any time up to the longest.

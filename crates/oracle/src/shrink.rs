@@ -144,6 +144,8 @@ const SIMPLIFICATIONS: [Simplification; 21] = [
         s.versions[v].plan.jobs[n].health.as_mut().is_some_and(|health| {
             let plain = |check: &mut Check| {
                 put(&mut check.failures, 1)
+                    | put(&mut check.successes, 1)
+                    | put(&mut check.start_period, Duration::ZERO)
                     | (check.probe != Probe::Running && {
                         let interval = check.interval;
                         put(&mut check.timeout, interval)

@@ -35,8 +35,10 @@ fn random_schedules_break_no_rule() {
         })
     });
     for half in halves {
-        if let Ok(Some(failure)) = half.join() {
-            panic!("{failure}");
+        match half.join() {
+            Ok(None) => {}
+            Ok(Some(failure)) => panic!("{failure}"),
+            Err(panicked) => std::panic::resume_unwind(panicked),
         }
     }
 }

@@ -26,7 +26,7 @@ pub const REQUEST_MILLISECONDS: u64 = 5;
 pub fn lifetime(plan: &Plan, job: &Job) -> Lifetime {
     match job.when.trigger {
         // It must exit before the next tick.
-        Trigger::Interval(interval) => Lifetime::For(TASK.min(interval / 2)),
+        Trigger::Interval { every: interval, .. } => Lifetime::For(TASK.min(interval / 2)),
         _ if is_task(plan, job) => Lifetime::For(TASK),
         _ => Lifetime::Forever,
     }

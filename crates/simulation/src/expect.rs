@@ -236,14 +236,21 @@ impl Judge<'_> {
     fn causes(&self, place: usize) -> Vec<String> {
         let entries = &self.run.entries;
         let mut lines = Vec::new();
-        let mut next = entries.get(place).and_then(|entry| entry.cause);
-        while let Some(entry) = next.and_then(|place| entries.get(place))
+        let mut effect = entries.get(place);
+        while let Some(current) = effect
+            && let Some(entry) = current.cause.and_then(|place| entries.get(place))
             && lines.len() < 8
         {
             let known = entry.note.is_empty() || entry.what == What::Request;
             let note = if known { String::new() } else { format!(" ({})", entry.note) };
-            lines.push(format!("because of {}{note} at {}", entry.name(), moment_of(entry.at)));
-            next = entry.cause;
+            let at = moment_of(entry.at);
+            // What started a run is not the cause of its end (X10).
+            lines.push(match (current.what, entry.what) {
+                (_, What::Starts) => format!("its run started{note} at {at}"),
+                (What::Starts, _) => format!("started by {}{note} at {at}", entry.name()),
+                _ => format!("because of {}{note} at {at}", entry.name()),
+            });
+            effect = Some(entry);
         }
         lines
     }

@@ -324,5 +324,8 @@ fn awaited(job: &Job) -> impl Iterator<Item = &str> {
 
 /// Returns true if a job waits for a success. One that waits for a failure or for a stop may wait forever.
 fn expects_success(job: &Job) -> bool {
-    job.when.patterns().iter().any(|event| matches!(event.code, Code::ExitSuccess | Code::Healthy))
+    job.when
+        .patterns()
+        .iter()
+        .any(|event| matches!(event.code, Code::ExitSuccess | Code::Healthy | Code::BecameHealthy))
 }

@@ -237,7 +237,7 @@ impl Fault {
 
 /// How long a slow task takes. A stop hook takes less: that a very slow one exceeds the stop timeout is obvious.
 fn slow_task(job: &Job) -> Duration {
-    if job.when.has_stop_event() { 2 * SECOND } else { 20 * SECOND }
+    if job.is_stop_hook() { 2 * SECOND } else { 20 * SECOND }
 }
 
 fn each_run(scenario: &mut Scenario, job: &str, change: impl Fn(&mut RunScript)) {

@@ -248,6 +248,7 @@ pub enum ExpectedState {
     Stopped,
     Complete,
     Failed,
+    Skipped,
 }
 
 impl Keyword for ExpectedState {
@@ -262,6 +263,7 @@ impl Keyword for ExpectedState {
         "stopped",
         "complete",
         "failed",
+        "skipped",
     ];
     const VALUES: &'static [Self] = &[
         Self::Waiting,
@@ -274,6 +276,7 @@ impl Keyword for ExpectedState {
         Self::Stopped,
         Self::Complete,
         Self::Failed,
+        Self::Skipped,
     ];
     const OTHERS: &'static [(&'static str, &'static str)] =
         &[("up", "running"), ("done", "complete"), ("finished", "complete"), ("started", "running")];

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use containerpilot_core::event::Code;
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Signal, Status};
-use containerpilot_core::{JobStatus, State, StopReason, Time};
+use containerpilot_core::report::status::ReportedState;
+use containerpilot_core::{JobStatus, Outcome, StopReason, Time};
 use std::collections::BTreeMap;
 
 use crate::moment::{ADVERTISED, DEREGISTERED, EXIT, KILLED, Moment, RELOADED, STARTS};
@@ -123,13 +124,15 @@ pub enum JobPhase {
     Unhealthy,
     Delaying,
     Stopping,
+    Stopped,
     Complete,
     Failed,
+    Skipped,
 }
 
 impl JobPhase {
     /// All phases.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Waiting,
         Self::Starting,
         Self::Running,
@@ -137,22 +140,26 @@ impl JobPhase {
         Self::Unhealthy,
         Self::Delaying,
         Self::Stopping,
+        Self::Stopped,
         Self::Complete,
         Self::Failed,
+        Self::Skipped,
     ];
 
     /// The phase of a job with this status.
     #[must_use]
     pub fn of(status: &JobStatus, has_health: bool) -> Self {
-        match (status.state, status.stop_stage) {
-            (State::Complete, _) if status.word() == "failed" => Self::Failed,
-            (State::Complete, _) => Self::Complete,
-            (_, Some(_)) => Self::Stopping,
-            (State::Waiting, _) => Self::Waiting,
-            (State::Starting, _) => Self::Starting,
-            (State::Delaying, _) => Self::Delaying,
-            (State::Running, _) if !has_health => Self::Running,
-            (State::Running, _) => match status.healthy {
+        match status.reported() {
+            ReportedState::Ended(Outcome::Stopped) => Self::Stopped,
+            ReportedState::Ended(Outcome::Complete) => Self::Complete,
+            ReportedState::Ended(Outcome::Failed) => Self::Failed,
+            ReportedState::Ended(Outcome::Skipped(_)) => Self::Skipped,
+            ReportedState::Stopping => Self::Stopping,
+            ReportedState::Waiting => Self::Waiting,
+            ReportedState::Starting => Self::Starting,
+            ReportedState::Restarting => Self::Delaying,
+            ReportedState::Running if !has_health => Self::Running,
+            ReportedState::Running => match status.health() {
                 None => Self::Running,
                 Some(true) => Self::Healthy,
                 Some(false) => Self::Unhealthy,
@@ -171,8 +178,10 @@ impl JobPhase {
             Self::Unhealthy => "unhealthy",
             Self::Delaying => "restarting",
             Self::Stopping => "stopping",
+            Self::Stopped => "stopped",
             Self::Complete => "complete",
             Self::Failed => "failed",
+            Self::Skipped => "skipped",
         }
     }
 }
@@ -219,7 +228,7 @@ pub struct View {
     pub word: &'static str,
     /// True if it is healthy.
     pub healthy: Option<bool>,
-    /// Why it stops or is complete.
+    /// Why it stops or has ended.
     pub stop_reason: Option<StopReason>,
     /// The explanation, as in `containerpilot explain`.
     pub sentences: Vec<String>,

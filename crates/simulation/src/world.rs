@@ -182,5 +182,8 @@ impl<S: Script> World<S> {
             other => Some(other),
         });
         self.move_slots(&before, moves);
+        if plan.telemetry != before.telemetry {
+            self.schedule_input(Duration::ZERO, Input::TelemetryListens(Ok(())));
+        }
     }
 }

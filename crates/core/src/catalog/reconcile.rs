@@ -14,11 +14,12 @@
 //!
 //! There is at most one request at a time. `Forgotten` as an answer means absent. A request without an answer may still
 //! be carried out later (a suspended agent does when it resumes): its result is in doubt, and everything is sent again
-//! when the doubt has passed.
+//! when the doubt has passed. After an interruption of the contact with the catalog, the desired state is sent again at once.
 
 use core::time::Duration;
 
 use super::backoff::{FIRST_DELAY, retry_delay};
+use super::connectivity::Interruption;
 use crate::effect::DesiredService;
 use crate::plan::{Health, Job, Service, Status};
 use crate::rng::Rng;
@@ -92,6 +93,19 @@ pub enum Action {
     Finished,
 }
 
+/// A state of the service that the catalog has confirmed (D11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Confirmation {
+    /// The state.
+    pub state: DesiredService,
+    /// When the catalog first confirmed it, since it was last not known.
+    pub since: Time,
+    /// When the catalog last confirmed it.
+    pub at: Time,
+    /// When the catalog makes the service critical by itself, unless it confirms the state again before (H6).
+    pub expires: Option<Time>,
+}
+
 /// What the catalog is believed to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Believed {
@@ -110,6 +124,12 @@ pub struct Reconciler {
     before: Believed,
     /// The status that the catalog has accepted.
     sent: Option<Status>,
+    /// The last state that the catalog has confirmed.
+    confirmed: Option<Confirmation>,
+    /// When a request of this service last failed.
+    failed_at: Option<Time>,
+    /// When the catalog was last unavailable, for any of its clients.
+    interruption: Option<Interruption>,
     /// True if a heartbeat is due.
     due: bool,
     pending: Option<CatalogRequest>,
@@ -141,6 +161,9 @@ impl Reconciler {
             believed: Believed::Absent,
             before: Believed::Absent,
             sent: None,
+            confirmed: None,
+            failed_at: None,
+            interruption: None,
             due: false,
             pending: None,
             outdated: false,
@@ -191,6 +214,19 @@ impl Reconciler {
         self.due = matches!(self.desired, DesiredService::Present(_));
     }
 
+    /// The catalog was unavailable, for any of its clients. When it answers again, the desired state is sent again: the
+    /// catalog may have lost it.
+    pub fn interrupted(&mut self, now: Time, interruption: Interruption) {
+        if self.interruption == Some(interruption) {
+            return;
+        }
+        let was_needed = self.needed(now).is_ok();
+        self.interruption = Some(interruption);
+        if !was_needed && self.needed(now).is_ok() {
+            self.not_before = now + retry_delay(&mut self.rng, 0, FIRST_DELAY);
+        }
+    }
+
     /// The supervisor exits: the service is deregistered, with a bounded number of attempts.
     pub fn leave(&mut self, now: Time) {
         self.set_desired(now, DesiredService::Absent);
@@ -231,7 +267,7 @@ impl Reconciler {
             (DesiredService::Absent, Believed::Absent) => Err(later),
             (DesiredService::Absent, _) => Ok(CatalogRequest::Deregister),
             (DesiredService::Present(status), Believed::Present) => {
-                if self.sent != Some(status) || self.due || again {
+                if self.sent != Some(status) || self.due || again || self.is_in_question(status) {
                     Ok(CatalogRequest::Update(status))
                 } else {
                     Err(later)
@@ -244,6 +280,18 @@ impl Reconciler {
     /// Records the outcome of the pending request.
     pub fn done(&mut self, now: Time, outcome: Outcome) {
         let Some(request) = self.pending.take() else { return };
+        if matches!(outcome, Outcome::Failed | Outcome::Unknown) {
+            self.failed_at = Some(now);
+        }
+        // A registration is confirmed with its status: a catalog keeps that of a service it has known.
+        match (outcome, request) {
+            (Outcome::Done, CatalogRequest::Update(status)) => {
+                self.confirm(now, DesiredService::Present(status))
+            }
+            (Outcome::Done | Outcome::Forgotten, CatalogRequest::Deregister)
+            | (Outcome::Forgotten, CatalogRequest::Update(_)) => self.confirm(now, DesiredService::Absent),
+            _ => {}
+        }
         match (outcome, request) {
             (Outcome::Done, CatalogRequest::Register(_)) => {
                 // The retry delay is reset only when the status is accepted, too.
@@ -300,6 +348,12 @@ impl Reconciler {
         core::mem::take(&mut self.deregistered)
     }
 
+    /// The last state that the catalog has confirmed. Requests may have failed since: see [`super::connectivity`].
+    #[must_use]
+    pub const fn confirmation(&self) -> Option<Confirmation> {
+        self.confirmed
+    }
+
     /// Returns true if the catalog is believed to have the desired state.
     #[must_use]
     pub fn is_settled(&self) -> bool {
@@ -333,6 +387,32 @@ impl Reconciler {
         if self.is_absent() {
             self.deregistered |= core::mem::take(&mut self.deregistration_awaited);
         }
+    }
+
+    fn confirm(&mut self, now: Time, state: DesiredService) {
+        let interrupted_at = self.interruption.map(|interruption| interruption.at);
+        let is_known = |known: &Confirmation| {
+            known.expires.is_none_or(|expires| now < expires)
+                && Some(known.at) > self.failed_at.max(interrupted_at)
+        };
+        let same = self.confirmed.filter(|known| known.state == state && is_known(known));
+        let since = same.map_or(now, |known| known.since);
+        let expires = match state {
+            DesiredService::Present(Status::Passing | Status::Warning) => Some(now + self.settings.ttl),
+            DesiredService::Present(Status::Critical) | DesiredService::Absent => None,
+        };
+        self.confirmed = Some(Confirmation { state, since, at: now, expires });
+    }
+
+    /// Returns true if the catalog may have lost the service while it was unavailable. A service that the catalog drops by
+    /// itself when it is critical is not registered again.
+    fn is_in_question(&self, status: Status) -> bool {
+        let is_kept = status == Status::Passing || self.needs_refresh(status);
+        let at = self.confirmed.map(|known| known.at);
+        is_kept
+            && self
+                .interruption
+                .is_some_and(|interruption| interruption.is_over && at <= Some(interruption.at))
     }
 
     fn set_absent(&mut self) {

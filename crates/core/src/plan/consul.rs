@@ -23,8 +23,36 @@ pub struct Consul {
     pub token: Option<String>,
     /// A file that contains the ACL token.
     pub token_file: Option<String>,
+    /// Where the token or its file was named.
+    pub token_source: Option<TokenSource>,
     /// TLS settings.
     pub tls: Tls,
+}
+
+/// Where the ACL token of Consul, or its file, was named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenSource {
+    /// The key `consul.token`.
+    TokenKey,
+    /// The key `consul.tokenfile`.
+    TokenFileKey,
+    /// The variable `CONSUL_HTTP_TOKEN`.
+    TokenVariable,
+    /// The variable `CONSUL_HTTP_TOKEN_FILE`.
+    TokenFileVariable,
+}
+
+impl TokenSource {
+    /// The key or the variable.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TokenKey => "the key `consul.token`",
+            Self::TokenFileKey => "the key `consul.tokenfile`",
+            Self::TokenVariable => "the variable CONSUL_HTTP_TOKEN",
+            Self::TokenFileVariable => "the variable CONSUL_HTTP_TOKEN_FILE",
+        }
+    }
 }
 
 impl core::fmt::Debug for Consul {
@@ -35,6 +63,7 @@ impl core::fmt::Debug for Consul {
             .field("https", &self.https)
             .field("token", &self.token.as_ref().map(|_| "(hidden)"))
             .field("token_file", &self.token_file)
+            .field("token_source", &self.token_source)
             .field("tls", &self.tls)
             .finish()
     }

@@ -17,6 +17,8 @@ pub struct Changes {
     pub kept: Vec<String>,
     /// Changed jobs, which are stopped and started again.
     pub restarted: Vec<String>,
+    /// Changed jobs that were stopped and wait for their new condition. Known only when the reload is done.
+    pub waiting: Vec<String>,
     /// New jobs.
     pub started: Vec<String>,
     /// Removed jobs.

@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 use core::time::Duration;
 
 use super::Command;
@@ -32,6 +33,10 @@ pub struct Check {
     pub timeout: Duration,
     /// How many failures in a row make the job unhealthy (H8).
     pub failures: u32,
+    /// How many passes in a row it takes to become healthy (H9).
+    pub successes: u32,
+    /// How long after the start of the process failures do not count (H9).
+    pub start_period: Duration,
     /// True if its output is written unchanged to the supervisor's stdout and stderr.
     pub raw_output: bool,
 }
@@ -63,6 +68,17 @@ pub struct HttpTarget {
     pub port: u16,
     /// Path and query, starting with a slash.
     pub path: String,
+}
+
+impl fmt::Display for HttpTarget {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port, path } = self;
+        if host.contains(':') {
+            write!(out, "GET http://[{host}]:{port}{path}")
+        } else {
+            write!(out, "GET http://{host}:{port}{path}")
+        }
+    }
 }
 
 /// What happens when a job becomes unhealthy.

@@ -42,6 +42,18 @@ pub enum Status {
     Critical,
 }
 
+impl Status {
+    /// The name in Consul's API and in the JSON of the control socket.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Passing => "passing",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
+}
+
 /// A watched service (D7).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Watch {

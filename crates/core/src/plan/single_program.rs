@@ -54,7 +54,7 @@ impl Plan {
             telemetry: None,
             stop_timeout: Duration::from_secs(5),
             pass_signals: true,
-            toggle_maintenance: false,
+            legacy_maintenance: false,
         }
     }
 }

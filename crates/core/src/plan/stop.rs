@@ -26,6 +26,12 @@ const STOP_ON: [Signal; 3] = [Signal::TERM, Signal::INT, Signal::QUIT];
 /// The longest wait for a deregistration, unless a quarter of the stop timeout is shorter.
 const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// How long after the start of a shutdown every process gets its stop signal, even if its `drain` is longer (S4).
+#[must_use]
+pub fn stop_signal_timeout(stop_timeout: Duration, with_hooks: bool) -> Duration {
+    if with_hooks { stop_timeout } else { stop_timeout - stop_timeout / 4 }
+}
+
 impl Plan {
     /// The signals that shut down the supervisor, unless all signals are forwarded (S1, S7, S8).
     #[must_use]

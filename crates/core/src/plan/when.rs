@@ -28,26 +28,34 @@ impl When {
         match &self.trigger {
             Trigger::Event { event, .. } => core::slice::from_ref(event),
             Trigger::All { conditions, .. } | Trigger::Any { conditions, .. } => conditions,
-            Trigger::Interval(_) | Trigger::Never => &[],
+            Trigger::Interval { first: FirstTick::IntervalAfter(event), .. } => core::slice::from_ref(event),
+            Trigger::Interval { .. } | Trigger::Never => &[],
         }
     }
 
-    /// How often it is triggered. A periodic job is triggered by every tick.
+    /// How often it is triggered. A periodic job is triggered by every tick, and the event before its first tick counts
+    /// once.
     #[must_use]
     pub fn repeat(&self) -> Repeat {
         match &self.trigger {
             Trigger::Event { repeat, .. } | Trigger::All { repeat, .. } | Trigger::Any { repeat, .. } => {
                 *repeat
             }
-            Trigger::Interval(_) => Repeat::Each,
-            Trigger::Never => Repeat::Once,
+            Trigger::Interval { first: FirstTick::AtStartup, .. } => Repeat::Each,
+            Trigger::Interval { .. } | Trigger::Never => Repeat::Once,
         }
     }
 
     /// Returns true if it runs at an interval.
     #[must_use]
     pub const fn is_periodic(&self) -> bool {
-        matches!(self.trigger, Trigger::Interval(_))
+        matches!(self.trigger, Trigger::Interval { .. })
+    }
+
+    /// Returns true if it runs at startup and then at an interval.
+    #[must_use]
+    pub const fn ticks_at_startup(&self) -> bool {
+        matches!(self.trigger, Trigger::Interval { first: FirstTick::AtStartup, .. })
     }
 
     /// Returns true if it needs several conditions to hold at the same time.
@@ -73,8 +81,13 @@ pub enum Trigger {
         /// The first one, or every one.
         repeat: Repeat,
     },
-    /// Startup, and then every interval (W4).
-    Interval(Duration),
+    /// Every interval (W4).
+    Interval {
+        /// The interval.
+        every: Duration,
+        /// The first run.
+        first: FirstTick,
+    },
     /// All conditions hold (W12).
     All {
         /// The conditions.
@@ -91,6 +104,23 @@ pub enum Trigger {
     },
     /// The file names no event that exists. 3.8 accepts that, so the job waits.
     Never,
+}
+
+impl Trigger {
+    /// Startup, and then every interval (W4).
+    #[must_use]
+    pub const fn every(every: Duration) -> Self {
+        Self::Interval { every, first: FirstTick::AtStartup }
+    }
+}
+
+/// When a periodic job runs first.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FirstTick {
+    /// At startup.
+    AtStartup,
+    /// One interval after this event, as in ContainerPilot 2 (C8).
+    IntervalAfter(EventPattern),
 }
 
 /// A source and a code to wait for.

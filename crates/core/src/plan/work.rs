@@ -3,19 +3,47 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{EventPattern, Job, Plan};
+use super::{EventPattern, Job, Plan, Restarts};
 use crate::event::{Code, Source};
 
 impl Job {
-    /// Returns true if the job does work of its own, rather than only react to signals, maintenance or stop events.
+    /// Returns true if the job does work: something of its own, or, as more than a hook, after the stop of another job
+    /// (S13).
     pub(crate) fn does_work(&self) -> bool {
+        !self.role.is_secondary() && (!self.only_reacts() || self.works_after_stop())
+    }
+
+    /// Returns true if the job reacts to signals, maintenance or stop events, and to nothing else.
+    pub(crate) fn only_reacts(&self) -> bool {
         let reacts = |event: &EventPattern| {
             matches!(event.source, Source::Signal(_))
                 || event.code.is_stop_event()
                 || matches!(event.code, Code::EnterMaintenance | Code::ExitMaintenance)
         };
         let patterns = self.when.patterns();
-        !self.role.is_secondary() && (patterns.is_empty() || !patterns.iter().all(reacts))
+        !patterns.is_empty() && patterns.iter().all(reacts)
+    }
+
+    /// S13: returns true if the stop of another job starts it, and it is restarted, checked or advertised.
+    fn works_after_stop(&self) -> bool {
+        let is_stop =
+            |event: &EventPattern| event.code.is_stop_event() && matches!(event.source, Source::Job(_));
+        (self.is_server() || self.restarts != Restarts::Limited(0))
+            && self.when.patterns().iter().any(is_stop)
+    }
+
+    /// Returns true if it is not expected to end by itself.
+    fn is_server(&self) -> bool {
+        self.restarts == Restarts::Unlimited || self.health.is_some() || self.service.is_some()
+    }
+
+    /// Returns true if a stop event starts it, and it still runs during a shutdown (S3). A server does not, unless it
+    /// waits for the shutdown itself (S13).
+    #[must_use]
+    pub fn is_stop_hook(&self) -> bool {
+        let mut patterns = self.when.patterns().iter();
+        self.when.has_stop_event()
+            && (!self.is_server() || patterns.any(|event| event.code == Code::Shutdown))
     }
 }
 

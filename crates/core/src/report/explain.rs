@@ -6,12 +6,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::catalog::connectivity::{Known, Trouble};
+use crate::effect::DesiredService;
 use crate::ids::JobIx;
-use crate::plan::Trigger;
-use crate::report::status::{Awaited, JobOverview};
-use crate::report::words;
-use crate::state::job::{State, StopReason, StopStage};
-use crate::state::journal::Event;
+use crate::plan::{Status, Trigger};
+use crate::report::status::{Awaited, Cause as StartedBy, JobOverview};
+use crate::report::words::{self, WAITING_UNTIL};
+use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
+use crate::state::journal::{EndReason, Event};
 use crate::state::supervisor::{Core, Phase};
 use crate::time::{Time, fmt_duration};
 
@@ -27,7 +29,7 @@ pub struct Explanation {
     pub job: JobOverview,
     /// Its name and current state, in one line.
     pub summary: String,
-    /// Its unmet conditions, deadlines and failing checks.
+    /// Its unmet conditions, deadlines and failing checks, and its service.
     pub waits: Vec<Reason>,
     /// The events that led to its current or last run, latest first.
     pub causes: Vec<Cause>,
@@ -52,15 +54,82 @@ pub struct Cause {
 }
 
 impl Core {
-    /// Explains the current state of `job`.
+    /// Explains the current state of `job`, with what is known about its service in the catalog.
     #[must_use]
-    pub fn explain(&self, job: JobIx) -> Explanation {
+    pub fn explain(&self, job: JobIx, service: Option<&Known>) -> Explanation {
+        let mut waits = self.reasons(job, &mut Vec::new());
+        let service = service.and_then(|known| self.service(job, known));
+        let facts = [self.last_failure(job), service].into_iter().flatten();
+        waits.extend(facts.map(|sentence| Reason { sentence, because: Vec::new() }));
         Explanation {
             job: self.job_overview(job),
             summary: self.summary(job),
-            waits: self.reasons(job, &mut Vec::new()),
+            waits,
             causes: self.causes(job),
         }
+    }
+
+    /// X9: how the last run of a job failed, and how many failed in a row.
+    fn last_failure(&self, job: JobIx) -> Option<String> {
+        let state = self.job(job);
+        let is_in_summary = state.state() == State::Delaying && state.start_error.is_some();
+        if state.has_ended() || is_in_summary {
+            // The summary describes the last run.
+            return words::failures_in_a_row(state.failed_runs);
+        }
+        // X10: failed checks end a run that may exit successfully, and the job runs again.
+        let failed = state.failed_runs > 0
+            || state.last_exit.is_some_and(|exit| exit.ended_by == Some(EndReason::Unhealthy));
+        let last_run = self.last_run(job).filter(|_| failed)?;
+        Some(words::last_run(last_run, state.failed_runs))
+    }
+
+    /// How and when the last run of a job ended.
+    fn last_run(&self, job: JobIx) -> Option<String> {
+        let state = self.job(job);
+        let exit = state.last_exit?;
+        let ago = fmt_duration(self.now.since(exit.at));
+        let why = if exit.out_of_memory { " (out of memory)" } else { "" };
+        let which = if state.has_process() { "previous" } else { "last" };
+        let how = words::run_exit(exit.status, exit.ended_by.map(EndReason::name));
+        Some(match &state.start_error {
+            Some(error) => words::failed_start(ago, error),
+            None => format!("{which} run {how}{why} {ago} ago{}", exit.suspicion()),
+        })
+    }
+
+    /// The service of a job: what is known about it in the catalog (D11), or why it is not registered.
+    fn service(&self, job: JobIx, known: &Known) -> Option<String> {
+        let desired = self.job(job).desired;
+        let is_present = |service| matches!(service, DesiredService::Present(_));
+        if !is_present(desired) && !known.confirmed.is_some_and(is_present) && known.error.is_none() {
+            return self.service_state(job);
+        }
+        let confirmed = known.confirmed.map_or("unknown", DesiredService::name);
+        let since = known.since.map(|since| fmt_duration(self.now.since(since)));
+        let state = words::service(desired.name(), confirmed, since, known.error.as_deref());
+        Some(format!("{}: {state}", self.service_name(job)?))
+    }
+
+    /// The service of a job in the embedded catalog, and why it is not registered.
+    pub(super) fn service_state(&self, job: JobIx) -> Option<String> {
+        let state = match self.job(job).desired {
+            DesiredService::Present(Status::Passing) => "advertised as passing",
+            DesiredService::Present(Status::Warning) => "advertised as warning",
+            DesiredService::Present(Status::Critical) => "advertised as critical",
+            DesiredService::Absent if self.maintenance => "not registered: in maintenance mode",
+            DesiredService::Absent if self.job(job).state() != State::Running => {
+                "not registered: its job is not running"
+            }
+            DesiredService::Absent if !self.job(job).is_up() => "deregistered: its job is stopping",
+            DesiredService::Absent => "not registered until its job is healthy",
+        };
+        Some(format!("{}: {state}", self.service_name(job)?))
+    }
+
+    fn service_name(&self, job: JobIx) -> Option<String> {
+        let service = self.planned(job).service.as_ref()?;
+        Some(format!("service {} ({}:{})", service.name, service.address, service.port))
     }
 
     fn causes(&self, job: JobIx) -> Vec<Cause> {
@@ -68,6 +137,10 @@ impl Core {
         let mut next = self.job(job).cause_event().copied();
         while let Some(event) = next
             && causes.len() < MAX_CAUSES
+            // A ring of jobs (W14) is listed once.
+            && !causes.iter().any(|cause: &Cause| {
+                (cause.event.origin, cause.event.code) == (event.origin, event.code)
+            })
         {
             causes.push(Cause { event, source: self.origin_name(event.origin) });
             next = event.cause.and_then(|cause| self.journal().event(cause)).copied();
@@ -76,20 +149,28 @@ impl Core {
     }
 
     /// The name and the current state of a job, in one line.
-    fn summary(&self, job: JobIx) -> String {
+    pub(super) fn summary(&self, job: JobIx) -> String {
         let (planned, state) = (self.planned(job), self.job(job));
         let text = match (state.state(), state.stop_stage()) {
             _ if self.phase == Phase::Starting => "waiting for the supervisor to start".into(),
-            (State::Complete, _) => self.completion(job),
+            (State::Ended(outcome), _) => self.ending(job, outcome),
             (State::Waiting, None) => match planned.when.trigger {
-                Trigger::Interval(_) => "waiting for its next run".into(),
+                _ if !self.has_ticks(job) => "waiting to start".into(),
+                Trigger::Interval { .. } if self.is_paused() => {
+                    "waiting for the end of maintenance mode".into()
+                }
+                Trigger::Interval { .. } => "waiting for its next run".into(),
                 _ => "waiting to start".into(),
             },
             (State::Starting, None) => "starting".into(),
             (State::Running, None) => self.current_run(job),
-            (State::Delaying, None) => match &state.start_error {
-                Some(why) => format!("failed to start ({why}), waiting to restart"),
-                None => "exited, waiting to restart".into(),
+            (State::Delaying, None) => match (&state.start_error, state.last_exit) {
+                (Some(why), _) => format!("failed to start ({why}), waiting to restart"),
+                (None, Some(exit)) => {
+                    let how = words::run_exit(exit.status, exit.ended_by.map(EndReason::name));
+                    format!("{how}, waiting to restart")
+                }
+                (None, None) => "waiting to restart".into(),
             },
             (_, Some(StopStage::Hooks)) => "stopping: waiting for hooks".into(),
             (_, Some(StopStage::Deregister)) => "stopping: waiting for deregistration".into(),
@@ -108,7 +189,7 @@ impl Core {
             Some(pid) => format!("running for {since} (pid {pid})"),
             None => format!("checked for {since}"),
         };
-        text += match (planned.health.is_some(), self.status(job).healthy) {
+        text += match (planned.health.is_some(), self.status(job).health()) {
             (false, _) => "",
             (true, Some(true)) => ", healthy",
             (true, Some(false)) => ", unhealthy",
@@ -118,29 +199,22 @@ impl Core {
         text
     }
 
-    fn completion(&self, job: JobIx) -> String {
+    fn ending(&self, job: JobIx, outcome: Outcome) -> String {
         let state = self.job(job);
-        let last_run = match (state.last_exit, &state.start_error) {
-            (None, _) => "never ran".into(),
-            (Some(exit), start_error) => {
-                let ago = fmt_duration(self.now.since(exit.at));
-                let memory = if exit.out_of_memory { " (out of memory)" } else { "" };
-                match start_error {
-                    Some(why) => words::failed_start(ago, why),
-                    None => format!("last run {}{memory} {ago} ago", words::exit(exit.status)),
-                }
+        let last_run = self.last_run(job).unwrap_or_else(|| "never ran".into());
+        match (outcome, state.stop_reason()) {
+            (Outcome::Stopped, Some(StopReason::Reload)) => "stopped by a reload".into(),
+            (Outcome::Stopped, Some(StopReason::Shutdown)) => format!("stopped by the shutdown, {last_run}"),
+            (Outcome::Stopped, _) => format!("stopped by hand, {last_run}"),
+            (Outcome::Skipped(reason), _) => {
+                format!("skipped: {}", self.skip_reason(job).unwrap_or_else(|| words::skipped(reason).into()))
             }
-        };
-        match state.stop_reason() {
-            Some(StopReason::ByHand) => format!("stopped by hand, {last_run}"),
-            Some(StopReason::Reload) => "stopped by a reload".into(),
-            Some(StopReason::Unreachable) => "will never run (its condition can no longer be met)".into(),
-            Some(StopReason::StartTimeout) => "gave up (not started within its `when.timeout`)".into(),
-            Some(StopReason::NothingToRun) => "complete (it has neither `exec` nor checks)".into(),
-            Some(StopReason::Shutdown) => format!("stopped by the shutdown, {last_run}"),
-            Some(StopReason::Failed) if state.start_error.is_some() => last_run,
-            Some(StopReason::Failed) => format!("failed, {last_run}"),
-            Some(StopReason::Completed) | None => format!("complete, {last_run}"),
+            (Outcome::Failed, _) if state.start_error.is_some() => last_run,
+            (Outcome::Failed, _) => format!("failed, {last_run}"),
+            (Outcome::Complete, Some(StopReason::NothingToRun)) => {
+                "complete (it has neither `exec` nor checks)".into()
+            }
+            (Outcome::Complete, _) => format!("complete, {last_run}"),
         }
     }
 
@@ -155,33 +229,71 @@ impl Core {
         let mut reasons = Vec::new();
         for deadline in &overview.deadlines {
             let left = fmt_duration(deadline.at.since(self.now));
-            reasons.push(Reason { sentence: words::deadline(deadline.what, left), because: Vec::new() });
+            reasons.push(Reason {
+                sentence: words::deadline(deadline.what, overview.status.run.is_some(), left),
+                because: Vec::new(),
+            });
         }
-        for check in overview.checks.iter().filter(|check| check.failures > 0) {
-            let message = match check.last.as_ref().map(|last| &last.result) {
-                Some(Err(message)) => message.as_str(),
-                _ => "",
-            };
-            let sentence = words::failing_check(&check.name, check.failures.into(), message);
+        for check in &overview.checks {
+            let Some(Err(message)) = check.last.as_ref().map(|last| &last.result) else { continue };
+            let sentence = words::failing_check(
+                &check.name,
+                check.failures.into(),
+                check.failures_needed.into(),
+                message,
+            );
             reasons.push(Reason { sentence, because: Vec::new() });
         }
         for hook in &overview.hooks {
-            let sentence =
-                format!("{}; {}", words::pending_hook(&self.planned(*hook).name), self.summary(*hook));
+            let sentence = format!(
+                "{WAITING_UNTIL}{}; {}",
+                words::pending_hook(&self.planned(*hook).name),
+                self.summary(*hook)
+            );
             reasons.push(Reason { sentence, because: self.reasons(*hook, visited) });
         }
-        reasons.extend(overview.waits_for.iter().map(|awaited| self.reason(awaited, visited)));
+        reasons.extend(self.unmet_conditions(&overview, visited));
+        if overview.outcome == Some(Outcome::Skipped(SkipReason::Unreachable)) {
+            // The jobs whose events it waited for.
+            for awaited in self.awaited(job).iter().filter(|awaited| !awaited.holds) {
+                for source in &awaited.jobs {
+                    let because = self.reasons(*source, visited);
+                    reasons.push(Reason { sentence: self.summary(*source), because });
+                }
+            }
+        }
         reasons
     }
 
-    fn reason(&self, awaited: &Awaited, visited: &mut Vec<JobIx>) -> Reason {
-        let condition = words::condition(&awaited.source, awaited.code);
-        if awaited.holds {
-            return Reason { sentence: format!("condition met: {condition}"), because: Vec::new() };
+    /// The conditions of a waiting job.
+    fn unmet_conditions(&self, overview: &JobOverview, visited: &mut Vec<JobIx>) -> Vec<Reason> {
+        let (met, unmet): (Vec<_>, Vec<_>) = overview.waits_for.iter().partition(|awaited| awaited.holds);
+        let met = met
+            .into_iter()
+            .map(|awaited| format!("condition met: {}", words::condition(&awaited.source, awaited.code)));
+        let all_met = (unmet.is_empty() && !overview.waits_for.is_empty()).then(|| words::ALL_MET.into());
+        let met = met.chain(all_met).map(|sentence| Reason { sentence, because: Vec::new() });
+        let mut reasons: Vec<Reason> = met.collect();
+        // Of several events of which any starts the job, those that can no longer happen do not matter.
+        let any_possible = !overview.needs_all && unmet.iter().any(|awaited| awaited.possible);
+        let unmet = unmet.into_iter().filter(|awaited| awaited.possible || !any_possible);
+        for (nth, awaited) in unmet.enumerate() {
+            let mut reason = self.unmet_condition(awaited, visited);
+            let word = match nth {
+                0 => WAITING_UNTIL.into(),
+                _ => format!("{} until ", words::conjunction(overview.needs_all)),
+            };
+            reason.sentence.insert_str(0, &word);
+            reasons.push(reason);
         }
+        reasons
+    }
+
+    fn unmet_condition(&self, awaited: &Awaited, visited: &mut Vec<JobIx>) -> Reason {
+        let condition = words::condition(&awaited.source, awaited.code);
         // The summary of a job is more precise than its state in one word.
         let state = if awaited.jobs.is_empty() { awaited.state.as_str() } else { "" };
-        let mut sentence = words::unmet(&condition, state, awaited.possible);
+        let mut sentence = words::unmet(&condition, state, awaited.possible, awaited.seen);
         let mut because = Vec::new();
         for job in &awaited.jobs {
             sentence += &format!("; {}", self.summary(*job));
@@ -192,6 +304,16 @@ impl Core {
 }
 
 impl Explanation {
+    /// Adds why the catalog does not answer the watches for which the job waits. `trouble` is asked for the name of each.
+    pub fn add_troubles(&mut self, trouble: impl Fn(&str) -> Option<Trouble>) {
+        let unmet = self.job.waits_for.iter().filter(|awaited| !awaited.holds);
+        let troubles = unmet.filter_map(|awaited| trouble(awaited.source.strip_prefix("watch.")?));
+        let reason = |trouble: Trouble| Reason { sentence: trouble.error, because: Vec::new() };
+        let mut reasons: Vec<Reason> = troubles.map(reason).collect();
+        reasons.dedup();
+        self.waits.extend(reasons);
+    }
+
     /// The explanation line by line. A fact that explains another one follows it, indented.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
@@ -210,12 +332,16 @@ impl Explanation {
     /// The chain of causes in one line; `None` if no event ever started the job.
     #[must_use]
     pub fn chain(&self) -> Option<String> {
-        if self.job.by_hand {
-            return Some("started by hand".into());
+        // X10: what started a run must not be read as the cause of its end.
+        let started = if self.job.status.run.is_some() { "started by" } else { "last run started by" };
+        match self.job.cause {
+            Some(StartedBy::ByHand) => return Some(format!("{started} hand")),
+            Some(StartedBy::Tick(_)) => return Some(format!("{started} its interval")),
+            Some(StartedBy::Event(_)) | None => {}
         }
         let events: Vec<String> =
             self.causes.iter().map(|cause| words::event(&cause.source, cause.event.code.name())).collect();
-        (!events.is_empty()).then(|| format!("triggered by {}", events.join(", caused by ")))
+        (!events.is_empty()).then(|| format!("{started} {}", events.join(", caused by ")))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The status of every job and watch, as data (X2).
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -8,14 +9,15 @@ use crate::effect::DesiredService;
 use crate::event::Code;
 use crate::ids::{EventId, JobIx, RunId, WatchIx};
 use crate::input::{ExitStatus, Instance};
-use crate::plan::{Check, Repeat, Restarts, Role, Trigger};
+use crate::plan::{Check, Repeat, Restarts, Role};
+use crate::report::words;
 use crate::state::health::{CheckRun, CheckState};
-use crate::state::job::{State, StopReason, StopStage};
-use crate::state::journal::{Event, Origin};
-use crate::state::run::Cause;
+use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
+use crate::state::journal::{EndReason, Origin};
+pub use crate::state::run::{Cause, RunCounts};
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::TimerId;
-use crate::time::Time;
+use crate::time::{Time, fmt_duration};
 
 pub use crate::state::health::CheckResult;
 
@@ -34,32 +36,91 @@ pub struct JobStatus {
     pub run: Option<RunId>,
     /// Its process.
     pub pid: Option<i32>,
-    /// True if healthy; `None` if unknown.
+    /// What its checks say; `None` if unknown. [`JobStatus::health`] is the health of the job.
     pub healthy: Option<bool>,
-    /// Restarts since it was last started by an event.
+    /// Restarts since it was last started by an event. For a periodic job, the ticks after the first.
     pub restarts: u64,
     /// How its last run ended.
     pub last_exit: Option<ExitStatus>,
     /// The desired state of its service in the catalog.
     pub desired: DesiredService,
-    /// Why it stops or is complete.
+    /// Why it stops or has ended.
     pub stop_reason: Option<StopReason>,
+    /// True if it has ended and a reload in progress starts it again.
+    pub reload_starts: bool,
+}
+
+/// The state of a job, as users see it (X7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportedState {
+    /// It waits for its event or its next tick.
+    Waiting,
+    /// A process was requested.
+    Starting,
+    /// It has a process, or is checked without one.
+    Running,
+    /// It has no process, and will run again without another event.
+    Restarting,
+    /// It stops.
+    Stopping,
+    /// It has ended.
+    Ended(Outcome),
+}
+
+impl ReportedState {
+    /// The state in one word. These words are part of the API.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Restarting => "restarting",
+            Self::Stopping => "stopping",
+            Self::Ended(outcome) => outcome.name(),
+        }
+    }
 }
 
 impl JobStatus {
-    /// What it is doing, in one word.
+    /// The state that is reported.
+    #[must_use]
+    pub const fn reported(&self) -> ReportedState {
+        match (self.state, self.stop_stage) {
+            (State::Ended(_), _) if self.reload_starts => ReportedState::Restarting,
+            (State::Ended(outcome), _) => ReportedState::Ended(outcome),
+            (_, Some(_)) => ReportedState::Stopping,
+            (State::Waiting, None) => ReportedState::Waiting,
+            (State::Starting, None) => ReportedState::Starting,
+            (State::Running, None) => ReportedState::Running,
+            (State::Delaying, None) => ReportedState::Restarting,
+        }
+    }
+
+    /// Every word that [`JobStatus::word`] can return.
+    pub const WORDS: [&'static str; 9] = [
+        "waiting",
+        "starting",
+        "running",
+        "restarting",
+        "stopping",
+        "stopped",
+        "complete",
+        "failed",
+        "skipped",
+    ];
+
+    /// What it is doing, in one word of [`JobStatus::WORDS`].
     #[must_use]
     pub const fn word(&self) -> &'static str {
-        match (self.state, self.stop_stage, self.stop_reason) {
-            (State::Complete, _, Some(StopReason::ByHand | StopReason::Reload)) => "stopped",
-            (State::Complete, _, Some(StopReason::Failed)) => "failed",
-            (State::Complete, ..) => "complete",
-            (_, Some(_), _) => "stopping",
-            (State::Waiting, ..) => "waiting",
-            (State::Starting, ..) => "starting",
-            (State::Running, ..) => "running",
-            (State::Delaying, ..) => "restarting",
-        }
+        self.reported().name()
+    }
+
+    /// True if the job is healthy; `None` if unknown. The health of a job that stops is unknown, whatever its checks say
+    /// (X7).
+    #[must_use]
+    pub const fn health(&self) -> Option<bool> {
+        if self.stop_stage.is_none() { self.healthy } else { None }
     }
 }
 
@@ -80,6 +141,8 @@ pub struct Overview {
     pub events: Vec<EventCount>,
     /// When the remaining jobs are killed, during a shutdown (S4).
     pub shutdown_deadline: Option<Time>,
+    /// Why nothing can happen any more, if that is so (W10).
+    pub deadlock: Option<String>,
 }
 
 /// Everything known about a job.
@@ -101,10 +164,28 @@ pub struct JobOverview {
     pub started_at: Option<Time>,
     /// When its last run ended.
     pub ended_at: Option<Time>,
+    /// Why the supervisor ended its last run; `None` if that exited by itself.
+    pub ended_by: Option<EndReason>,
+    /// The process of its last run that ended.
+    pub last_pid: Option<i32>,
     /// Why its last run could not be started; `None` if it had a process.
     pub start_error: Option<String>,
-    /// Restarts in total; the count in `status` is reset by each event that starts it.
+    /// Failed runs in a row, up to the last one (X9).
+    pub failed_runs: u64,
+    /// How it ended, or will end although it still stops; `None` if that is not certain (X7).
+    pub outcome: Option<Outcome>,
+    /// Why it was skipped.
+    pub skip_reason: Option<String>,
+    /// True if the supervisor keeps running until it has ended (W10).
+    pub holds_open: bool,
+    /// True if it can end without being stopped: it runs a program, and its restarts are limited.
+    pub ends_by_itself: bool,
+    /// Restarts in total, without the ticks of a periodic job; the count in `status` is reset by each event that starts it.
     pub restarts_total: u64,
+    /// The runs that have ended.
+    pub runs: RunCounts,
+    /// True if it runs at an interval. Then its restarts are ticks.
+    pub periodic: bool,
     /// The restarts left; `None` if unlimited.
     pub restarts_left: Option<u64>,
     /// Its timers, the next one first.
@@ -113,12 +194,12 @@ pub struct JobOverview {
     pub checks: Vec<CheckOverview>,
     /// The events it waits for; empty unless it waits.
     pub waits_for: Vec<Awaited>,
+    /// True if it needs all of them (W12).
+    pub needs_all: bool,
     /// The stop hooks it waits for (S2).
     pub hooks: Vec<JobIx>,
-    /// True if the current or last run was started by hand.
-    pub by_hand: bool,
-    /// The event that started the current or last run.
-    pub cause: Option<Event>,
+    /// What started the current or last run.
+    pub cause: Option<Cause>,
 }
 
 /// A timer of a job.
@@ -200,6 +281,8 @@ pub struct CheckOverview {
     pub last: Option<CheckResult>,
     /// Failures in a row.
     pub failures: u32,
+    /// How many make the job unhealthy.
+    pub failures_needed: u32,
     /// When it runs next.
     pub next: Option<Time>,
 }
@@ -237,6 +320,8 @@ pub struct Awaited {
     pub holds: bool,
     /// True if it can still come.
     pub possible: bool,
+    /// True if it has come before.
+    pub seen: bool,
     /// The jobs with the name of the source.
     pub jobs: Vec<JobIx>,
     /// What its source is doing, in one word.
@@ -260,6 +345,47 @@ impl Core {
             last_exit: state.last_exit.map(|exit| exit.status),
             desired: state.desired,
             stop_reason: state.stop_reason(),
+            reload_starts: self.is_started_by_reload(job),
+        }
+    }
+
+    /// Returns true if a job has ended for a reload in progress that starts it again.
+    fn is_started_by_reload(&self, job: JobIx) -> bool {
+        let state = self.job(job);
+        state.has_ended()
+            && state.stop_reason() == Some(StopReason::Reload)
+            && self.reload.as_ref().is_some_and(|pending| {
+                let name = &self.planned(job).name;
+                pending.plan.jobs.iter().any(|job| job.name == *name)
+            })
+    }
+
+    /// Why a job never ran and never will; `None` if that is not so.
+    pub(crate) fn skip_reason(&self, job: JobIx) -> Option<String> {
+        match self.certain_outcome(job)? {
+            Outcome::Skipped(SkipReason::Unreachable) => Some(self.why_unreachable(job)),
+            Outcome::Skipped(SkipReason::StartTimeout) => {
+                let timeout = fmt_duration(self.planned(job).when.timeout.unwrap_or_default());
+                let missed = self.awaited(job).into_iter().filter(|awaited| !awaited.holds);
+                let missed: Vec<String> =
+                    missed.map(|awaited| words::missed(&awaited.source, awaited.code)).collect();
+                let missed = if missed.is_empty() { "not started".into() } else { missed.join(" and ") };
+                Some(format!("{missed} within {timeout}"))
+            }
+            Outcome::Skipped(reason) => Some(words::skipped(reason).into()),
+            Outcome::Complete | Outcome::Failed | Outcome::Stopped => None,
+        }
+    }
+
+    /// How a job ended, or will end when its stop hooks are done. A job that is being stopped may still fail, and a user
+    /// may have it started again.
+    fn certain_outcome(&self, job: JobIx) -> Option<Outcome> {
+        let state = self.job(job);
+        match (state.state(), state.stop_reason()) {
+            (State::Ended(_), _) if self.is_started_by_reload(job) => None,
+            (State::Ended(outcome), _) => Some(outcome),
+            (_, Some(StopReason::ByHand | StopReason::Reload | StopReason::Shutdown)) => None,
+            _ => state.outcome(),
         }
     }
 
@@ -294,10 +420,11 @@ impl Core {
                 })
                 .collect(),
             shutdown_deadline: self.stop_budget.map(|budget| budget.kill_by),
+            deadlock: self.deadlock(),
         }
     }
 
-    fn watches_overview(&self) -> Vec<WatchOverview> {
+    pub(super) fn watches_overview(&self) -> Vec<WatchOverview> {
         let planned = self.plan().watches.iter().zip(&self.plan_state.watches).enumerate();
         planned
             .map(|(nth, (watch, state))| WatchOverview {
@@ -322,8 +449,17 @@ impl Core {
             status: self.status(job),
             started_at: state.started_at,
             ended_at: state.last_exit.map(|exit| exit.at),
+            ended_by: state.last_exit.and_then(|exit| exit.ended_by),
+            last_pid: state.last_exit.and_then(|exit| exit.pid),
             start_error: state.start_error.clone(),
+            failed_runs: state.failed_runs,
+            outcome: self.certain_outcome(job),
+            skip_reason: self.skip_reason(job),
+            holds_open: self.plan_state.graph.holds_open(job),
+            ends_by_itself: planned.exec.is_some() && planned.restarts != Restarts::Unlimited,
             restarts_total: state.restarts_total,
+            runs: state.runs,
+            periodic: planned.when.is_periodic(),
             restarts_left: match planned.restarts {
                 Restarts::Unlimited => None,
                 Restarts::Limited(most) => Some(most.saturating_sub(state.restarts)),
@@ -331,13 +467,13 @@ impl Core {
             deadlines: self.deadlines_of(job),
             checks: self.checks_overview(job),
             waits_for: if waits { self.awaited(job) } else { Vec::new() },
+            needs_all: planned.when.needs_all(),
             hooks: if state.stop_stage() == Some(StopStage::Hooks) {
                 self.outstanding_hooks(job)
             } else {
                 Vec::new()
             },
-            by_hand: matches!(state.cause, Some(Cause::ByHand)),
-            cause: state.cause_event().copied(),
+            cause: state.cause,
         }
     }
 
@@ -349,6 +485,7 @@ impl Core {
             running: matches!(state.run, CheckRun::Running { .. }),
             last: state.last.clone(),
             failures: state.failures,
+            failures_needed: planned.failures,
             next: state.next.map(TimerId::at),
         };
         planned.zip(states).map(overview).collect()
@@ -386,7 +523,7 @@ impl Core {
     #[must_use]
     pub fn awaited(&self, job: JobIx) -> Vec<Awaited> {
         let planned = self.planned(job);
-        if matches!(planned.when.trigger, Trigger::Interval(_)) {
+        if self.has_ticks(job) {
             return Vec::new();
         }
         let holds = &self.job(job).conditions;
@@ -399,11 +536,20 @@ impl Core {
                     code: event.code,
                     holds: holds.get(nth).copied().unwrap_or(false),
                     possible: self.pattern_can_come(job, nth),
+                    seen: self.has_come(job, nth, event.code),
                     state: self.source_state(job, nth, &jobs),
                     jobs,
                 }
             })
             .collect()
+    }
+
+    /// Returns true if the event of a job's nth pattern has come before.
+    fn has_come(&self, job: JobIx, nth: usize, code: Code) -> bool {
+        let graph = &self.plan_state.graph;
+        let jobs = graph.jobs_of_pattern(job, nth).iter().map(|job| Origin::Job(*job));
+        let mut origins = jobs.chain(graph.origin_of_pattern(job, nth));
+        origins.any(|origin| self.event_counts.contains_key(&(origin, code)))
     }
 
     fn source_state(&self, job: JobIx, condition: usize, jobs: &[JobIx]) -> String {
@@ -416,7 +562,7 @@ impl Core {
                 {
                     None => "no answer yet".into(),
                     Some([]) => "no healthy instances".into(),
-                    Some(instances) => alloc::format!("{} healthy", instances.len()),
+                    Some(instances) => format!("{} healthy", instances.len()),
                 }
             }
             Some(_) => String::new(),

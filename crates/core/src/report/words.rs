@@ -9,6 +9,8 @@ use crate::event::{Code, Source};
 use crate::input::ExitStatus;
 use crate::plan::Restarts;
 use crate::report::status::DeadlineKind;
+use crate::state::job::SkipReason;
+use crate::state::journal::EndReason;
 
 /// The start of every sentence about an unmet condition.
 pub const WAITING_UNTIL: &str = "waiting until ";
@@ -27,6 +29,8 @@ pub fn condition(source: &str, code: Code) -> String {
         Code::Stopped => format!("{source} has stopped"),
         Code::Healthy => format!("{source} is healthy"),
         Code::Unhealthy => format!("{source} is unhealthy"),
+        Code::BecameHealthy => format!("{source} becomes healthy"),
+        Code::BecameUnhealthy => format!("{source} becomes unhealthy"),
         Code::Changed => format!("{source} changes"),
         Code::TimerExpired => format!("{source} gives up waiting"),
         Code::Signal => format!("{source} arrives"),
@@ -45,27 +49,60 @@ pub fn event(source: &str, code: &str) -> String {
     }
 }
 
-/// A condition that a job waits for and that is not met, with the state of its source.
+/// What has not happened, as a clause before "within": `db was not healthy`, `migrate did not exit successfully`.
 #[must_use]
-pub fn unmet(condition: &str, state: &str, possible: bool) -> String {
-    match (possible, state) {
-        (false, _) => format!("{WAITING_UNTIL}{condition}, which can no longer happen"),
-        (true, "") => format!("{WAITING_UNTIL}{condition}"),
-        (true, state) => format!("{WAITING_UNTIL}{condition} ({state})"),
+pub fn missed(source: &str, code: Code) -> String {
+    match code {
+        Code::Startup => "the supervisor did not start".into(),
+        Code::Shutdown => "no shutdown started".into(),
+        Code::EnterMaintenance => "maintenance mode did not start".into(),
+        Code::ExitMaintenance => "maintenance mode did not end".into(),
+        Code::ExitSuccess => format!("{source} did not exit successfully"),
+        Code::ExitFailed => format!("{source} did not fail"),
+        Code::Stopping | Code::Stopped => format!("{source} did not stop"),
+        Code::Healthy => format!("{source} was not healthy"),
+        Code::Unhealthy => format!("{source} was not unhealthy"),
+        Code::BecameHealthy => format!("{source} did not become healthy"),
+        Code::BecameUnhealthy => format!("{source} did not become unhealthy"),
+        Code::Changed => format!("{source} did not change"),
+        Code::TimerExpired => format!("{source} did not give up waiting"),
+        Code::Signal => format!("{source} did not arrive"),
     }
 }
 
-/// A hook that a stopping job waits for (S2).
+/// A condition that a job waits for and that is not met, as a clause after "until", with the state of its source. `seen` is
+/// true if its event has come before: the job waits for the next one.
 #[must_use]
-pub fn pending_hook(hook: &str) -> String {
-    format!("{WAITING_UNTIL}{hook} is complete")
+pub fn unmet(condition: &str, state: &str, possible: bool, seen: bool) -> String {
+    let again = if seen { " again" } else { "" };
+    match (possible, state) {
+        (false, _) => format!("{condition}, which can no longer happen"),
+        (true, "") => format!("{condition}{again}"),
+        (true, state) => format!("{condition}{again} ({state})"),
+    }
 }
 
-/// What a timer of a job will do, and when.
+/// The word between two conditions of a job that waits for all or for any of them.
 #[must_use]
-pub fn deadline(kind: DeadlineKind, left: impl Display) -> String {
+pub const fn conjunction(needs_all: bool) -> &'static str {
+    if needs_all { "and" } else { "or" }
+}
+
+/// All conditions of a job that runs each time they become true are met (W12).
+pub const ALL_MET: &str = "all conditions are met; it runs again when one has ended and is met again";
+
+/// A hook that a stopping job waits for (S2), as a clause after "until".
+#[must_use]
+pub fn pending_hook(hook: &str) -> String {
+    format!("{hook} is complete")
+}
+
+/// What a timer of a job will do, and when. `runs` is true if the job has a process: its next tick may be skipped.
+#[must_use]
+pub fn deadline(kind: DeadlineKind, runs: bool, left: impl Display) -> String {
     match kind {
         DeadlineKind::StartTimeout => format!("gives up in {left} unless started"),
+        DeadlineKind::Tick if runs => format!("next tick in {left}"),
         DeadlineKind::Tick => format!("next run in {left}"),
         DeadlineKind::Restart => format!("restarting in {left}"),
         DeadlineKind::ExecTimeout => format!("gives up in {left} unless its program is executed"),
@@ -77,10 +114,67 @@ pub fn deadline(kind: DeadlineKind, left: impl Display) -> String {
     }
 }
 
+/// A service in the catalog (D11): its desired state, the one that the catalog has confirmed (`unknown` if none), since when, and
+/// the last error.
+#[must_use]
+pub fn service(desired: &str, confirmed: &str, since: Option<impl Display>, error: Option<&str>) -> String {
+    let since = since.map_or_else(String::new, |since| format!(" for {since}"));
+    match (confirmed, desired, error) {
+        ("unknown", "absent", None) => "not advertised".into(),
+        ("unknown", _, None) => format!("wanted: {desired}; not confirmed by the catalog yet"),
+        ("unknown", _, Some(error)) => {
+            format!("wanted: {desired}; not confirmed by the catalog{since}: {error}")
+        }
+        ("absent", "absent", _) => format!("not in the catalog{since}"),
+        ("absent", ..) => format!("wanted: {desired}; not in the catalog{since}"),
+        (same, _, _) if same == desired => format!("{desired} in the catalog{since}"),
+        _ => format!("wanted: {desired}; {confirmed} in the catalog{since}"),
+    }
+}
+
 /// How a run ended.
 #[must_use]
 pub fn exit(status: ExitStatus) -> String {
     format!("exited {status}")
+}
+
+/// How a run ended that the supervisor may have ended.
+#[must_use]
+pub fn run_exit(status: ExitStatus, ended_by: Option<&str>) -> String {
+    let short = match status {
+        ExitStatus::Code(code) => format!("code {code}"),
+        ExitStatus::Signal(signal) => signal.to_string(),
+    };
+    match ended_by {
+        Some(reason) if reason == EndReason::Timeout.name() => format!("timed out ({short})"),
+        Some(reason) if reason == EndReason::Unhealthy.name() => format!("{} after {reason}", exit(status)),
+        _ => exit(status),
+    }
+}
+
+/// Why a job was skipped (X7).
+#[must_use]
+pub const fn skipped(reason: SkipReason) -> &'static str {
+    match reason {
+        SkipReason::Unreachable => "its event can no longer happen",
+        SkipReason::StartTimeout => "not started within its `when.timeout`",
+        SkipReason::Shutdown => "the supervisor shut down before it started",
+    }
+}
+
+/// How many runs in a row have failed, if several have (X9).
+#[must_use]
+pub fn failures_in_a_row(failed_runs: u64) -> Option<String> {
+    (failed_runs > 1).then(|| format!("{failed_runs} failures in a row"))
+}
+
+/// How the last run ended, and how many runs in a row have failed (X9).
+#[must_use]
+pub fn last_run(ending: String, failed_runs: u64) -> String {
+    match failures_in_a_row(failed_runs) {
+        Some(count) => format!("{ending}, {count}"),
+        None => ending,
+    }
 }
 
 /// A run that could not be started, and why.
@@ -89,10 +183,15 @@ pub fn failed_start(ago: impl Display, why: &str) -> String {
     format!("failed to start {ago} ago: {why}")
 }
 
-/// A health check that fails, and why. The default name of a check already says that it is one.
+/// A health check that fails, and why. Until `needed` failures in a row the job is not unhealthy. The default name of a check
+/// already says that it is one.
 #[must_use]
-pub fn failing_check(name: &str, failures: u64, message: &str) -> String {
-    let times = if failures > 1 { format!(" {failures} times in a row") } else { String::new() };
+pub fn failing_check(name: &str, failures: u64, needed: u64, message: &str) -> String {
+    let times = match failures {
+        failures if (1..needed).contains(&failures) => format!(" ({failures} of {needed} failures)"),
+        2.. => format!(" {failures} times in a row"),
+        _ => String::new(),
+    };
     let why = if message.is_empty() { String::new() } else { format!(": {message}") };
     let what = if name.starts_with("check.") { "" } else { "check " };
     format!("{what}{name} failed{times}{why}")
@@ -119,21 +218,27 @@ mod tests {
         assert_eq!(condition("migrate", Code::ExitSuccess), "migrate exits successfully");
         assert_eq!(condition("watch.db", Code::Healthy), "watch.db is healthy");
         assert_eq!(condition("SIGHUP", Code::Signal), "SIGHUP arrives");
-        assert_eq!(unmet("db is healthy", "running", true), "waiting until db is healthy (running)");
+        assert_eq!(unmet("db is healthy", "running", true, false), "db is healthy (running)");
+        assert_eq!(unmet("db has stopped", "stopped", true, true), "db has stopped again (stopped)");
         assert_eq!(
-            unmet("db is healthy", "failed", false),
-            "waiting until db is healthy, which can no longer happen"
+            unmet("db is healthy", "failed", false, true),
+            "db is healthy, which can no longer happen"
         );
     }
 
     #[test]
     fn x5_a_failing_check_is_called_a_check_once() {
-        assert_eq!(failing_check("check.web", 1, "no"), "check.web failed: no");
-        assert_eq!(failing_check("alive", 2, ""), "check alive failed 2 times in a row");
+        assert_eq!(failing_check("check.web", 1, 1, "no"), "check.web failed: no");
+        assert_eq!(failing_check("alive", 2, 1, ""), "check alive failed 2 times in a row");
+        assert_eq!(failing_check("alive", 2, 3, "no"), "check alive failed (2 of 3 failures): no");
     }
 
     #[test]
     fn x5_an_exit_on_a_signal_names_it() {
-        assert_eq!(exit(ExitStatus::Signal(Signal::KILL)), "exited on SIGKILL");
+        let killed = ExitStatus::Signal(Signal::KILL);
+        assert_eq!(exit(killed), "exited on SIGKILL");
+        assert_eq!(run_exit(killed, Some("timeout")), "timed out (SIGKILL)");
+        assert_eq!(run_exit(killed, Some("failed checks")), "exited on SIGKILL after failed checks");
+        assert_eq!(run_exit(ExitStatus::Code(1), None), "exited with code 1");
     }
 }

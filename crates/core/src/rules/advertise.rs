@@ -16,7 +16,7 @@ impl Core {
         }
     }
 
-    /// D4: registers a service before its health is known, if it has an initial status.
+    /// D4: registers a service before its health is known, and even before its job starts, if it has an initial status.
     pub(crate) fn advertise_initial_status(&mut self, job: JobIx) {
         let service = self.planned(job).service.as_ref();
         if let Some(status) = service.and_then(|service| service.initial_status) {

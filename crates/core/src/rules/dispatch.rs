@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 
 use crate::event::Code;
 use crate::ids::{EventId, JobIx};
-use crate::input::ExitStatus;
+use crate::log_entry::Fields;
 use crate::plan::{Level, Role};
 use crate::state::dependency_graph::Subscription;
-use crate::state::journal::{Event, Origin};
+use crate::state::journal::{Detail, Event, Origin};
 use crate::state::supervisor::{Core, Phase};
 
 impl Core {
@@ -19,20 +19,26 @@ impl Core {
         }
         self.phase = Phase::Running;
         for job in self.all_jobs() {
+            self.advertise_initial_status(job);
             self.set_start_timeout(job);
             self.enqueue_recheck(job);
         }
-        self.send(Origin::Global, Code::Startup, None);
+        self.send(Origin::Global, Code::Startup);
         if self.maintenance {
-            self.send(Origin::Global, Code::EnterMaintenance, None);
+            self.send(Origin::Global, Code::EnterMaintenance);
         }
     }
 
     /// Queues an event. Its cause is the event being dispatched.
-    pub(crate) fn send(&mut self, origin: Origin, code: Code, exit: Option<ExitStatus>) {
+    pub(crate) fn send(&mut self, origin: Origin, code: Code) {
+        self.send_with(origin, code, Detail::None);
+    }
+
+    /// Queues an event that tells more than its code.
+    pub(crate) fn send_with(&mut self, origin: Origin, code: Code, detail: Detail) {
         self.last_ids.event += 1;
         let id = EventId(self.last_ids.event);
-        let event = Event { id, cause: self.current_event, at: self.now, origin, code, exit };
+        let event = Event { id, cause: self.current_event, at: self.now, origin, code, detail };
         self.journal.write(event);
         *self.event_counts.entry((origin, code)).or_default() += 1;
         self.queue.push_back(event);
@@ -63,7 +69,7 @@ impl Core {
         // Periodic jobs run at startup, too (W4).
         if is_startup {
             for job in self.all_jobs().filter(|job| sees(*job)) {
-                if self.planned(job).when.is_periodic() {
+                if self.planned(job).when.ticks_at_startup() {
                     self.first_tick(job, event);
                 }
             }
@@ -85,9 +91,13 @@ impl Core {
             return;
         }
         let mut message = format!("event {} {}", self.origin_name(event.origin), event.code);
+        let mut fields = Fields::from(event.code);
         if let Some(cause) = event.cause.and_then(|cause| self.journal.event(cause)) {
-            message += &format!(", cause: {} {}", self.origin_name(cause.origin), cause.code);
+            let word = if event.exit().is_some() { "run started by" } else { "cause:" };
+            let cause = format!("{} {}", self.origin_name(cause.origin), cause.code);
+            message += &format!(", {word} {cause}");
+            fields = fields.cause(cause);
         }
-        self.log(Level::Debug, None, format_args!("{message}"));
+        self.log(Level::Debug, None, fields, format_args!("{message}"));
     }
 }

@@ -19,7 +19,7 @@ impl Core {
     /// The variables of a job's check: those of its run, built once for all checks of that run.
     pub(crate) fn check_environment(&mut self, job: JobIx) -> Environment {
         let state = self.job(job);
-        let key = (state.restarts, state.cause_event().map(|event| event.id));
+        let key = (state.restarts, state.first_event().map(|event| event.id));
         let cached = state.health.as_ref().and_then(|health| health.variables.as_ref());
         let cause = match cached {
             Some(cached) if cached.key == key => Arc::clone(&cached.variables),
@@ -61,10 +61,10 @@ impl Core {
         let mut variables = Vec::with_capacity(5);
         variables.push(("CONTAINERPILOT_JOB", planned.name.clone()));
         variables.push(("CONTAINERPILOT_RESTARTS", state.restarts.to_string()));
-        let Some(event) = state.cause_event() else { return variables };
+        let Some(event) = state.first_event() else { return variables };
         variables.push(("CONTAINERPILOT_EVENT", event.code.name().to_string()));
         variables.push(("CONTAINERPILOT_EVENT_SOURCE", self.origin_name(event.origin)));
-        match event.exit {
+        match event.exit() {
             Some(ExitStatus::Code(code)) => variables.push(("CONTAINERPILOT_EXIT_CODE", code.to_string())),
             Some(ExitStatus::Signal(signal)) => {
                 variables.push(("CONTAINERPILOT_EXIT_SIGNAL", signal.0.to_string()));

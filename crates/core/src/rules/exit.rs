@@ -4,11 +4,12 @@ use alloc::format;
 use alloc::string::String;
 
 use crate::event::Code;
-use crate::ids::{JobIx, RunId};
+use crate::ids::{EventId, JobIx, RunId};
 use crate::input::{ExitStatus, StartError, StartErrorKind};
+use crate::log_entry::Fields;
 use crate::plan::{Level, Role, Signal};
-use crate::state::job::{Activity, StopStage, Transition};
-use crate::state::journal::Origin;
+use crate::state::job::{Activity, StopReason, StopStage, Transition};
+use crate::state::journal::{Detail, EndReason, Origin};
 use crate::state::run::LastExit;
 use crate::state::supervisor::{Core, Phase};
 use crate::time::{Time, fmt_duration};
@@ -22,15 +23,18 @@ impl Core {
         let expected = self.job(job).stop_stage() == Some(StopStage::Terminate);
         let level = match why.kind {
             _ if expected => Level::Info,
-            StartErrorKind::Killed(_) => self.failure_level(job, status, Level::Info),
-            _ => self.failure_level(job, status, Level::Error),
+            StartErrorKind::Killed(_) => self.exit_failure_level(job, status, false),
+            _ => self.failure_level(job, status),
         };
-        self.log(level, Some(job), format_args!("failed to start: {}", why.message));
+        let fields = Fields::from(Code::ExitFailed).status(status).cause(why.message.as_str());
+        self.log(level, Some(job), fields, format_args!("failed to start: {}", why.message));
         let now = self.now;
         let state = self.job_mut(job);
-        (state.started_at, state.failure) = (Some(now), (!expected).then_some(status.code()));
+        state.started_at = Some(now);
+        state.set_failure((!expected).then_some(status.code()), false);
         state.start_error = Some(why.message.clone());
-        self.run_ended(job, LastExit { run, status, at: now, timed_out: false, out_of_memory: false });
+        let ended_by = self.end_reason(job, false);
+        self.run_ended(job, LastExit { ended_by, ..LastExit::new(run, status, now, None) });
     }
 
     /// The process of a run exited.
@@ -42,7 +46,10 @@ impl Core {
         let state = self.job(job).run();
         let (timed_out, killed) = state.map_or((false, false), |run| (run.timed_out, run.killed));
         let (out_of_memory, memory) = self.attribute_oom_kill(status, killed);
-        let exit = LastExit { run, status, at: self.now, timed_out, out_of_memory };
+        let pid = self.job(job).pid();
+        let (just_healthy, ended_by) = (self.healthy_before_exit(job), self.end_reason(job, timed_out));
+        let exit = LastExit::new(run, status, self.now, pid);
+        let exit = LastExit { timed_out, out_of_memory, ended_by, just_healthy, ..exit };
         let expected = self.set_failure(job, &exit);
         self.log_exit(job, &exit, &memory, expected);
         self.run_ended(job, exit);
@@ -53,20 +60,28 @@ impl Core {
     pub(crate) fn set_failure(&mut self, job: JobIx, exit: &LastExit) -> bool {
         let expected = exit.is_success() || self.job(job).stop_stage() == Some(StopStage::Terminate);
         let state = self.job_mut(job);
-        state.failure = if expected { None } else { Some(exit.status.code().max(1)) };
+        state
+            .set_failure(if expected { None } else { Some(exit.status.code().max(1)) }, exit.was_unhealthy());
         state.start_error = None;
         expected
     }
 
     fn log_exit(&mut self, job: JobIx, exit: &LastExit, memory: &str, expected: bool) {
-        let ran = fmt_duration(self.now.since(self.job(job).started_at.unwrap_or(Time::ZERO)));
-        let message = format_args!("exited {} after {ran}{memory}", exit.status);
+        let ran = self.now.since(self.job(job).started_at.unwrap_or(Time::ZERO));
+        let event = if exit.is_success() { Code::ExitSuccess } else { Code::ExitFailed };
+        let fields = Fields::from(event).pid(self.job(job).pid()).status(exit.status).duration(ran);
+        let fields = match exit {
+            LastExit { ended_by: Some(reason), .. } => fields.cause(reason.name()),
+            LastExit { out_of_memory: true, .. } => fields.cause("out of memory"),
+            _ => fields,
+        };
+        let (ran, health) = (fmt_duration(ran), exit.suspicion());
+        let message = format_args!("exited {} after {ran}{memory}{health}", exit.status);
         if expected {
-            return self.log(Level::Info, Some(job), message);
+            return self.log(Level::Info, Some(job), fields, message);
         }
-        let level = if exit.out_of_memory { Level::Warn } else { Level::Info };
-        let level = self.failure_level(job, exit.status, level);
-        self.log_with_output(level, job, message);
+        let level = self.exit_failure_level(job, exit.status, exit.out_of_memory);
+        self.log_with_output(level, job, fields, message);
     }
 
     /// Decides whether the OOM killer has caused an exit: the process exited on a SIGKILL that the supervisor has not
@@ -90,11 +105,49 @@ impl Core {
         }
     }
 
-    /// The level of a failure. A broken sensor fails every few seconds, so a failure that repeats is logged as debug.
-    pub(crate) fn failure_level(&self, job: JobIx, status: ExitStatus, level: Level) -> Level {
-        let is_sensor = matches!(self.planned(job).role, Role::Sensor(_));
+    /// The level of a failed exit. That of a program without a file is the exit of the supervisor (S7), which its caller
+    /// sees.
+    fn exit_failure_level(&self, job: JobIx, status: ExitStatus, out_of_memory: bool) -> Level {
+        match self.failure_level(job, status) {
+            Level::Error if self.plan().pass_signals && !out_of_memory => Level::Info,
+            level => level,
+        }
+    }
+
+    /// L7: the level of a failure: error if the job does not run again.
+    fn failure_level(&self, job: JobIx, status: ExitStatus) -> Level {
+        if self.repeats_sensor_failure(job, status) {
+            Level::Debug
+        } else if self.runs_again(job) {
+            Level::Warn
+        } else {
+            Level::Error
+        }
+    }
+
+    /// Returns true if a sensor fails as it did before: a broken one fails every few seconds.
+    pub(crate) fn repeats_sensor_failure(&self, job: JobIx, status: ExitStatus) -> bool {
         let repeats = self.job(job).last_exit.is_some_and(|last| last.status == status);
-        if is_sensor && repeats { Level::Debug } else { level }
+        repeats && matches!(self.planned(job).role, Role::Sensor(_))
+    }
+
+    /// X10: why the supervisor ended the current run; `None` if it exited by itself.
+    pub(crate) fn end_reason(&self, job: JobIx, timed_out: bool) -> Option<EndReason> {
+        let state = self.job(job);
+        if timed_out {
+            return Some(EndReason::Timeout);
+        }
+        if state.stop_stage() != Some(StopStage::Terminate) {
+            let replaced =
+                state.run().is_some_and(|run| run.replaced && (run.killed || run.kill_timer.is_some()));
+            return replaced.then_some(EndReason::Unhealthy);
+        }
+        Some(match state.stop_reason() {
+            Some(StopReason::ByHand) => EndReason::ByHand,
+            Some(StopReason::Reload) => EndReason::Reload,
+            Some(StopReason::Shutdown) => EndReason::Shutdown,
+            _ => EndReason::Stop,
+        })
     }
 
     /// Sends the exit event of a run, and decides what the job does next.
@@ -104,11 +157,15 @@ impl Core {
         }
         let state = self.job_mut(job);
         state.last_exit = Some(exit);
-        // The exit has the same cause as the run.
-        let cause = state.cause_event().map(|event| event.id);
-        self.current_event = cause;
+        state.runs.count(&exit, state.failed_runs > 0);
+        // X10: the exit, and only that, names the event that started the run. What follows from an exit by itself is caused
+        // by the exit; what follows from a stop is not.
+        let by_itself = exit.ended_by.is_none() && state.is_up();
+        let started_by = state.cause_event().map(|event| event.id);
+        let current_event = core::mem::replace(&mut self.current_event, started_by);
         let code = if exit.is_success() { Code::ExitSuccess } else { Code::ExitFailed };
-        self.send(Origin::Job(job), code, Some(exit.status));
+        self.send_with(Origin::Job(job), code, Detail::Exit { status: exit.status, ended_by: exit.ended_by });
+        self.current_event = if by_itself { Some(EventId(self.last_ids.event)) } else { current_event };
         self.end_checks(job);
         match self.job(job).stop_stage() {
             Some(StopStage::Deregister | StopStage::Drain | StopStage::Terminate) => self.finish(job),
@@ -119,5 +176,6 @@ impl Core {
             None if self.phase == Phase::Running => self.run_again(job),
             None => self.run_again_during_shutdown(job),
         }
+        self.current_event = current_event;
     }
 }

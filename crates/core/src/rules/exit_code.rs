@@ -1,16 +1,23 @@
-//! The exit code of the supervisor (S5, S7).
+//! The exit code of the supervisor (S5, S7) and its reason (S12).
 //!
 //! A signal, or a job with `onFailure` or `onSuccess`, decides it. Otherwise it is the code of the first job that failed;
 //! jobs that only react to events count only if no other job failed. Coprocesses and sensors never count (C6).
 
+use alloc::format;
+use alloc::string::ToString;
+
+use crate::event::Code;
 use crate::ids::JobIx;
-use crate::plan::{Level, OnCompletion, Role};
-use crate::state::supervisor::Core;
+use crate::log_entry::Fields;
+use crate::plan::{Level, OnCompletion, Role, Signal};
+use crate::rules::completion::ALL_ENDED;
+use crate::state::supervisor::{Core, ExitReason};
 
 impl Core {
     /// S1: a shutdown by signal exits with 0.
-    pub(crate) fn set_exit_code_zero(&mut self) {
-        self.exit_codes.decided = Some(0);
+    pub(crate) fn exit_by_signal(&mut self, signal: Signal) {
+        let words = format!("received {signal}");
+        self.exit_codes.decided = Some(ExitReason { code: 0, words, cause: signal.to_string() });
     }
 
     /// Records how a job completed. Returns true if the container shuts down because of it.
@@ -23,8 +30,10 @@ impl Core {
             None => (has_run && planned.on_success == OnCompletion::Shutdown, "completed, shutting down"),
         };
         if stops {
-            self.exit_codes.decided = Some(failure.unwrap_or(0));
-            self.log(Level::Info, Some(job), format_args!("{message}"));
+            let reason = self.completion_reason(job, failure);
+            let fields = Fields::from(Code::Shutdown).cause(reason.cause.as_str());
+            self.exit_codes.decided = Some(reason);
+            self.log(Level::Info, Some(job), fields, format_args!("{message}"));
         }
         stops
     }
@@ -38,17 +47,45 @@ impl Core {
     }
 
     fn record_failure(&mut self, job: JobIx, is_work: bool) {
-        let failure = self.job(job).failure;
+        let Some(code) = self.job(job).failure else { return };
+        let reason = self.completion_reason(job, Some(code));
         let first = match self.planned(job).role {
             Role::Coprocess | Role::Sensor(_) => return,
             _ if is_work => &mut self.exit_codes.first_failure,
             _ => &mut self.exit_codes.first_hook_failure,
         };
-        *first = first.or(failure);
+        first.get_or_insert(reason);
     }
 
-    pub(crate) fn exit_code(&self) -> u8 {
+    /// The code of a job that is complete, and how its last run ended.
+    fn completion_reason(&self, job: JobIx, failure: Option<u8>) -> ExitReason {
+        let (state, name) = (self.job(job), &self.planned(job).name);
+        let Some(code) = failure else {
+            let cause = format!("{name} {}", Code::ExitSuccess);
+            return ExitReason { code: 0, words: format!("{name} completed"), cause };
+        };
+        let words = match state.last_exit {
+            _ if state.start_error.is_some() => format!("{name} failed to start"),
+            Some(exit) if exit.timed_out => format!("{name} timed out"),
+            Some(exit) => format!("{name} exited {}", exit.status),
+            None => format!("{name} failed"),
+        };
+        ExitReason { code, words, cause: format!("{name} {}", Code::ExitFailed) }
+    }
+
+    pub(crate) fn exit_reason(&self) -> ExitReason {
         let codes = &self.exit_codes;
-        codes.decided.or(codes.first_failure).or(codes.first_hook_failure).unwrap_or(0)
+        let decided =
+            codes.decided.as_ref().or(codes.first_failure.as_ref()).or(codes.first_hook_failure.as_ref());
+        decided.cloned().unwrap_or_else(|| ExitReason {
+            code: 0,
+            words: "all jobs that do work have ended".into(),
+            cause: ALL_ENDED.into(),
+        })
+    }
+
+    /// The level of the last entry. A program without a file passes its code on, which its caller sees (S7).
+    pub(crate) fn exit_level(&self, code: u8) -> Level {
+        if code == 0 || self.plan().pass_signals { Level::Info } else { Level::Error }
     }
 }

@@ -16,7 +16,7 @@ impl Core {
             }
             return;
         }
-        if self.phase == Phase::Running && self.job(job).is_complete() {
+        if self.phase == Phase::Running && self.job(job).has_ended() {
             self.begin_generation(job);
             self.start_by_hand(job);
         }
@@ -34,6 +34,7 @@ impl Core {
         state.incomplete += 1;
         state.holding_open += usize::from(state.graph.holds_open(job) && !was_counted);
         state.reachability_dirty = true;
+        self.advertise_initial_status(job);
         self.renew_hooks(job);
     }
 
@@ -53,7 +54,7 @@ impl Core {
             let reason = state.stop_reason();
             let by_itself =
                 matches!(reason, Some(StopReason::Completed | StopReason::Failed | StopReason::Unreachable));
-            if state.is_complete() && by_itself && !self.planned(hook).does_work() {
+            if state.has_ended() && by_itself && self.planned(hook).only_reacts() {
                 self.begin_generation(hook);
                 self.set_start_timeout(hook);
             }

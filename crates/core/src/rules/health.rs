@@ -1,4 +1,4 @@
-//! Health checks: when they run, and what their results mean (H1–H8).
+//! Health checks: when they run, and what their results mean (H1–H9).
 
 use alloc::format;
 use alloc::string::String;
@@ -7,7 +7,8 @@ use core::time::Duration;
 use crate::effect::{DesiredService, Effect};
 use crate::event::Code;
 use crate::ids::{CheckIx, CheckRunId, JobIx};
-use crate::plan::{Check, Level, OnUnhealthy, Probe, Status};
+use crate::log_entry::{Fields, LogEvent};
+use crate::plan::{Check, Level, OnUnhealthy, Probe, Repeat, Role, Status};
 use crate::state::health::{CheckRun, CheckState, HealthState};
 use crate::state::journal::Origin;
 use crate::state::supervisor::{Core, Phase};
@@ -16,6 +17,9 @@ use crate::time::{Time, fmt_duration};
 
 /// H3: the delay after the first failed check. It doubles until a check passes.
 const FIRST_DELAY: Duration = Duration::from_millis(100);
+
+/// H9: the exit of a process so soon after it became healthy is suspicious.
+const JUST_HEALTHY: Duration = Duration::from_secs(1);
 
 impl Core {
     fn health_mut(&mut self, job: JobIx) -> Option<&mut HealthState> {
@@ -56,7 +60,10 @@ impl Core {
         // A check without a process does not wait for the process of another check that had this index before a reload.
         if needs_no_process {
             state.started_at = now;
-            return self.check_passed(job, check);
+            return match self.telemetry_error.clone().filter(|_| self.planned(job).role == Role::Telemetry) {
+                None => self.check_passed(job, check),
+                Some(why) => self.check_failed(job, check, &why, false),
+            };
         }
         match &mut state.run {
             CheckRun::None => state.started_at = now,
@@ -70,6 +77,16 @@ impl Core {
             state.run = CheckRun::Running { id: run, timeout };
         }
         self.effects.push(Effect::RunCheck { job, check, run, environment });
+    }
+
+    /// T1: the job of the telemetry server is healthy only while the server listens: at its port there may be another
+    /// process.
+    pub(crate) fn telemetry_listens(&mut self, result: Result<(), String>) {
+        self.telemetry_error = result.err();
+        let telemetry = self.all_jobs().find(|job| self.planned(*job).role == Role::Telemetry);
+        if let Some(job) = telemetry.filter(|job| self.checks_are_active(*job)) {
+            self.run_check(job, CheckIx::at(0));
+        }
     }
 
     pub(crate) fn check_due(&mut self, job: JobIx, check: CheckIx) {
@@ -93,7 +110,7 @@ impl Core {
                 timers.remove(timeout);
                 match result {
                     Ok(()) => self.check_passed(job, check),
-                    Err(why) => self.check_failed(job, check, &why),
+                    Err(why) => self.check_failed(job, check, &why, false),
                 }
             }
             (CheckRun::Stale { run_again: true, .. }, _) => self.run_check(job, check),
@@ -106,26 +123,46 @@ impl Core {
         let Some(state) = self.check_mut(job, check) else { return };
         let CheckRun::Running { id: run, .. } = state.run else { return };
         state.run = CheckRun::Stale { id: run, run_again: false };
+        // L7: the first of several failures is a warning.
+        let repeats = state.last.as_ref().is_some_and(|last| last.result.is_err());
         self.effects.push(Effect::CancelCheck { run });
         let Some(planned) = self.planned_check(job, check) else { return };
-        let why = format!("{} timeout after {}", planned.name, fmt_duration(planned.timeout));
-        self.log(Level::Warn, Some(job), format_args!("{why}"));
-        self.check_failed(job, check, &why);
+        let after = fmt_duration(planned.timeout);
+        let why = match &planned.probe {
+            Probe::Http(target) => format!("{target}: no response within {after}"),
+            Probe::Tcp { host, port } => format!("{host} port {port}: no connection within {after}"),
+            Probe::Running | Probe::Exec(_) => format!("timeout after {after}"),
+        };
+        let fields = LogEvent::Timeout.fields().check(&planned.name).duration(planned.timeout);
+        let timeout = format!("{} timeout after {after}", planned.name);
+        let level = if repeats { Level::Debug } else { Level::Warn };
+        self.log(level, Some(job), fields, format_args!("{timeout}"));
+        self.check_failed(job, check, &why, true);
     }
 
     fn check_passed(&mut self, job: JobIx, check: CheckIx) {
         let now = self.now;
+        let needed = match self.planned_check(job, check) {
+            // It always passes, and runs again only for heartbeats.
+            None | Some(Check { probe: Probe::Running, .. }) => 1,
+            Some(planned) => planned.successes,
+        };
         if let Some(state) = self.check_mut(job, check) {
             state.record(now, Ok(()));
-            state.passes = Some(true);
+            if state.successes >= needed {
+                state.passes = Some(true);
+            }
         }
         let Some(health) = self.health_mut(job) else { return };
         if health.checks.iter().all(|check| check.passes == Some(true)) {
             if health.healthy.replace(true) == Some(true) {
+                self.send_repeat(job, Code::Healthy);
                 self.heartbeat_for_check(job);
             } else {
-                self.log(Level::Info, Some(job), format_args!("healthy"));
-                self.send(Origin::Job(job), Code::Healthy, None);
+                health.healthy_since = now;
+                self.log(Level::Info, Some(job), Code::Healthy, format_args!("healthy"));
+                self.send(Origin::Job(job), Code::Healthy);
+                self.send(Origin::Job(job), Code::BecameHealthy);
                 self.advertise(job, DesiredService::Present(Status::Passing));
                 self.set_heartbeat(job);
             }
@@ -133,23 +170,62 @@ impl Core {
         self.schedule_check(job, check, false);
     }
 
-    fn check_failed(&mut self, job: JobIx, check: CheckIx, why: &str) {
+    /// A check has failed; `logged` if the log says so already.
+    fn check_failed(&mut self, job: JobIx, check: CheckIx, why: &str, logged: bool) {
         let Some(planned) = self.planned_check(job, check) else { return };
         let (needed, interval, name) = (planned.failures, planned.interval, planned.name.clone());
+        let start_period = planned.start_period;
         let (now, started) = (self.now, self.job(job).started_at.unwrap_or(Time::ZERO));
-        let in_first_interval = now.since(started) < interval;
+        let (in_first_interval, in_start_period) =
+            (now.since(started) < interval, now.since(started) < start_period);
         let Some(state) = self.check_mut(job, check) else { return };
         state.record(now, Err(why.into()));
+        if in_start_period {
+            state.failures = 0;
+        }
         let never_passed = state.passes.is_none();
-        let counts = state.failures >= needed && !(never_passed && in_first_interval);
+        let starting = never_passed && in_first_interval;
+        let counts = state.failures >= needed && !starting;
+        // L7: the first failure is a warning, unless `unhealthy` is one or the job is still starting.
+        let warn = state.failures == 1 && !starting && !counts && !logged;
         if counts && !never_passed {
             state.passes = Some(false);
         }
-        self.log(Level::Debug, Some(job), format_args!("{name} failed: {why}"));
+        let level = if warn { Level::Warn } else { Level::Debug };
+        let fields = LogEvent::CheckFailed.fields().check(&name).cause(why);
+        self.log(level, Some(job), fields, format_args!("{name} failed: {why}"));
         if counts {
             self.unhealthy(job, &name, why);
         }
         self.schedule_check(job, check, never_passed);
+    }
+
+    /// H9: how long a job has been healthy whose process exits by itself, if that is suspiciously short.
+    pub(crate) fn healthy_before_exit(&self, job: JobIx) -> Option<Duration> {
+        let checks = self.planned(job).health.iter().flat_map(|health| &health.checks);
+        let is_real = checks.into_iter().any(|check| check.probe != Probe::Running);
+        let health =
+            self.job(job).health.as_ref().filter(|health| is_real && health.healthy == Some(true))?;
+        let by_itself = self.job(job).run().is_some_and(|run| !run.signalled);
+        let time = self.now.since(health.healthy_since);
+        (by_itself && time < JUST_HEALTHY).then_some(time)
+    }
+
+    /// Returns true if a job runs at every event with this code of another job (E5).
+    fn wants_repeats(&self, job: JobIx, code: Code) -> bool {
+        let graph = &self.plan_state.graph;
+        let runs_each_time = |job: JobIx| {
+            let when = &self.planned(job).when;
+            when.repeat() == Repeat::Each && !when.needs_all()
+        };
+        graph.subscribers(graph.key_of(Origin::Job(job)), code).iter().any(|other| runs_each_time(other.job))
+    }
+
+    /// E5: repeats `healthy` or `unhealthy`, if a job runs each time. Otherwise the repeats would fill the journal.
+    fn send_repeat(&mut self, job: JobIx, code: Code) {
+        if self.wants_repeats(job, code) {
+            self.send(Origin::Job(job), code);
+        }
     }
 
     /// E5: sends `unhealthy` at every failed check that counts.
@@ -157,9 +233,13 @@ impl Core {
         let Some(health) = self.health_mut(job) else { return };
         let became_unhealthy = health.healthy.replace(false) != Some(false);
         if became_unhealthy {
-            self.log(Level::Warn, Some(job), format_args!("unhealthy: {check}: {why}"));
+            let fields = Fields::from(Code::Unhealthy).check(check).cause(why);
+            self.log(Level::Warn, Some(job), fields, format_args!("unhealthy: {check}: {why}"));
+            self.send(Origin::Job(job), Code::Unhealthy);
+            self.send(Origin::Job(job), Code::BecameUnhealthy);
+        } else {
+            self.send_repeat(job, Code::Unhealthy);
         }
-        self.send(Origin::Job(job), Code::Unhealthy, None);
         self.advertise_critical(job);
         let planned = self.planned(job).health.as_ref();
         let restarts = planned.is_some_and(|health| health.on_unhealthy == OnUnhealthy::Restart);
@@ -173,8 +253,8 @@ impl Core {
         let now = self.now;
         let Some(planned) = self.planned_check(job, check) else { return };
         let interval = planned.interval;
-        // A job that is healthy while it runs needs checks only for the heartbeats of its service.
-        let needs_no_process = planned.probe == Probe::Running;
+        // A job that is healthy while it runs needs checks only for the heartbeats of its service, and for its events.
+        let needs_no_process = planned.probe == Probe::Running && !self.wants_repeats(job, Code::Healthy);
         if needs_no_process && (self.planned(job).service.is_none() || self.has_heartbeat_interval(job)) {
             return;
         }
@@ -202,7 +282,8 @@ impl Core {
         self.stop_checks(job);
         let Some(health) = self.health_mut(job) else { return };
         if health.healthy.take() == Some(true) {
-            self.send(Origin::Job(job), Code::Unhealthy, None);
+            self.send(Origin::Job(job), Code::Unhealthy);
+            self.send(Origin::Job(job), Code::BecameUnhealthy);
         }
         self.advertise_critical(job);
     }

@@ -34,17 +34,27 @@ impl Core {
         } else {
             ("leaving maintenance mode", Code::ExitMaintenance)
         };
-        self.log(Level::Info, None, format_args!("{message}"));
-        self.send(Origin::Global, code, None);
+        self.log(Level::Info, None, code, format_args!("{message}"));
+        self.send(Origin::Global, code);
         for job in self.all_jobs() {
             if on {
                 self.suspend(job);
-            } else if self.job(job).state() == State::Running && self.job(job).is_up() {
+            } else if self.job(job).is_up() {
                 self.advertise_initial_status(job);
-                self.begin_checks(job);
+                if self.job(job).state() == State::Running {
+                    self.begin_checks(job);
+                }
             }
         }
+        if !on {
+            self.send_held_answers();
+        }
         Reply::Updated(true)
+    }
+
+    /// C8: returns true if maintenance mode pauses periodic jobs and watches, as in ContainerPilot 2.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.maintenance && self.plan().legacy_maintenance
     }
 
     fn suspend(&mut self, job: JobIx) {

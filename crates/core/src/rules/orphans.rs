@@ -7,7 +7,9 @@ use core::time::Duration;
 use crate::effect::Effect;
 use crate::ids::{JobIx, RunId};
 use crate::input::ExitStatus;
+use crate::log_entry::LogEvent;
 use crate::plan::{Level, Signal};
+use crate::state::job::State;
 use crate::state::run::LastExit;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::{JobTimer, TimerKind};
@@ -24,7 +26,8 @@ impl Core {
         }
         let is_last = |job: &JobIx| self.job(*job).last_exit.is_some_and(|exit| exit.run == run);
         let job = self.all_jobs().find(is_last);
-        self.log(Level::Warn, job, format_args!("left processes outside of its process group, sent SIGTERM"));
+        let message = format_args!("left processes outside of its process group, sent SIGTERM");
+        self.log(Level::Warn, job, LogEvent::Orphans.fields().signal(Signal::TERM), message);
         if self.phase == Phase::Killing {
             return self.effects.push(Effect::KillOrphans { run });
         }
@@ -73,14 +76,21 @@ impl Core {
         let Some(run) = self.job_mut(job).run_mut() else { return };
         run.abandon_timer = None;
         let (run, timed_out) = (run.id, run.timed_out);
-        let pid = self.job(job).pid().map(|pid| format!(" {pid}")).unwrap_or_default();
+        let pid = self.job(job).pid();
+        let process = pid.map(|pid| format!(" {pid}")).unwrap_or_default();
         let waited = fmt_duration(ABANDON_TIMEOUT);
-        let message = format_args!("did not exit within {waited} after SIGKILL, abandoning process{pid}");
-        self.log(Level::Warn, Some(job), message);
+        let message = format_args!("did not exit within {waited} after SIGKILL, abandoning process{process}");
+        let fields = LogEvent::Abandoned.fields().pid(pid).duration(ABANDON_TIMEOUT);
+        self.log(Level::Warn, Some(job), fields, message);
+        if self.job(job).state() == State::Starting {
+            // It never ran, so the run counts as a short one (W8).
+            self.job_mut(job).started_at = Some(self.now);
+        }
         self.effects.push(Effect::Abandon { run });
         self.plan_state.runs.remove(&run);
         let status = ExitStatus::Signal(Signal::KILL);
-        let exit = LastExit { run, status, at: self.now, timed_out, out_of_memory: false };
+        let ended_by = self.end_reason(job, timed_out);
+        let exit = LastExit { timed_out, ended_by, ..LastExit::new(run, status, self.now, pid) };
         self.set_failure(job, &exit);
         self.run_ended(job, exit);
     }

@@ -4,27 +4,47 @@
 //! complete. For all jobs: which jobs wait only for each other? This is checked when the event queue is empty and a job
 //! has started to wait or become complete. It starts with the jobs that are not waiting, adds the jobs that those could
 //! start, and so on; the rest are unreachable.
+//!
+//! A job that waits for the stop of another one is reachable: a shutdown or a command may stop that one. If nothing else can
+//! start it, and the same holds for every job that keeps the supervisor running, nothing happens any more by itself. This
+//! is reported.
 
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::event::Code;
+use crate::event::{Code, Source};
 use crate::ids::{JobIx, WatchIx};
-use crate::plan::{Job, Level, Trigger};
+use crate::log_entry::LogEvent;
+use crate::plan::{EventPattern, FirstTick, Job, Level, Trigger};
 use crate::state::dependency_graph::SourceKey;
-use crate::state::job::{JobState, State, StopReason};
+use crate::state::job::{JobState, Outcome, SkipReason, State, StopReason};
 use crate::state::supervisor::{Core, Phase};
+use crate::state::watch::WatchState;
+
+/// How many jobs a message names.
+const MAX_NAMED: usize = 5;
+
+/// What can stop a job that has not started.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stops {
+    /// A shutdown or a command.
+    FromOutside,
+    /// Nothing.
+    AfterStart,
+}
 
 impl Core {
     /// Returns true if the event of a job's nth pattern can still come.
     pub(crate) fn pattern_can_come(&self, job: JobIx, nth: usize) -> bool {
         let key = self.plan_state.graph.keys(job).get(nth);
         let event = self.planned(job).when.patterns().get(nth);
-        key.zip(event).is_some_and(|(key, event)| self.can_come(*key, event.code, &|_| true))
+        key.zip(event)
+            .is_some_and(|(key, event)| self.can_come(*key, event.code, &|_| true, Stops::FromOutside))
     }
 
     /// Returns true if an event can still come, assuming that only jobs for which `can_start` returns true can start.
-    fn can_come(&self, key: SourceKey, code: Code, can_start: &dyn Fn(JobIx) -> bool) -> bool {
+    fn can_come(&self, key: SourceKey, code: Code, can_start: &dyn Fn(JobIx) -> bool, stops: Stops) -> bool {
         let running = self.is_before_shutdown();
         if !running && !code.is_stop_event() {
             return false;
@@ -36,21 +56,21 @@ impl Core {
             SourceKey::Signal(_) => running,
             SourceKey::Watch(watch) => running && self.watch_can_change(watch, can_start),
             SourceKey::Name(id) => self.plan_state.graph.jobs_named(id).iter().any(|job| {
-                let needs_no_start = code.is_stop_event() || code == Code::TimerExpired;
+                let needs_no_start =
+                    code == Code::TimerExpired || (code.is_stop_event() && stops == Stops::FromOutside);
                 (needs_no_start || can_start(*job)) && may_send(self.planned(*job), self.job(*job), code)
             }),
         }
     }
 
-    /// D2: only jobs of this plan change the embedded catalog. An instance that it has reported will also be reported as
-    /// gone.
+    /// D2: only jobs of this plan change the embedded catalog.
     fn watch_can_change(&self, watch: WatchIx, can_start: &dyn Fn(JobIx) -> bool) -> bool {
         let Some(advertisers) = &self.plan_state.graph.advertisers else { return true };
-        if self.plan_state.watches.get(watch.index()).is_some_and(|state| state.is_healthy()) {
+        if self.plan_state.watches.get(watch.index()).is_some_and(WatchState::will_change) {
             return true;
         }
         let mut jobs = advertisers.get(watch.index()).into_iter().flatten();
-        jobs.any(|job| self.may_start_again(*job) || (!self.job(*job).is_complete() && can_start(*job)))
+        jobs.any(|job| self.may_start_again(*job) || (!self.job(*job).has_ended() && can_start(*job)))
     }
 
     /// Returns true if a job that stops or is complete may still start again, because a user has stopped it or a reload
@@ -61,7 +81,7 @@ impl Core {
 
     /// Returns true if a job waits and can never be started (again).
     pub(crate) fn is_unreachable(&self, job: JobIx) -> bool {
-        self.only_waits(job) && !self.can_be_started(job, &|_| true)
+        self.only_waits(job) && !self.can_be_started(job, &|_| true, Stops::FromOutside)
     }
 
     /// Returns true if a job does nothing until its trigger comes. A job with a pending start timeout does not count: it
@@ -73,72 +93,140 @@ impl Core {
             && state.pending_event.is_none()
             && state.start_timeout.is_none()
             && self.phase != Phase::Starting
-            && !self.planned(job).when.is_periodic()
+            && !self.has_ticks(job)
+    }
+
+    /// Returns true if a job is periodic, and its ticks are counted.
+    pub(crate) fn has_ticks(&self, job: JobIx) -> bool {
+        let when = &self.planned(job).when;
+        when.ticks_at_startup() || (when.is_periodic() && self.job(job).triggered_at.is_some())
     }
 
     /// Returns true if the trigger of a waiting job can still come.
-    fn can_be_started(&self, job: JobIx, can_start: &dyn Fn(JobIx) -> bool) -> bool {
+    fn can_be_started(&self, job: JobIx, can_start: &dyn Fn(JobIx) -> bool, stops: Stops) -> bool {
         let (planned, state) = (self.planned(job), self.job(job));
         let mut events = planned.when.patterns().iter().zip(self.plan_state.graph.keys(job));
         match &planned.when.trigger {
             Trigger::Never => false,
-            Trigger::Interval(_) => true,
+            Trigger::Interval { first: FirstTick::AtStartup, .. } => true,
             _ if self.was_triggered_once(job) => false,
-            Trigger::Event { .. } | Trigger::Any { .. } => {
-                events.any(|(event, key)| self.can_come(*key, event.code, can_start))
+            Trigger::Event { .. } | Trigger::Any { .. } | Trigger::Interval { .. } => {
+                events.any(|(event, key)| self.can_come(*key, event.code, can_start, stops))
             }
             Trigger::All { .. } => {
                 if state.conditions.iter().all(|holds| *holds) {
                     // They can hold again only if one of them can stop holding.
                     return events.any(|(event, key)| {
-                        event.code == Code::Healthy && self.can_come(*key, Code::Healthy, can_start)
+                        event.code.can_end() && self.can_come(*key, event.code, can_start, stops)
                     });
                 }
                 let mut missing = events.zip(&state.conditions).filter(|(_, holds)| !**holds);
-                missing.all(|((event, key), _)| self.can_come(*key, event.code, can_start))
+                missing.all(|((event, key), _)| self.can_come(*key, event.code, can_start, stops))
             }
         }
     }
 
     /// Completes a job that can never be started (again). Warns if it has never been triggered.
     pub(crate) fn complete_unreachable(&mut self, job: JobIx) {
-        let never_triggered = self.job(job).triggered_at.is_none() && self.phase == Phase::Running;
-        if never_triggered {
-            let patterns = self.planned(job).when.patterns().iter();
-            let events: Vec<_> = patterns.map(|event| format!("`{} {}`", event.source, event.code)).collect();
-            let why = if events.is_empty() {
-                "no event can start it".into()
-            } else {
-                format!("{} can no longer happen", events.join(", "))
-            };
-            self.log(Level::Warn, Some(job), format_args!("will never run: {why}"));
+        if self.job(job).triggered_at.is_some() {
+            return self.begin_stop_by_itself(job);
         }
-        let reason = match (never_triggered, self.phase, self.job(job).failure) {
-            (true, ..) => StopReason::Unreachable,
-            (_, Phase::Running, None) => StopReason::Completed,
-            (_, Phase::Running, Some(_)) => StopReason::Failed,
-            _ => StopReason::Shutdown,
-        };
-        self.begin_stop(job, reason);
+        if self.phase != Phase::Running {
+            return self.begin_stop(job, StopReason::Shutdown);
+        }
+        let why = self.why_unreachable(job);
+        let outcome = Outcome::Skipped(SkipReason::Unreachable);
+        let fields = LogEvent::Ended(outcome).fields().cause(why.as_str());
+        self.log(Level::Warn, Some(job), fields, format_args!("will never run: {why}"));
+        self.begin_stop(job, StopReason::Unreachable);
+    }
+
+    /// Why a job can never be started: the unmet conditions that can no longer be met; those of a cycle of jobs that wait
+    /// only for each other could be, one by one.
+    pub(crate) fn why_unreachable(&self, job: JobIx) -> String {
+        let holds = &self.job(job).conditions;
+        let patterns = self.planned(job).when.patterns().iter().enumerate();
+        let unmet: Vec<_> = patterns.filter(|(nth, _)| holds.get(*nth) != Some(&true)).collect();
+        let lost: Vec<_> =
+            unmet.iter().filter(|(nth, _)| !self.pattern_can_come(job, *nth)).copied().collect();
+        let events = if lost.is_empty() { unmet } else { lost };
+        let keys = self.plan_state.graph.keys(job);
+        let (unknown, known): (Vec<_>, Vec<_>) =
+            events.iter().partition(|(nth, _)| keys.get(*nth) == Some(&SourceKey::Unknown));
+        let mut reasons: Vec<String> = unknown.iter().map(|(_, event)| unknown_source(event)).collect();
+        let known: Vec<_> =
+            known.iter().map(|(_, event)| format!("`{} {}`", event.source, event.code)).collect();
+        if !known.is_empty() {
+            reasons.push(format!("{} can no longer happen", known.join(", ")));
+        }
+        if reasons.is_empty() { "no event can start it".into() } else { reasons.join("; ") }
     }
 
     /// Completes the jobs that wait only for each other. Returns true if there were any.
     pub(crate) fn complete_unreachable_cycles(&mut self) -> bool {
-        let unreachable = self.unreachable_jobs();
+        let unreachable = self.unreachable_jobs(Stops::FromOutside);
         for job in &unreachable {
             self.complete_unreachable(*job);
         }
         !unreachable.is_empty()
     }
 
+    /// Logs once that nothing can happen any more.
+    pub(crate) fn report_deadlock(&mut self) {
+        let deadlock = self.deadlock();
+        let was_reported = core::mem::replace(&mut self.plan_state.deadlock_reported, deadlock.is_some());
+        if let Some(why) = deadlock.filter(|_| !was_reported) {
+            self.log(
+                Level::Warn,
+                None,
+                LogEvent::Deadlock,
+                format_args!("{why}; change `when` of one of them"),
+            );
+        }
+    }
+
+    /// W10: why nothing can happen any more without a shutdown or a command: every job that keeps the supervisor running
+    /// waits, and only for the stop of others that wait. `None` if something can happen.
+    #[must_use]
+    pub fn deadlock(&self) -> Option<String> {
+        let graph = &self.plan_state.graph;
+        let holds_open = |job: &JobIx| {
+            let is_open = !self.job(*job).has_ended() || self.job(*job).may_start_again();
+            graph.holds_open(*job) && is_open && !self.planned(*job).role.is_secondary()
+        };
+        let open: Vec<JobIx> = self.all_jobs().filter(holds_open).collect();
+        let is_idle = self.phase == Phase::Running && self.reload.is_none();
+        if !is_idle || open.is_empty() || !open.iter().all(|job| self.only_waits(*job)) {
+            return None;
+        }
+        let unreachable = self.unreachable_jobs(Stops::AfterStart);
+        if !open.iter().all(|job| unreachable.binary_search(job).is_ok()) {
+            return None;
+        }
+        let mut waits: Vec<String> =
+            open.iter().take(MAX_NAMED).map(|job| self.wait_in_words(*job)).collect();
+        if open.len() > MAX_NAMED {
+            waits.push(format!("and {} more", open.len() - MAX_NAMED));
+        }
+        Some(format!("nothing can happen any more: {}", waits.join(", ")))
+    }
+
+    /// `a waits for b stopped`
+    fn wait_in_words(&self, job: JobIx) -> String {
+        let patterns = self.planned(job).when.patterns().iter();
+        let events: Vec<String> = patterns.map(|event| format!("{} {}", event.source, event.code)).collect();
+        let word = if self.planned(job).when.needs_all() { " and " } else { " or " };
+        format!("{} waits for {}", self.planned(job).name, events.join(word))
+    }
+
     /// The jobs that wait only for each other, or for jobs that only those could start.
-    fn unreachable_jobs(&self) -> Vec<JobIx> {
+    fn unreachable_jobs(&self, stops: Stops) -> Vec<JobIx> {
         let mut reachable: Vec<bool> = self.all_jobs().map(|job| !self.only_waits(job)).collect();
         let is_reachable = |reachable: &[bool], job: JobIx| reachable.get(job.index()) == Some(&true);
         let mut open: Vec<JobIx> = self.all_jobs().filter(|job| !is_reachable(&reachable, *job)).collect();
         while let Some(job) = open.pop() {
             let can_start = |other: JobIx| is_reachable(&reachable, other);
-            if can_start(job) || !self.can_be_started(job, &can_start) {
+            if can_start(job) || !self.can_be_started(job, &can_start, stops) {
                 continue;
             }
             open.extend(self.startable_by(job).filter(|other| !can_start(*other)));
@@ -159,18 +247,28 @@ impl Core {
     }
 }
 
+/// Why an event of a source that does not exist never comes.
+fn unknown_source(EventPattern { source, code }: &EventPattern) -> String {
+    match source {
+        Source::Watch(name) => format!("`{source} {code}` cannot happen: there is no watch `{name}`"),
+        _ => format!("`{source} {code}` cannot happen: there is no job `{source}`"),
+    }
+}
+
 /// Returns true if a job may still send an event.
 fn may_send(job: &Job, state: &JobState, code: Code) -> bool {
     if state.may_start_again() {
         return true;
     }
-    if state.is_complete() {
+    if state.has_ended() {
         return false;
     }
     let may_run = state.has_process() || state.state() == State::Running || state.is_up();
     match code {
         Code::ExitSuccess | Code::ExitFailed => job.exec.is_some() && may_run,
-        Code::Healthy | Code::Unhealthy => job.health.is_some() && may_run,
+        Code::Healthy | Code::Unhealthy | Code::BecameHealthy | Code::BecameUnhealthy => {
+            job.health.is_some() && may_run
+        }
         Code::Stopping => state.is_up(),
         Code::Stopped => true,
         Code::TimerExpired => state.start_timeout.is_some(),

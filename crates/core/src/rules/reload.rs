@@ -12,6 +12,7 @@
 //! to the same state as a start with the new plan, and a reload of the same plan does nothing.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -20,6 +21,7 @@ use alloc::vec::Vec;
 use crate::effect::{Effect, KillReason};
 use crate::event::{Code, Source};
 use crate::ids::{EventId, JobIx};
+use crate::log_entry::LogEvent;
 use crate::plan::diff::{JobChange, Moves, PlanDiff};
 use crate::plan::{Level, Plan, Repeat};
 use crate::request::{Reply, RequestId};
@@ -67,10 +69,11 @@ impl Core {
                 // The exit of one of them has shut the container down, which has its own timeout.
                 return;
             }
-            if !self.job(job).is_complete() {
+            if !self.job(job).has_ended() {
+                let fields = self.killing(job, timeout);
                 let timeout = fmt_duration(timeout);
                 let message = format_args!("did not stop within {timeout} for the reload, sending SIGKILL");
-                self.log(Level::Warn, Some(job), message);
+                self.log(Level::Warn, Some(job), fields, message);
                 self.kill(job, KillReason::StopTimeout);
             }
         }
@@ -119,7 +122,7 @@ impl Core {
         if !up.is_empty() {
             return true;
         }
-        if jobs.iter().any(|job| !self.job(*job).is_complete()) {
+        if jobs.iter().any(|job| !self.job(*job).has_ended()) {
             return false;
         }
         self.finish_reload();
@@ -140,9 +143,26 @@ impl Core {
         }
     }
 
+    /// Of the jobs that a reload has changed, only those that were started are restarted. The others wait for their condition.
+    pub(crate) fn name_waiting_jobs(&self, effects: &mut [Effect]) {
+        for effect in effects {
+            let Effect::Reply { reply: Reply::Reloaded(changes), .. } = effect else { continue };
+            let started = self.all_jobs().filter(|job| self.job(*job).has_run);
+            let started: BTreeSet<&str> = started.map(|job| self.planned(job).name.as_str()).collect();
+            let changed = core::mem::take(&mut changes.restarted);
+            (changes.restarted, changes.waiting) =
+                changed.into_iter().partition(|name| started.contains(name.as_str()));
+        }
+    }
+
     /// Replaces the plan, moves everything that continues, and sends `startup` to the jobs that start.
     fn replace_plan(&mut self, plan: Plan, diff: &PlanDiff) {
         let mut old = core::mem::replace(&mut self.plan_state, PlanState::new(plan));
+        let address =
+            |plan: &Plan| plan.telemetry.as_ref().map(|telemetry| (telemetry.address, telemetry.port));
+        if address(&old.plan) != address(&self.plan_state.plan) {
+            self.telemetry_error = Some("telemetry does not listen yet".into());
+        }
         let starting = self.move_jobs(&mut old, diff);
         for (watch, to) in old.watches.iter_mut().zip(&diff.moves.watches) {
             if let Some(to) = to.and_then(|to| self.plan_state.watches.get_mut(to.index())) {
@@ -155,8 +175,9 @@ impl Core {
         self.clear_unknown_conditions(&diff.moves, &starting);
         let plan = Arc::clone(&self.plan_state.plan);
         self.effects.push(Effect::PlanReplaced { plan, moves: diff.moves.clone() });
-        self.log(Level::Info, None, format_args!("reloaded"));
+        self.log(Level::Info, None, LogEvent::Reloaded, format_args!("reloaded"));
         for job in &starting {
+            self.advertise_initial_status(*job);
             self.set_start_timeout(*job);
             self.renew_hooks(*job);
         }
@@ -165,7 +186,7 @@ impl Core {
         }
         if !starting.is_empty() {
             self.plan_state.startup_only_for = Some(starting);
-            self.send(Origin::Global, Code::Startup, None);
+            self.send(Origin::Global, Code::Startup);
         }
     }
 
@@ -222,8 +243,8 @@ impl Core {
             *origin = Origin::Removed(u32::try_from(index).unwrap_or(u32::MAX));
         };
         let of_jobs = self.plan_state.jobs.iter_mut().flat_map(|job| job.events_mut());
-        for event in self.journal.events_mut().chain(of_jobs) {
-            moved(&mut event.origin);
+        for origin in self.journal.origins_mut().chain(of_jobs.map(|event| &mut event.origin)) {
+            moved(origin);
         }
         for ((mut origin, code), count) in core::mem::take(&mut self.event_counts) {
             moved(&mut origin);
@@ -294,18 +315,18 @@ impl Core {
         }
         // The last exit of this generation, unless a run is in progress, which will send its own.
         let exited = |success: bool| {
-            (once || state.is_complete())
+            (once || state.has_ended())
                 && (state.has_run && !state.has_process() && self.planned(source).exec.is_some())
                 && state.last_exit.as_ref().map(LastExit::is_success) == Some(success)
         };
         let healthy = state.health.as_ref().and_then(|health| health.healthy);
         match code {
-            Code::Healthy => healthy == Some(true),
-            Code::Unhealthy => healthy == Some(false),
+            Code::Healthy | Code::BecameHealthy => healthy == Some(true),
+            Code::Unhealthy | Code::BecameUnhealthy => healthy == Some(false),
             Code::ExitSuccess => exited(true),
             Code::ExitFailed => exited(false),
             Code::Stopping => !state.is_up(),
-            Code::Stopped => state.is_complete(),
+            Code::Stopped => state.has_ended(),
             Code::TimerExpired => state.stop_reason() == Some(StopReason::StartTimeout),
             _ => false,
         }

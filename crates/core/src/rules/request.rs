@@ -65,7 +65,7 @@ impl Core {
             return replaced_by_reload();
         }
         match (self.job(job).state(), self.job(job).is_up()) {
-            (State::Complete, _) => {
+            (State::Ended(_), _) => {
                 self.begin_generation(job);
                 self.start_by_hand(job);
                 Reply::Done("starting".into())
@@ -94,7 +94,7 @@ impl Core {
         let newest_generation = self.last_ids.generation;
         let periodic = self.planned(job).when.is_periodic();
         let state = self.job_mut(job);
-        let is_first = state.triggered_at.is_none();
+        let is_first = !state.has_run;
         state.triggered_at = Some(newest_generation);
         state.cause = Some(Cause::ByHand);
         if !periodic {
@@ -107,7 +107,7 @@ impl Core {
     }
 
     fn request_stop(&mut self, job: JobIx) -> Reply {
-        if self.job(job).is_complete() {
+        if self.job(job).has_ended() {
             return Reply::Done("not running".into());
         }
         if let Some(stop) = self.job_mut(job).stop_mut() {

@@ -1,31 +1,34 @@
-//! Whether, when and why a job runs again after a run has ended (W4, W6–W9, H8, S3).
+//! Whether, when and why a job runs again after a run has ended (W4, W6–W9, W14, H8, S3).
 
 use core::time::Duration;
 
 use crate::effect::KillReason;
+use crate::event::Code;
 use crate::ids::JobIx;
+use crate::log_entry::LogEvent;
 use crate::plan::{Level, Restarts};
 use crate::state::job::{Activity, State, StopReason, Transition};
-use crate::state::supervisor::Core;
+use crate::state::journal::Event;
+use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::JobTimer;
 use crate::time::{Time, fmt_duration};
 
 impl Core {
-    /// Decides what a job does after a run has ended.
+    /// Decides what a job does after a run has ended. Must agree with [`Core::runs_again`].
     pub(crate) fn run_again(&mut self, job: JobIx) {
         if let Some(event) = self.job_mut(job).pending_event.take() {
             self.change(job, Transition::To(Activity::Waiting));
-            return self.start(job, Some(event));
+            return self.start_for(job, event);
         }
         if self.planned(job).when.is_periodic() {
             self.change(job, Transition::To(Activity::Waiting));
+            let paused = self.is_paused();
             let state = self.job_mut(job);
-            if core::mem::take(&mut state.ticks.pending) {
-                return self.start(job, None);
+            if core::mem::take(&mut state.ticks.pending) && !paused {
+                return self.start_at_tick(job);
             }
             if state.ticks.timer.is_none() {
-                let reason = if state.failure.is_some() { StopReason::Failed } else { StopReason::Completed };
-                self.begin_stop(job, reason);
+                self.begin_stop_by_itself(job);
             }
             return;
         }
@@ -34,6 +37,20 @@ impl Core {
         }
         self.change(job, Transition::To(Activity::Waiting));
         self.enqueue_recheck(job);
+    }
+
+    /// Returns true if a job whose run ends now runs again by itself: at once, after a delay, or at its next tick.
+    pub(crate) fn runs_again(&self, job: JobIx) -> bool {
+        let state = self.job(job);
+        match state.stop() {
+            Some(stop) => stop.then_start,
+            None if state.pending_event.is_some() => true,
+            None if self.phase != Phase::Running => false,
+            None if self.planned(job).when.is_periodic() => {
+                state.ticks.pending || state.ticks.timer.is_some()
+            }
+            None => self.may_restart(job),
+        }
     }
 
     /// S3: during a shutdown a job runs once for its stop event, also if the event came while it was running (W7).
@@ -45,9 +62,15 @@ impl Core {
                 state.ran_at_shutdown = true;
                 self.start(job, Some(event));
             }
-            None if state.ran_at_shutdown => self.begin_stop(job, StopReason::Shutdown),
+            None if state.ran_at_shutdown => self.begin_stop_by_itself(job),
             None => self.enqueue_recheck(job),
         }
+    }
+
+    /// Stops a job that has done its work: its last run decides whether it is complete or has failed.
+    pub(crate) fn begin_stop_by_itself(&mut self, job: JobIx) {
+        let failed = self.job(job).failure.is_some();
+        self.begin_stop(job, if failed { StopReason::Failed } else { StopReason::Completed });
     }
 
     /// Returns true if a job has restarts left.
@@ -61,13 +84,35 @@ impl Core {
     fn restart(&mut self, job: JobIx) {
         let delay = self.next_restart_delay(job);
         let attempt = self.job(job).restarts + 1;
+        let fields = LogEvent::Restarting.fields().duration(delay);
         if delay.is_zero() {
-            self.log(Level::Info, Some(job), format_args!("restarting (attempt {attempt})"));
+            self.log(Level::Info, Some(job), fields, format_args!("restarting (attempt {attempt})"));
             self.count_restart(job);
             return self.start(job, None);
         }
         let in_time = fmt_duration(delay);
-        self.log(Level::Info, Some(job), format_args!("restarting in {in_time} (attempt {attempt})"));
+        self.log(Level::Info, Some(job), fields, format_args!("restarting in {in_time} (attempt {attempt})"));
+        let timer = self.set_timer(job, delay, JobTimer::Restart);
+        self.change(job, Transition::To(Activity::Delaying(timer)));
+    }
+
+    /// Starts a job for an event. A job that triggers itself is delayed like a restart (W14).
+    pub(crate) fn start_for(&mut self, job: JobIx, event: Event) {
+        if !self.job(job).has_run || !self.triggers_itself(job, &event) {
+            return self.start(job, Some(event));
+        }
+        self.job_mut(job).pending_event = Some(event);
+        if self.job(job).state() == State::Delaying {
+            return;
+        }
+        let delay = self.next_restart_delay(job);
+        if delay.is_zero() {
+            return self.start(job, Some(event));
+        }
+        let in_time = fmt_duration(delay);
+        let fields = LogEvent::Restarting.fields().duration(delay);
+        let message = format_args!("triggered by its own events, starting in {in_time}");
+        self.log(Level::Info, Some(job), fields, message);
         let timer = self.set_timer(job, delay, JobTimer::Restart);
         self.change(job, Transition::To(Activity::Delaying(timer)));
     }
@@ -93,13 +138,17 @@ impl Core {
 
     /// The restart delay has passed.
     pub(crate) fn restart_now(&mut self, job: JobIx) {
-        if self.job(job).state() == State::Delaying {
-            self.count_restart(job);
-            self.start(job, None);
+        if self.job(job).state() != State::Delaying {
+            return;
         }
+        let event = self.job_mut(job).pending_event.take();
+        if event.is_none() {
+            self.count_restart(job);
+        }
+        self.start(job, event);
     }
 
-    pub(crate) fn count_restart(&mut self, job: JobIx) {
+    fn count_restart(&mut self, job: JobIx) {
         let state = self.job_mut(job);
         state.restarts += 1;
         state.restarts_total += 1;
@@ -115,10 +164,11 @@ impl Core {
         if !self.may_restart(job) {
             // No process would be worse than an unhealthy one.
             let message = format_args!("unhealthy, not restarting: no restarts left");
-            return self.log(Level::Warn, Some(job), message);
+            return self.log(Level::Warn, Some(job), Code::Unhealthy, message);
         }
         let signal = self.planned(job).stop.signal;
-        self.log(Level::Info, Some(job), format_args!("unhealthy, restarting: sent {signal}"));
+        let fields = LogEvent::Restarting.fields().signal(signal).cause(Code::Unhealthy.name());
+        self.log(Level::Info, Some(job), fields, format_args!("unhealthy, restarting: sent {signal}"));
         self.send_signal(job, signal, KillReason::Unhealthy);
         self.set_kill_timer(job);
     }

@@ -6,7 +6,8 @@ use core::fmt;
 use crate::effect::{Effect, Exit, KillReason};
 use crate::event::Code;
 use crate::ids::JobIx;
-use crate::plan::{Level, Role};
+use crate::log_entry::LogEvent;
+use crate::plan::{Level, Role, Signal};
 use crate::state::job::{Activity, State, StopReason, Transition};
 use crate::state::journal::Origin;
 use crate::state::stop_budget::StopBudget;
@@ -25,7 +26,7 @@ impl Core {
         let budget = StopBudget::new(self.plan(), self.now);
         self.stop_budget = Some(budget);
         self.set_shutdown_timer(budget.signal_by, TimerKind::ShutdownHooks);
-        self.send(Origin::Global, Code::Shutdown, None);
+        self.send(Origin::Global, Code::Shutdown);
         for job in self.all_jobs() {
             if self.outlives_other_jobs(job) {
                 continue;
@@ -62,12 +63,12 @@ impl Core {
         !coprocesses.is_empty()
     }
 
-    /// S3: returns true if a job waits for a stop event, or runs because of one. One that runs for another reason is
+    /// S3: returns true if a hook waits for its stop event, or runs because of one. One that runs for another reason is
     /// stopped like any other job.
     fn stays_for_shutdown(&self, job: JobIx) -> bool {
         let state = self.job(job);
         state.is_up()
-            && self.planned(job).when.has_stop_event()
+            && self.planned(job).is_stop_hook()
             && (!state.has_process() || state.cause_event().is_some_and(|event| event.code.is_stop_event()))
     }
 
@@ -100,7 +101,7 @@ impl Core {
         for job in hooks {
             let timeout = fmt_duration(self.plan().stop_timeout);
             let message = format_args!("did not exit within {timeout} of the shutdown, sending SIGKILL");
-            self.log(Level::Warn, Some(job), message);
+            self.log(Level::Warn, Some(job), self.killing(job, self.plan().stop_timeout), message);
             self.kill(job, KillReason::HookTimeout);
         }
     }
@@ -118,7 +119,8 @@ impl Core {
         }
         let count = self.plan_state.incomplete;
         let jobs = if count == 1 { "job" } else { "jobs" };
-        self.log(Level::Warn, None, format_args!("{why}, killing {count} {jobs}"));
+        let fields = LogEvent::Killing.fields().signal(Signal::KILL);
+        self.log(Level::Warn, None, fields, format_args!("{why}, killing {count} {jobs}"));
         self.phase = Phase::Killing;
         for job in self.all_jobs() {
             self.kill(job, KillReason::KillAll);
@@ -138,6 +140,8 @@ impl Core {
         self.phase = Phase::Exited;
         let budget = self.stop_budget.unwrap_or_else(|| StopBudget::new(self.plan(), self.now));
         let deadlines = budget.exit_deadlines(self.plan(), self.now);
-        self.effects.push(Effect::Exit(Exit { code: self.exit_code(), deadlines }));
+        let reason = self.exit_reason();
+        let entry = reason.entry(self.exit_level(reason.code));
+        self.effects.push(Effect::Exit(Exit { code: reason.code, entry, deadlines }));
     }
 }

@@ -1,12 +1,14 @@
 //! What a signal to the supervisor means (S1, S7, S8, W3, R1, L1, C8). The runtime receives every
 //! signal that can be caught, except SIGCHLD (`src/process/signals.rs`).
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::effect::KillReason;
 use crate::event::{Code, Source, UserSignal};
+use crate::log_entry::Fields;
 use crate::plan::{Level, Plan, Role, Signal};
 use crate::state::journal::Origin;
 use crate::state::supervisor::{Core, Phase};
@@ -37,7 +39,7 @@ fn meaning(plan: &Plan, signal: Signal) -> Meaning {
         _ if plan.stop_on().contains(&signal) => Meaning::Stop,
         Signal::HUP => Meaning::Event(UserSignal::Hup),
         Signal::USR2 => Meaning::Event(UserSignal::Usr2),
-        Signal::USR1 if plan.toggle_maintenance => Meaning::ToggleMaintenance,
+        Signal::USR1 if plan.legacy_maintenance => Meaning::ToggleMaintenance,
         // systemd sends SIGCONT with every SIGTERM, for processes that are stopped.
         Signal::USR1 | Signal::CONT => Meaning::HandledElsewhere,
         _ => Meaning::Nothing,
@@ -63,13 +65,18 @@ pub(crate) fn waits_for_startup(plan: &Plan, signal: Signal) -> bool {
     matches!(meaning(plan, signal), Meaning::Event(_) | Meaning::Forward)
 }
 
+/// The fields of an entry about a received signal.
+fn received(signal: Signal) -> Fields {
+    Fields::from(Code::Signal).signal(signal)
+}
+
 impl Core {
     pub(crate) fn signal(&mut self, signal: Signal) {
         match meaning(self.plan(), signal) {
             Meaning::Forward => self.forward(signal),
             Meaning::Stop => self.stop_signal(signal),
             Meaning::Event(signal) if self.phase == Phase::Running => {
-                self.send(Origin::Signal(signal), Code::Signal, None);
+                self.send(Origin::Signal(signal), Code::Signal);
             }
             Meaning::ToggleMaintenance => {
                 self.set_maintenance(!self.maintenance);
@@ -84,8 +91,14 @@ impl Core {
     fn ignore_signal(&mut self, signal: Signal) {
         if self.ignored_signals.insert(signal) {
             let names: Vec<String> = self.plan().stop_on().iter().map(ToString::to_string).collect();
-            let message = format_args!("received {signal}, ignored; these shut down: {}", names.join(", "));
-            self.log(Level::Info, None, message);
+            let stop_signals = match names.as_slice() {
+                [first @ .., last] if !first.is_empty() => {
+                    format!("the stop signals are {} and {last}", first.join(", "))
+                }
+                names => format!("the stop signal is {}", names.join(", ")),
+            };
+            let message = format_args!("received {signal}, ignored; {stop_signals}");
+            self.log(Level::Info, None, received(signal), message);
         }
     }
 
@@ -94,19 +107,22 @@ impl Core {
     fn stop_signal(&mut self, signal: Signal) {
         match (self.phase, self.stop_signal) {
             (Phase::Starting | Phase::Running, _) => {
-                self.log(Level::Info, None, format_args!("received {signal}, shutting down"));
-                self.set_exit_code_zero();
+                let fields = Fields::from(Code::Shutdown).signal(signal).cause(signal.to_string());
+                self.log(Level::Info, None, fields, format_args!("received {signal}, shutting down"));
+                self.exit_by_signal(signal);
                 self.stop_signal = Some((signal, self.now));
                 self.shut_down();
             }
             (Phase::Stopping | Phase::Terminating, None) => {
-                self.log(Level::Info, None, format_args!("received {signal}, already shutting down"));
+                let message = format_args!("received {signal}, already shutting down");
+                self.log(Level::Info, None, received(signal), message);
                 self.stop_signal = Some((signal, self.now));
             }
             (Phase::Stopping | Phase::Terminating, Some((first, at)))
                 if first == signal && self.now.since(at) < SAME_REQUEST =>
             {
-                self.log(Level::Debug, None, format_args!("received {signal} twice, counted once"));
+                let message = format_args!("received {signal} twice, counted once");
+                self.log(Level::Debug, None, received(signal), message);
             }
             (Phase::Stopping | Phase::Terminating, Some(_)) => {
                 self.kill_all(format_args!("received a second stop signal ({signal})"));

@@ -7,11 +7,12 @@ use core::time::Duration;
 
 use crate::effect::{DesiredService, Effect};
 use crate::event::Code;
-use crate::ids::{JobIx, RunId};
+use crate::ids::{EventId, JobIx, RunId};
 use crate::input::{StartError, StartErrorKind};
+use crate::log_entry::{Fields, LogEvent};
 use crate::plan::Level;
 use crate::state::job::{Activity, State, StopReason, Transition};
-use crate::state::journal::Event;
+use crate::state::journal::{Event, Origin, Start};
 use crate::state::run::{Cause, Run};
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::JobTimer;
@@ -25,22 +26,26 @@ impl Core {
     /// Starts a run of a job that has no process. Without an event, the cause is that of the previous run.
     pub(crate) fn start(&mut self, job: JobIx, event: Option<Event>) {
         let periodic = self.planned(job).when.is_periodic();
+        let by_itself = event.is_some_and(|event| self.triggers_itself(job, &event));
         let (state, timers) = self.job_and_timers(job);
         let had_timeout = state.start_timeout.is_some();
         timers.cancel(&mut state.start_timeout);
+        // An event that waited for the restart delay (W14) is served by this run, too.
+        state.pending_event = None;
         if let Some(event) = event {
             state.cause = Some(Cause::Event(event));
             if !periodic {
-                // W6, W8: each event starts the job with all its restarts and without delay.
-                (state.restarts, state.early_exits) = (0, 0);
+                // W6, W8: each event starts the job with all its restarts and, unless it triggers itself, without delay.
+                state.restarts = 0;
+                state.early_exits = if by_itself { state.early_exits } else { 0 };
             }
         }
-        state.has_run = true;
         // Jobs that wait for its `timerExpired` may have become unreachable.
         self.plan_state.reachability_dirty |= had_timeout;
         if self.planned(job).exec.is_none() {
             return self.start_without_process(job);
         }
+        self.job_mut(job).has_run = true;
         let run = self.new_run(job);
         let timeout = self.set_timer(job, EXEC_TIMEOUT, JobTimer::ExecTimeout);
         self.change(job, Transition::To(Activity::Starting(Run::new(run, timeout))));
@@ -55,9 +60,12 @@ impl Core {
             return self.begin_stop(job, StopReason::Shutdown);
         }
         self.change(job, Transition::To(Activity::RunningWithoutProcess));
-        self.job_mut(job).started_at = Some(self.now);
+        let now = self.now;
+        let state = self.job_mut(job);
+        (state.has_run, state.started_at) = (true, Some(now));
         if self.planned(job).health.is_none() {
-            self.log(Level::Info, Some(job), format_args!("nothing to run and nothing to check"));
+            let message = format_args!("nothing to run and nothing to check");
+            self.log(Level::Info, Some(job), Code::Stopping, message);
             self.change(job, Transition::To(Activity::Waiting));
             return self.begin_stop(job, StopReason::NothingToRun);
         }
@@ -80,14 +88,36 @@ impl Core {
     pub(crate) fn started(&mut self, run: RunId, pid: i32) {
         let job = self.plan_state.runs.get(&run).copied();
         let Some(job) = job.filter(|job| self.job(*job).state() == State::Starting) else { return };
-        let Some(run) = self.job_mut(job).run_mut().map(Run::executed) else { return };
-        self.change(job, Transition::To(Activity::Running(run, pid)));
+        let Some(executed) = self.job_mut(job).run_mut().map(Run::executed) else { return };
+        self.change(job, Transition::To(Activity::Running(executed, pid)));
         self.set_pid(job, Some(pid));
         self.job_mut(job).started_at = Some(self.now);
-        let cause = self.cause_suffix(job);
-        self.log(Level::Info, Some(job), format_args!("started (pid {pid}){cause}"));
+        self.record_start(job, run, pid);
+        let fields = LogEvent::Started.fields().pid(Some(pid));
+        let cause = self.cause_words(job);
+        let at_startup = self.job(job).cause_event().is_some_and(|event| event.code == Code::Startup);
+        // People need neither the source of a global event nor the code of a signal.
+        let suffix = match &cause {
+            Some(cause) if !at_startup => {
+                let cause = cause.strip_prefix("global ").unwrap_or(cause);
+                format!(", cause: {}", cause.strip_suffix(" signal").unwrap_or(cause))
+            }
+            _ => String::new(),
+        };
+        let fields = Fields { cause: cause.map(Into::into), ..fields };
+        self.log(Level::Info, Some(job), fields, format_args!("started (pid {pid}){suffix}"));
         self.set_run_timeout(job);
         self.begin_service(job);
+    }
+
+    /// X10: the start of a run is in the journal.
+    fn record_start(&mut self, job: JobIx, run: RunId, pid: i32) {
+        let state = self.job(job);
+        let trigger = state.cause_event().map(|event| event.id);
+        let tick = matches!(state.cause, Some(Cause::Tick(_)));
+        let restarts = if self.planned(job).when.is_periodic() { 0 } else { state.restarts };
+        let (after, at, origin) = (EventId(self.last_ids.event), self.now, Origin::Job(job));
+        self.journal.write_start(Start { run, after, at, origin, pid, trigger, tick, restarts });
     }
 
     /// P3: a process has not executed its program in time.
@@ -110,13 +140,12 @@ impl Core {
         self.start_failed(run, &StartError { kind, message });
     }
 
-    fn cause_suffix(&self, job: JobIx) -> String {
-        match &self.job(job).cause {
-            Some(Cause::ByHand) => ", cause: start by hand".into(),
-            Some(Cause::Event(event)) if event.code != Code::Startup => {
-                format!(", cause: {} {}", self.origin_name(event.origin), event.code)
-            }
-            _ => String::new(),
-        }
+    /// What a run was started by.
+    fn cause_words(&self, job: JobIx) -> Option<String> {
+        Some(match self.job(job).cause.as_ref()? {
+            Cause::ByHand => "start by hand".into(),
+            Cause::Tick(_) => "interval".into(),
+            Cause::Event(event) => format!("{} {}", self.origin_name(event.origin), event.code),
+        })
     }
 }

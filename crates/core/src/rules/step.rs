@@ -23,6 +23,7 @@ impl Core {
     pub fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
         self.begin(now, input, effects);
         while self.advance(effects) {}
+        self.name_waiting_jobs(effects);
     }
 
     /// The first part of a step: the input. [`Core::advance`] must follow until it returns false.
@@ -92,6 +93,7 @@ impl Core {
             | Input::OutOfMemory { .. }
             | Input::CheckDone { .. }
             | Input::Deregistered { .. }
+            | Input::TelemetryListens(_)
             | Input::Tick => false,
         }
     }
@@ -111,6 +113,7 @@ impl Core {
             Input::Signal(signal) => self.signal(signal),
             Input::Deregistered { job } => self.deregistered(job),
             Input::Request { id, request } => self.request(id, request),
+            Input::TelemetryListens(result) => self.telemetry_listens(result),
             Input::Tick => {}
         }
     }
@@ -165,7 +168,11 @@ impl Core {
                 false
             }
             Phase::Running if core::mem::take(&mut self.plan_state.reachability_dirty) => {
-                self.complete_unreachable_cycles()
+                let more = self.complete_unreachable_cycles();
+                if !more {
+                    self.report_deadlock();
+                }
+                more
             }
             Phase::Stopping => {
                 self.stop_coprocesses() || (self.plan_state.runs.is_empty() && self.break_stop_cycle())

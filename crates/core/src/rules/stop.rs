@@ -2,11 +2,13 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use crate::effect::{DesiredService, Effect, KillReason};
 use crate::event::Code;
 use crate::ids::JobIx;
 use crate::input::StartErrorKind;
+use crate::log_entry::{Fields, LogEvent};
 use crate::plan::{Level, Signal};
 use crate::state::job::{Activity, State, StopReason, StopStage, Transition};
 use crate::state::journal::Origin;
@@ -30,8 +32,11 @@ impl Core {
         if self.plan_state.graph.hooks(job).is_empty() {
             return self.deregister(job);
         }
-        if let Some(timeout) = self.planned(job).stop.hook_timeout {
-            self.set_stage_timer(job, timeout, JobTimer::Hooks);
+        // S2: a stop by hand is limited as by a shutdown. Shutdowns and reloads limit all their stops (S4, R3), and a job that
+        // ends by itself has no process that waits.
+        let own = self.planned(job).stop.hook_timeout;
+        if own.is_some() || reason == StopReason::ByHand {
+            self.set_stage_timer(job, own.unwrap_or(self.plan().stop_timeout), JobTimer::Hooks);
         }
         self.enqueue_recheck(job);
     }
@@ -46,7 +51,7 @@ impl Core {
             self.change(job, Transition::To(Activity::Waiting));
         }
         self.change(job, Transition::Stop { reason, then_start });
-        self.send(Origin::Job(job), Code::Stopping, None);
+        self.send(Origin::Job(job), Code::Stopping);
     }
 
     /// Moves on if a job waits for stop hooks that are done. Only called when no event is queued.
@@ -68,7 +73,7 @@ impl Core {
         let state = self.job(hook);
         // If `job` may start again, its hooks stay for the next stop, so they are done as soon as they are idle.
         let busy = state.has_process() || state.state() == State::Delaying || !state.is_up();
-        let done = state.is_complete() || (self.may_start_again(job) && !busy);
+        let done = state.has_ended() || (self.may_start_again(job) && !busy);
         hook != job && !done && !self.waits_for_stop_of(hook, job)
     }
 
@@ -94,9 +99,11 @@ impl Core {
     /// The longest wait for stop hooks has passed.
     pub(crate) fn hooks_timeout(&mut self, job: JobIx) {
         if self.job(job).stop_stage() == Some(StopStage::Hooks) {
-            let waited = fmt_duration(self.planned(job).stop.hook_timeout.unwrap_or_default());
+            let timeout = self.planned(job).stop.hook_timeout.unwrap_or(self.plan().stop_timeout);
+            let waited = fmt_duration(timeout);
             let message = format_args!("stop hooks not complete after {waited}, stopping anyway");
-            self.log(Level::Warn, Some(job), message);
+            let fields = LogEvent::Timeout.fields().duration(timeout).cause("stop hooks");
+            self.log(Level::Warn, Some(job), fields, message);
             self.deregister(job);
         }
     }
@@ -128,9 +135,11 @@ impl Core {
     /// The catalog has not confirmed the deregistration in time.
     pub(crate) fn deregister_timeout(&mut self, job: JobIx) {
         if self.job(job).is_stopping_in(StopStage::Deregister) {
-            let waited = fmt_duration(self.plan().deregister_timeout());
+            let timeout = self.plan().deregister_timeout();
+            let waited = fmt_duration(timeout);
             let message = format_args!("deregistration not confirmed after {waited}, stopping anyway");
-            self.log(Level::Warn, Some(job), message);
+            let fields = LogEvent::Timeout.fields().duration(timeout).cause("deregistration");
+            self.log(Level::Warn, Some(job), fields, message);
             self.drain(job);
         }
     }
@@ -141,19 +150,21 @@ impl Core {
             return self.terminate(job);
         }
         self.change_stage(job, StopStage::Drain);
-        self.log(Level::Info, Some(job), format_args!("draining for {}", fmt_duration(drain)));
+        let fields = LogEvent::Draining.fields().duration(drain);
+        self.log(Level::Info, Some(job), fields, format_args!("draining for {}", fmt_duration(drain)));
         self.set_stage_timer(job, drain, JobTimer::Drain);
     }
 
     /// Sends the stop signal.
     pub(crate) fn terminate(&mut self, job: JobIx) {
-        if self.job(job).is_complete() {
+        if self.job(job).has_ended() {
             return;
         }
         self.change_stage(job, StopStage::Terminate);
         let signal = self.planned(job).stop.signal;
         if signal != Signal::KILL {
-            self.log(Level::Info, Some(job), format_args!("stopping: sent {signal}"));
+            let fields = Fields::from(Code::Stopping).pid(self.job(job).pid()).signal(signal);
+            self.log(Level::Info, Some(job), fields, format_args!("stopping: sent {signal}"));
         }
         self.send_signal(job, signal, KillReason::Stop);
         self.set_kill_timer(job);
@@ -176,9 +187,20 @@ impl Core {
     pub(crate) fn kill_after_timeout(&mut self, job: JobIx) {
         let Some(run) = self.job_mut(job).run_mut() else { return };
         run.kill_timer = None;
+        let fields = self.killing(job, self.plan().stop_timeout);
         let timeout = fmt_duration(self.plan().stop_timeout);
-        self.log(Level::Warn, Some(job), format_args!("did not exit within {timeout}, sending SIGKILL"));
+        self.log(
+            Level::Warn,
+            Some(job),
+            fields,
+            format_args!("did not exit within {timeout}, sending SIGKILL"),
+        );
         self.kill_run(job, KillReason::StopTimeout);
+    }
+
+    /// The fields of an entry about a job that gets SIGKILL because it has not exited in time.
+    pub(crate) fn killing(&self, job: JobIx, timeout: Duration) -> Fields {
+        LogEvent::Killing.fields().pid(self.job(job).pid()).signal(Signal::KILL).duration(timeout)
     }
 
     /// S4: sends the stop signal of a shutdown without waiting any longer for hooks, the catalog, `drain` or, for a
@@ -194,7 +216,7 @@ impl Core {
         let has_process = self.skip_to_terminate(job);
         if has_process {
             let message = format_args!("not waiting any longer for {awaited}, stopping");
-            self.log(Level::Warn, Some(job), message);
+            self.log(Level::Warn, Some(job), LogEvent::Timeout.fields().cause(awaited), message);
             self.terminate(job);
         }
         has_process
@@ -203,7 +225,7 @@ impl Core {
     /// Ends every stop stage before the stop signal. Returns true if there is a process to signal; if not, the job is
     /// complete.
     fn skip_to_terminate(&mut self, job: JobIx) -> bool {
-        if self.job(job).is_complete() {
+        if self.job(job).has_ended() {
             return false;
         }
         if self.job(job).is_up() {
@@ -246,7 +268,9 @@ impl Core {
     /// Sends a signal to a job's process, if it has one. A process that has not executed its program is ended by it
     /// before it does.
     pub(crate) fn send_signal(&mut self, job: JobIx, signal: Signal, reason: KillReason) {
-        let Some(run) = self.job(job).run().map(|run| run.id) else { return };
+        let Some(run) = self.job_mut(job).run_mut() else { return };
+        run.signalled = true;
+        let run = run.id;
         self.effects.push(Effect::Kill { run, signal, reason });
         if signal == Signal::KILL {
             self.set_abandon_timer(job);

@@ -3,7 +3,8 @@
 use crate::effect::KillReason;
 use crate::ids::JobIx;
 use crate::input::ExitStatus;
-use crate::plan::{Level, Signal};
+use crate::log_entry::LogEvent;
+use crate::plan::{Level, Signal, Trigger};
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::JobTimer;
 use crate::time::fmt_duration;
@@ -27,10 +28,16 @@ impl Core {
         if core::mem::replace(&mut run.timed_out, true) {
             return;
         }
-        let timeout = fmt_duration(self.planned(job).timeout.unwrap_or_default());
-        let name = self.planned(job).name.clone();
-        let level = self.failure_level(job, ExitStatus::Signal(Signal::KILL), Level::Warn);
-        self.log(level, Some(job), format_args!("{name} timeout after {timeout}"));
+        let timeout = self.planned(job).timeout.unwrap_or_default();
+        let fields = LogEvent::Timeout.fields().pid(self.job(job).pid()).duration(timeout);
+        // A periodic job without a `timeout` of its own has its interval as timeout.
+        let at_tick = matches!(self.planned(job).when.trigger, Trigger::Interval { every: interval, .. } if interval == timeout);
+        let at_tick = if at_tick { ", still running at its next tick" } else { "" };
+        // 3.8 has the name in the message, and scripts look for it.
+        let (name, timeout) = (self.planned(job).name.clone(), fmt_duration(timeout));
+        let repeats = self.repeats_sensor_failure(job, ExitStatus::Signal(Signal::KILL));
+        let level = if repeats { Level::Debug } else { Level::Warn };
+        self.log(level, Some(job), fields, format_args!("{name} timeout after {timeout}{at_tick}"));
         self.send_signal(job, Signal::KILL, KillReason::Timeout);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::event::Code;
 use crate::ids::JobIx;
+use crate::log_entry::Fields;
 use crate::plan::{Level, Repeat};
 use crate::state::dependency_graph::{NameId, SourceKey, Subscription};
 use crate::state::job::{State, StopReason};
@@ -14,6 +15,10 @@ impl Core {
     /// Handles an event that a job waits for.
     pub(crate) fn matched(&mut self, subscription: Subscription, event: Event) {
         let Subscription { job, condition, clears } = subscription;
+        // A job that was skipped keeps the conditions that it gave up with.
+        if !self.job(job).is_up() {
+            return;
+        }
         if self.planned(job).when.needs_all() {
             let conditions = &mut self.job_mut(job).conditions;
             let held = conditions.iter().all(|holds| *holds);
@@ -29,7 +34,7 @@ impl Core {
 
     fn trigger(&mut self, job: JobIx, event: Event) {
         let shutting_down = self.phase == Phase::Stopping;
-        let newest_generation = self.last_ids.generation;
+        let (newest_generation, periodic) = (self.last_ids.generation, self.planned(job).when.is_periodic());
         // S4: once the time for hooks is over, nothing starts.
         let starts = self.is_before_shutdown() || shutting_down;
         if !starts || !self.job(job).is_up() || self.was_triggered_once(job) {
@@ -43,11 +48,21 @@ impl Core {
         state.triggered_at = Some(newest_generation);
         state.ran_at_shutdown |= shutting_down;
         match state.state() {
-            // An event during the restart delay starts the job at once and uses no restart.
-            State::Waiting | State::Delaying => self.start(job, Some(event)),
+            State::Waiting if periodic => self.first_tick(job, event),
+            // An event of another job during the restart delay starts the job at once and uses no restart.
+            State::Waiting | State::Delaying => self.start_for(job, event),
             State::Starting | State::Running => state.pending_event = Some(event),
-            State::Complete => {}
+            State::Ended(_) => {}
         }
+    }
+
+    /// W14: returns true if an event that starts a job follows from the job's own events, directly or through other jobs
+    /// that run at every event. A job sends stop events only once.
+    pub(crate) fn triggers_itself(&self, job: JobIx, event: &Event) -> bool {
+        let Origin::Job(source) = event.origin else { return false };
+        self.planned(job).when.repeat() == Repeat::Each
+            && !event.code.is_stop_event()
+            && self.plan_state.graph.leads_to(job, source)
     }
 
     /// Returns true if a job with `once` has been triggered. A stop hook is triggered once per generation of the job it
@@ -85,9 +100,11 @@ impl Core {
         if self.job(job).has_run || !self.job(job).is_up() {
             return;
         }
-        let timeout = fmt_duration(self.planned(job).when.timeout.unwrap_or_default());
-        self.log(Level::Warn, Some(job), format_args!("not started within {timeout}, giving up"));
-        self.send(Origin::Job(job), Code::TimerExpired, None);
+        let timeout = self.planned(job).when.timeout.unwrap_or_default();
+        let fields = Fields::from(Code::TimerExpired).duration(timeout);
+        let timeout = fmt_duration(timeout);
+        self.log(Level::Warn, Some(job), fields, format_args!("not started within {timeout}, giving up"));
+        self.send(Origin::Job(job), Code::TimerExpired);
         self.begin_stop(job, StopReason::StartTimeout);
     }
 }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::event::{Code, Source, UserSignal};
 use crate::ids::{JobIx, WatchIx};
-use crate::plan::{Catalog, EventPattern, Job, Plan, Watch};
+use crate::plan::{Catalog, EventPattern, Job, Plan, Repeat, Watch};
 use crate::state::journal::Origin;
 
 /// The source of an event that a job waits for.
@@ -47,6 +47,8 @@ pub(crate) struct DependencyGraph {
     subscriptions: BTreeMap<(SourceKey, Code), Vec<Subscription>>,
     /// For each name, the jobs that wait for any of its events.
     dependents: Vec<Vec<JobIx>>,
+    /// For each name, the jobs that run at every one of its events other than stop events (W14).
+    followers: Vec<Vec<JobIx>>,
     /// For each name, its stop hooks: the jobs that wait for its `stopping` (S2).
     hooks: Vec<Vec<JobIx>>,
     /// For each watch of the embedded catalog, the jobs whose services it sees. `None` with Consul, where any instance
@@ -88,6 +90,7 @@ impl DependencyGraph {
             keys: plan.jobs.iter().map(|job| job.when.patterns().iter().map(key).collect()).collect(),
             subscriptions: BTreeMap::new(),
             dependents: vec![Vec::new(); jobs_named.len()],
+            followers: vec![Vec::new(); jobs_named.len()],
             hooks: vec![Vec::new(); jobs_named.len()],
             advertisers: advertisers(plan),
             watchers: vec![Vec::new(); plan.watches.len()],
@@ -120,7 +123,7 @@ impl DependencyGraph {
             if subscribed.insert((key, event.code)) || needs_all {
                 setting.push(((key, event.code), subscription));
             }
-            if needs_all && event.code == Code::Healthy {
+            if needs_all && event.code.can_end() {
                 clearing.push(((key, Code::Unhealthy), Subscription { clears: true, ..subscription }));
             }
             match key {
@@ -128,6 +131,9 @@ impl DependencyGraph {
                     add(&mut self.dependents, id.0, job);
                     if event.code == Code::Stopping {
                         add(&mut self.hooks, id.0, job);
+                    }
+                    if planned.when.repeat() == Repeat::Each && !event.code.is_stop_event() {
+                        add(&mut self.followers, id.0, job);
                     }
                 }
                 SourceKey::Watch(watch) => add(&mut self.watchers, watch.index(), job),
@@ -174,6 +180,26 @@ impl DependencyGraph {
     /// The stop hooks of a job (S2).
     pub(crate) fn hooks(&self, job: JobIx) -> &[JobIx] {
         list(&self.hooks, self.name(job).0)
+    }
+
+    /// Returns true if `to` is `from`, or runs because of it, directly or through other jobs that run at every event.
+    pub(crate) fn leads_to(&self, from: JobIx, to: JobIx) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![from];
+        while let Some(job) = open.pop() {
+            if job == to {
+                return true;
+            }
+            if seen.insert(job) {
+                open.extend(list(&self.followers, self.name(job).0));
+            }
+        }
+        false
+    }
+
+    /// Returns true if a job can trigger itself (W14).
+    pub(crate) fn is_in_ring(&self, job: JobIx) -> bool {
+        list(&self.followers, self.name(job).0).iter().any(|next| self.leads_to(*next, job))
     }
 
     /// Returns true if the supervisor keeps running until the job is complete.

@@ -18,6 +18,8 @@ pub(crate) struct HealthState {
     pub(crate) active: bool,
     /// Healthy or unhealthy; `None` if unknown.
     pub(crate) healthy: Option<bool>,
+    /// When it last became healthy.
+    pub(crate) healthy_since: Time,
     pub(crate) checks: Vec<CheckState>,
     /// The next heartbeat, if heartbeats have their own interval (H6).
     pub(crate) heartbeat: Option<TimerId>,
@@ -65,10 +67,12 @@ pub(crate) struct CheckState {
     pub(crate) started_at: Time,
     /// The last result that counted.
     pub(crate) last: Option<CheckResult>,
-    /// `None` before the first result.
+    /// `None` until it has passed `successes` times in a row.
     pub(crate) passes: Option<bool>,
-    /// Failures in a row.
+    /// Failures in a row that count.
     pub(crate) failures: u32,
+    /// Passes in a row.
+    pub(crate) successes: u32,
     /// The delay before the next try, until the first pass; `None` before the first failure.
     pub(crate) delay: Option<Duration>,
     pub(crate) next: Option<TimerId>,
@@ -90,6 +94,7 @@ impl HealthState {
         Self {
             active: false,
             healthy: None,
+            healthy_since: Time::ZERO,
             checks: health.checks.iter().map(|_| CheckState::new()).collect(),
             heartbeat: None,
             variables: None,
@@ -118,6 +123,7 @@ impl CheckState {
             last: None,
             passes: None,
             failures: 0,
+            successes: 0,
             delay: None,
             next: None,
         }
@@ -125,12 +131,15 @@ impl CheckState {
 
     /// Forgets the results of the previous run of the job.
     pub(crate) const fn reset(&mut self) {
-        (self.passes, self.failures, self.delay) = (None, 0, None);
+        (self.passes, self.failures, self.successes, self.delay) = (None, 0, 0, None);
     }
 
     /// Records a result.
     pub(crate) fn record(&mut self, now: Time, result: Result<(), String>) {
-        self.failures = if result.is_ok() { 0 } else { self.failures.saturating_add(1) };
+        (self.successes, self.failures) = match result {
+            Ok(()) => (self.successes.saturating_add(1), 0),
+            Err(_) => (0, self.failures.saturating_add(1)),
+        };
         self.last = Some(CheckResult { at: now, took: now.since(self.started_at), result });
     }
 }

@@ -4,13 +4,13 @@
 //! state       meaning                                       next
 //! ---------   -------------------------------------------   ------------------------------------------------------
 //! Waiting     no process; waits for its trigger             trigger, tick or pending event → Starting
-//!                                                           (without `exec`: Running)
+//!                                                           (without `exec`: Running; by itself: Delaying)
 //!                                                           can never run again → stops
 //! Starting    a process was requested, and has not yet      Started → Running
 //!             executed its program                          StartFailed, start timeout → as after an exit
 //! Running     has a process; without `exec`: is active      exit → Waiting, Delaying or Starting, or stops
 //! Delaying    no process; waits for its restart delay       delay passed → Starting
-//! Complete    will not run again                            none
+//! Ended       will not run again, with its outcome          none
 //!
 //! stop stage  meaning                                       next stage
 //! ---------   -------------------------------------------   ------------------------------------------------------
@@ -19,13 +19,13 @@
 //!             stop hooks
 //! Deregister  its service is being deregistered             deregistration confirmed, or its time has passed
 //! Drain       its service has left the catalog              `drain` has passed, or the process has exited
-//! Terminate   its process was sent the stop signal          the process has exited; the job is Complete
+//! Terminate   its process was sent the stop signal          the process has exited; the job is Ended
 //! ```
 //!
 //! Without a stop stage a job is Waiting, Starting, Running or Delaying. In Hooks it is Waiting, Starting or Running. In
-//! Deregister, Drain and Terminate it is Starting or Running. A Complete job keeps the stage in which it completed.
+//! Deregister, Drain and Terminate it is Starting or Running. An Ended job keeps the stage in which it ended.
 //!
-//! The stop stage only moves down this list. A complete job is never resumed. A start by hand, or a reload that changes
+//! The stop stage only moves down this list. A job that has ended is never resumed. A start by hand, or a reload that changes
 //! the job, creates a new generation with a fresh state.
 //!
 //! Every change goes through [`JobState::transition`], which enforces both tables.
@@ -41,7 +41,7 @@ use crate::ids::{EventId, RunId};
 use crate::plan::{Job, Trigger};
 use crate::state::health::HealthState;
 use crate::state::journal::Event;
-use crate::state::run::{Cause, LastExit, Run};
+use crate::state::run::{Cause, LastExit, Run, RunCounts};
 use crate::state::timers::TimerId;
 use crate::time::Time;
 
@@ -57,7 +57,52 @@ pub enum State {
     /// No process; it waits for its restart delay.
     Delaying,
     /// It will not run again.
+    Ended(Outcome),
+}
+
+impl State {
+    /// Returns true if it will not run again (W9).
+    #[must_use]
+    pub const fn has_ended(self) -> bool {
+        matches!(self, Self::Ended(_))
+    }
+}
+
+/// How a job ended (X7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// It has done its work: its last run was a success.
     Complete,
+    /// Its last run failed.
+    Failed,
+    /// A user, a reload or the shutdown stopped it.
+    Stopped,
+    /// It never ran.
+    Skipped(SkipReason),
+}
+
+impl Outcome {
+    /// The outcome in one word. These words are part of the API.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Failed => "failed",
+            Self::Stopped => "stopped",
+            Self::Skipped(_) => "skipped",
+        }
+    }
+}
+
+/// Why a job never ran and never will.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SkipReason {
+    /// The events it waited for can never come (W10).
+    Unreachable,
+    /// It was not started within `when.timeout` (W5).
+    StartTimeout,
+    /// The supervisor shut down before its event came.
+    Shutdown,
 }
 
 /// How far a job has stopped.
@@ -105,7 +150,7 @@ pub(crate) enum Activity {
     RunningWithoutProcess,
     /// The timer ends the restart delay.
     Delaying(TimerId),
-    Complete,
+    Ended(Outcome),
 }
 
 impl Activity {
@@ -115,7 +160,7 @@ impl Activity {
             Self::Starting(_) => State::Starting,
             Self::Running(..) | Self::RunningWithoutProcess => State::Running,
             Self::Delaying(_) => State::Delaying,
-            Self::Complete => State::Complete,
+            Self::Ended(outcome) => State::Ended(*outcome),
         }
     }
 }
@@ -124,7 +169,7 @@ impl Activity {
 #[derive(Clone, Debug)]
 pub(crate) struct StopState {
     pub(crate) reason: StopReason,
-    /// True if a new generation starts as soon as the job is complete.
+    /// True if a new generation starts as soon as the job has ended.
     pub(crate) then_start: bool,
     /// Ends the current stage.
     pub(crate) timer: Option<TimerId>,
@@ -163,15 +208,17 @@ pub(crate) struct JobState {
     pub(crate) triggered_at: Option<u64>,
     /// Which conditions of `all` hold (W12).
     pub(crate) conditions: Vec<bool>,
-    /// An event that came while it ran, and starts the next run (W7).
+    /// An event that came while it ran or in its restart delay, and starts the next run (W7, W14).
     pub(crate) pending_event: Option<Event>,
     /// True if it was started for the shutdown (S3).
     pub(crate) ran_at_shutdown: bool,
     pub(crate) ticks: Ticks,
     /// Restarts since it was last started by an event; for a periodic job, the number of ticks.
     pub(crate) restarts: u64,
-    /// Restarts in all generations.
+    /// Restarts in all generations, without ticks.
     pub(crate) restarts_total: u64,
+    /// Ended runs in all generations.
+    pub(crate) runs: RunCounts,
     /// Runs in a row that ended within `restartBackoff.reset` (W8).
     pub(crate) early_exits: u32,
     /// True if it was ever started in this generation.
@@ -185,6 +232,8 @@ pub(crate) struct JobState {
     pub(crate) start_error: Option<String>,
     /// The exit code of the last run of this generation, if it failed.
     pub(crate) failure: Option<u8>,
+    /// Failed runs in a row, up to the last one (X9).
+    pub(crate) failed_runs: u64,
     pub(crate) health: Option<HealthState>,
     /// The desired state of its service, as last sent in `Effect::Advertise`.
     pub(crate) desired: DesiredService,
@@ -201,7 +250,7 @@ pub(crate) enum Transition {
     Stop {
         /// Why.
         reason: StopReason,
-        /// True if a new generation starts as soon as the job is complete.
+        /// True if a new generation starts as soon as the job has ended.
         then_start: bool,
     },
     /// The stop moves on to this stage.
@@ -228,6 +277,7 @@ impl JobState {
             ticks: Ticks::default(),
             restarts: 0,
             restarts_total: 0,
+            runs: RunCounts::default(),
             early_exits: 0,
             has_run: false,
             cause: None,
@@ -235,19 +285,21 @@ impl JobState {
             last_exit: None,
             start_error: None,
             failure: None,
+            failed_runs: 0,
             health: job.health.as_ref().map(HealthState::new),
             desired: DesiredService::Absent,
             start_timeout: None,
         }
     }
 
-    /// The next generation of this job. It keeps the record of the last exit, the restart total, and the check runs that
+    /// The next generation of this job. It keeps the record of the last exit, the totals, and the check runs that
     /// have not finished.
     pub(crate) fn next_generation(&mut self, job: &Job, serial: u64, created_after: EventId) -> Self {
         let mut new = Self::new(job);
         new.generation = Generation { number: self.generation.number + 1, serial, created_after };
-        new.restarts_total = self.restarts_total;
+        (new.restarts_total, new.runs) = (self.restarts_total, self.runs);
         (new.last_exit, new.start_error) = (self.last_exit, self.start_error.take());
+        new.failed_runs = self.failed_runs;
         if let (Some(new), Some(old)) = (&mut new.health, self.health.take()) {
             new.continue_from(old);
         }
@@ -262,12 +314,12 @@ impl JobState {
         self.stop.as_ref().map(|stop| stop.stage)
     }
 
-    /// Why it stops or is complete.
+    /// Why it stops or has ended.
     pub(crate) fn stop_reason(&self) -> Option<StopReason> {
         self.stop.as_ref().map(|stop| stop.reason)
     }
 
-    /// The stop, if the job stops or is complete.
+    /// The stop, if the job stops or has ended.
     pub(crate) const fn stop(&self) -> Option<&StopState> {
         self.stop.as_ref()
     }
@@ -276,18 +328,18 @@ impl JobState {
         self.stop.as_mut()
     }
 
-    /// Returns true if the job runs normally: it neither stops nor is complete.
+    /// Returns true if the job runs normally: it neither stops nor has ended.
     pub(crate) const fn is_up(&self) -> bool {
         self.stop.is_none()
     }
 
-    pub(crate) const fn is_complete(&self) -> bool {
-        matches!(self.activity, Activity::Complete)
+    pub(crate) const fn has_ended(&self) -> bool {
+        self.state().has_ended()
     }
 
-    /// Returns true if it is in this stop stage and not complete.
+    /// Returns true if it is in this stop stage and has not ended.
     pub(crate) fn is_stopping_in(&self, stage: StopStage) -> bool {
-        self.stop_stage() == Some(stage) && !self.is_complete()
+        self.stop_stage() == Some(stage) && !self.has_ended()
     }
 
     /// Returns true if it is past the hooks of its stop: it is neither checked nor advertised any more.
@@ -295,7 +347,29 @@ impl JobState {
         self.stop_stage() > Some(StopStage::Hooks)
     }
 
-    /// Returns true if it may run again although it is complete or stops: a user has stopped it, or a reload is about to
+    /// Records how the last run ended: with this exit code if it failed. A run that was ended because it was unhealthy has
+    /// failed, too, but has no code of its own.
+    pub(crate) const fn set_failure(&mut self, failure: Option<u8>, unhealthy: bool) {
+        self.failure = failure;
+        self.failed_runs =
+            if unhealthy || failure.is_some() { self.failed_runs.saturating_add(1) } else { 0 };
+    }
+
+    /// How a job that stops ends when its process has exited; `None` if it does not stop.
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
+        Some(match (self.stop_reason()?, self.failure) {
+            (StopReason::ByHand | StopReason::Reload, _) => Outcome::Stopped,
+            (StopReason::Completed | StopReason::NothingToRun, _) => Outcome::Complete,
+            (StopReason::Failed, _) => Outcome::Failed,
+            (StopReason::Unreachable, _) => Outcome::Skipped(SkipReason::Unreachable),
+            (StopReason::StartTimeout, _) => Outcome::Skipped(SkipReason::StartTimeout),
+            (StopReason::Shutdown, _) if !self.has_run => Outcome::Skipped(SkipReason::Shutdown),
+            (StopReason::Shutdown, None) => Outcome::Stopped,
+            (StopReason::Shutdown, Some(_)) => Outcome::Failed,
+        })
+    }
+
+    /// Returns true if it may run again although it has ended or stops: a user has stopped it, or a reload is about to
     /// replace it.
     pub(crate) fn may_start_again(&self) -> bool {
         matches!(self.stop_reason(), Some(StopReason::ByHand | StopReason::Reload))
@@ -346,10 +420,15 @@ impl JobState {
         self.cause.as_ref().and_then(Cause::event)
     }
 
+    /// The event whose variables the current or last run got (P7).
+    pub(crate) fn first_event(&self) -> Option<&Event> {
+        self.cause.as_ref().and_then(Cause::first_event)
+    }
+
     /// The events that the state refers to.
     pub(crate) fn events_mut(&mut self) -> impl Iterator<Item = &mut Event> {
         let cause = match &mut self.cause {
-            Some(Cause::Event(event)) => Some(event),
+            Some(Cause::Event(event) | Cause::Tick(Some(event))) => Some(event),
             _ => None,
         };
         cause.into_iter().chain(&mut self.pending_event)
@@ -369,7 +448,7 @@ impl JobState {
         }
         match (change, &mut self.stop) {
             (Transition::To(activity), stop) => {
-                let stop_timer = stop.as_mut().filter(|_| to.0 == State::Complete);
+                let stop_timer = stop.as_mut().filter(|_| to.0.has_ended());
                 let stop_timer = stop_timer.and_then(|stop| stop.timer.take());
                 Ok(match core::mem::replace(&mut self.activity, activity) {
                     Activity::Starting(run) | Activity::Running(run, _) => {
@@ -399,16 +478,15 @@ const fn is_possible(state: State, stage: Option<StopStage>) -> bool {
         (State::Delaying, stage) => stage.is_none(),
         (State::Waiting, Some(_)) => false,
         (State::Starting | State::Running, Some(_)) => true,
-        (State::Complete, stage) => stage.is_some(),
+        (State::Ended(_), stage) => stage.is_some(),
     }
 }
 
 /// Returns true if a state may follow another.
 const fn may_follow(from: State, to: State) -> bool {
     match (from, to) {
-        (State::Complete, _) => false,
-        (State::Waiting, to) => !matches!(to, State::Delaying),
-        (State::Starting | State::Running, _) => true,
+        (State::Ended(_), _) => false,
+        (State::Waiting | State::Starting | State::Running, _) => true,
         (State::Delaying, to) => matches!(to, State::Starting | State::Waiting | State::Running),
     }
 }
@@ -417,23 +495,23 @@ const fn may_follow(from: State, to: State) -> bool {
 mod tests {
     use super::*;
 
-    const STATES: [State; 5] =
-        [State::Waiting, State::Starting, State::Running, State::Delaying, State::Complete];
+    const ENDED: State = State::Ended(Outcome::Complete);
+    const STATES: [State; 5] = [State::Waiting, State::Starting, State::Running, State::Delaying, ENDED];
     const STAGES: [StopStage; 4] =
         [StopStage::Hooks, StopStage::Deregister, StopStage::Drain, StopStage::Terminate];
 
     #[test]
-    fn w9_no_state_follows_complete() {
+    fn w9_no_state_follows_the_end() {
         for state in STATES {
-            assert!(!may_follow(State::Complete, state));
+            assert!(!may_follow(ENDED, state));
         }
     }
 
     #[test]
-    fn s2_a_job_is_complete_only_after_it_has_stopped() {
-        assert!(!is_possible(State::Complete, None));
+    fn s2_a_job_has_ended_only_after_it_has_stopped() {
+        assert!(!is_possible(ENDED, None));
         for stage in STAGES {
-            assert!(is_possible(State::Complete, Some(stage)));
+            assert!(is_possible(ENDED, Some(stage)));
             assert!(!is_possible(State::Delaying, Some(stage)), "a job that stops is not restarted");
         }
     }

@@ -1,10 +1,11 @@
-//! The journal: the last events, each with the event that caused it.
+//! The journal: the last events, each with the event that caused it, and the last starts of runs (X10).
 
 use alloc::collections::VecDeque;
 
 use crate::event::{Code, UserSignal};
-use crate::ids::{EventId, JobIx, WatchIx};
+use crate::ids::{EventId, JobIx, RunId, WatchIx};
 use crate::input::ExitStatus;
+use crate::state::job::Outcome;
 use crate::time::Time;
 
 /// The source of an event.
@@ -27,7 +28,7 @@ pub enum Origin {
 pub struct Event {
     /// Its number.
     pub id: EventId,
-    /// The event that caused it; `None` if an input did.
+    /// The event that caused it; `None` if an input did. For the exit of a run, the event that started the run.
     pub cause: Option<EventId>,
     /// When it was sent.
     pub at: Time,
@@ -35,8 +36,88 @@ pub struct Event {
     pub origin: Origin,
     /// Its code.
     pub code: Code,
+    /// What it tells beside its code.
+    pub detail: Detail,
+}
+
+impl Event {
     /// How the process exited, for the two exit events.
-    pub exit: Option<ExitStatus>,
+    #[must_use]
+    pub const fn exit(&self) -> Option<ExitStatus> {
+        match self.detail {
+            Detail::Exit { status, .. } => Some(status),
+            Detail::None | Detail::Ended(_) => None,
+        }
+    }
+}
+
+/// What an event tells beside its code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Nothing.
+    None,
+    /// For the two exit events.
+    Exit {
+        /// How the process exited.
+        status: ExitStatus,
+        /// Why the supervisor ended the run; `None` if the process exited by itself.
+        ended_by: Option<EndReason>,
+    },
+    /// For `stopped`: how the job ended (X7).
+    Ended(Outcome),
+}
+
+/// Why the supervisor ended a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndReason {
+    /// It reached its timeout (P5).
+    Timeout,
+    /// Its checks failed, and the job is restarted (H8).
+    Unhealthy,
+    /// A user stopped the job.
+    ByHand,
+    /// A reload replaced or removed the job.
+    Reload,
+    /// The supervisor shut down.
+    Shutdown,
+    /// The job stopped for another reason.
+    Stop,
+}
+
+impl EndReason {
+    /// The name in the JSON of the control socket, also for people: `ended by NAME`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Unhealthy => "failed checks",
+            Self::ByHand => "hand",
+            Self::Reload => "reload",
+            Self::Shutdown => "shutdown",
+            Self::Stop => "stop",
+        }
+    }
+}
+
+/// The start of a run. It is not an event: no job can wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The run.
+    pub run: RunId,
+    /// The last event before it.
+    pub after: EventId,
+    /// When the program was executed.
+    pub at: Time,
+    /// The job.
+    pub origin: Origin,
+    /// The process.
+    pub pid: i32,
+    /// The event that started the run; `None` if it was started by hand or by a tick.
+    pub trigger: Option<EventId>,
+    /// True if a tick after the first started it (W4).
+    pub tick: bool,
+    /// Restarts since the job was last started by an event.
+    pub restarts: u64,
 }
 
 /// The default capacity.
@@ -46,12 +127,15 @@ const CAPACITY: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct Journal {
     events: VecDeque<Event>,
+    starts: VecDeque<Start>,
+    /// How many starts were recorded in all.
+    start_count: u64,
     capacity: usize,
 }
 
 impl Default for Journal {
     fn default() -> Self {
-        Self { events: VecDeque::new(), capacity: CAPACITY }
+        Self { events: VecDeque::new(), starts: VecDeque::new(), start_count: 0, capacity: CAPACITY }
     }
 }
 
@@ -63,12 +147,34 @@ impl Journal {
         self.events.push_back(event);
     }
 
+    pub(crate) fn write_start(&mut self, start: Start) {
+        if self.starts.len() >= self.capacity {
+            self.starts.pop_front();
+        }
+        self.starts.push_back(start);
+        self.start_count += 1;
+    }
+
     pub(crate) fn set_capacity(&mut self, events: usize) {
         self.capacity = events.max(CAPACITY);
     }
 
-    pub(crate) fn events_mut(&mut self) -> impl Iterator<Item = &mut Event> {
-        self.events.iter_mut()
+    /// The sources of all events and starts.
+    pub(crate) fn origins_mut(&mut self) -> impl Iterator<Item = &mut Origin> {
+        let events = self.events.iter_mut().map(|event| &mut event.origin);
+        events.chain(self.starts.iter_mut().map(|start| &mut start.origin))
+    }
+
+    /// The starts of runs, oldest first. They begin where the events do.
+    pub fn starts(&self) -> impl DoubleEndedIterator<Item = &Start> {
+        let first = self.events.front().map_or(EventId(0), |event| event.id);
+        self.starts.iter().filter(move |start| start.after >= first)
+    }
+
+    /// How many starts were recorded in all.
+    #[must_use]
+    pub const fn start_count(&self) -> u64 {
+        self.start_count
     }
 
     /// The events, oldest first.

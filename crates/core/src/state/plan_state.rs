@@ -29,6 +29,8 @@ pub(crate) struct PlanState {
     pub(crate) start_again: VecDeque<JobIx>,
     /// True if a job may have become unreachable since reachability was last computed (W10).
     pub(crate) reachability_dirty: bool,
+    /// True if the log says that nothing can happen any more, and nothing has happened since.
+    pub(crate) deadlock_reported: bool,
     /// The number of jobs that keep the supervisor running (W10).
     pub(crate) holding_open: usize,
     /// The number of jobs that are not complete.
@@ -49,6 +51,7 @@ impl PlanState {
             recheck: Vec::new(),
             start_again: VecDeque::new(),
             reachability_dirty: true,
+            deadlock_reported: false,
             holding_open: 0,
             incomplete: 0,
             startup_only_for: None,
@@ -62,10 +65,10 @@ impl PlanState {
     /// Counts the jobs that are not complete, and those that keep the supervisor running.
     pub(crate) fn count_jobs(&mut self) {
         let open = |(index, job): &(usize, &JobState)| {
-            self.graph.holds_open(JobIx::at(*index)) && (!job.is_complete() || job.may_start_again())
+            self.graph.holds_open(JobIx::at(*index)) && (!job.has_ended() || job.may_start_again())
         };
         self.holding_open = self.jobs.iter().enumerate().filter(open).count();
-        self.incomplete = self.jobs.iter().filter(|job| !job.is_complete()).count();
+        self.incomplete = self.jobs.iter().filter(|job| !job.has_ended()).count();
     }
 
     /// Takes runs and variables from the state of the previous plan, after its jobs have been moved.

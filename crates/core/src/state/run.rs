@@ -1,10 +1,14 @@
 //! One run of a job, and the record of the last one.
 
+use alloc::format;
+use alloc::string::String;
+use core::time::Duration;
+
 use crate::ids::RunId;
 use crate::input::ExitStatus;
-use crate::state::journal::Event;
+use crate::state::journal::{EndReason, Event};
 use crate::state::timers::TimerId;
-use crate::time::Time;
+use crate::time::{Time, fmt_duration};
 
 /// A run: its process was requested, or has executed its program.
 #[derive(Clone, Debug)]
@@ -20,6 +24,8 @@ pub(crate) struct Run {
     pub(crate) timed_out: bool,
     /// True if the supervisor has sent it SIGKILL.
     pub(crate) killed: bool,
+    /// True if the supervisor has sent it any signal.
+    pub(crate) signalled: bool,
     /// True if it was unhealthy and was sent its stop signal for a restart (H8).
     pub(crate) replaced: bool,
 }
@@ -34,6 +40,7 @@ impl Run {
             abandon_timer: None,
             timed_out: false,
             killed: false,
+            signalled: false,
             replaced: false,
         }
     }
@@ -47,6 +54,7 @@ impl Run {
             abandon_timer: self.abandon_timer.take(),
             timed_out: self.timed_out,
             killed: self.killed,
+            signalled: self.signalled,
             replaced: self.replaced,
         }
     }
@@ -58,31 +66,103 @@ pub(crate) struct LastExit {
     pub(crate) run: RunId,
     pub(crate) status: ExitStatus,
     pub(crate) at: Time,
+    /// Its process; `None` if it could not be started.
+    pub(crate) pid: Option<i32>,
     pub(crate) timed_out: bool,
     /// True if the OOM killer has probably killed it.
     pub(crate) out_of_memory: bool,
+    /// Why the supervisor ended it; `None` if it exited by itself.
+    pub(crate) ended_by: Option<EndReason>,
+    /// How long its job had been healthy, if that is suspicious (H9).
+    pub(crate) just_healthy: Option<Duration>,
 }
 
 impl LastExit {
+    /// The record of a run that ended now, by itself as far as this says.
+    pub(crate) const fn new(run: RunId, status: ExitStatus, at: Time, pid: Option<i32>) -> Self {
+        let (timed_out, out_of_memory, ended_by, just_healthy) = (false, false, None, None);
+        Self { run, status, at, pid, timed_out, out_of_memory, ended_by, just_healthy }
+    }
+
+    /// H9: a suffix for sentences about the exit of a process that had just become healthy: another process may have
+    /// answered its check, while this one could not listen.
+    pub(crate) fn suspicion(&self) -> String {
+        self.just_healthy.map_or_else(String::new, |time| {
+            let time = fmt_duration(time);
+            format!(", {time} after it became healthy (does another process answer its check?)")
+        })
+    }
+
+    /// Returns true if the supervisor ended the run because its checks failed (H8).
+    pub(crate) fn was_unhealthy(&self) -> bool {
+        self.ended_by == Some(EndReason::Unhealthy)
+    }
+
     /// Returns true if the run counts as `exitSuccess`. A run that reached its timeout does not (P5).
     pub(crate) const fn is_success(&self) -> bool {
         self.status.is_success() && !self.timed_out
     }
 }
 
+/// How many runs have ended, by their result (T4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunCounts {
+    /// The program exited successfully.
+    pub success: u64,
+    /// The program failed or could not be started, or the supervisor ended the run because its checks failed (H8).
+    pub failure: u64,
+    /// The run reached its timeout (P5).
+    pub timeout: u64,
+    /// The supervisor stopped the job, and the program ended in another way than successfully.
+    pub stopped: u64,
+}
+
+impl RunCounts {
+    /// Each result and its number.
+    #[must_use]
+    pub const fn by_result(&self) -> [(&'static str, u64); 4] {
+        let Self { success, failure, timeout, stopped } = *self;
+        [("success", success), ("failure", failure), ("timeout", timeout), ("stopped", stopped)]
+    }
+
+    /// Counts a run. `failed` is whether it counts as a failure of the job.
+    pub(crate) const fn count(&mut self, exit: &LastExit, failed: bool) {
+        let count = match (exit.timed_out, failed, exit.is_success()) {
+            (true, ..) => &mut self.timeout,
+            (_, true, _) => &mut self.failure,
+            (.., true) => &mut self.success,
+            (.., false) => &mut self.stopped,
+        };
+        *count += 1;
+    }
+}
+
 /// What a run was started by.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Cause {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// An event.
     Event(Event),
     /// A request of a user.
     ByHand,
+    /// A tick after the first (W4), and the event that started the ticks: processes get its variables (P7).
+    Tick(Option<Event>),
 }
 
 impl Cause {
-    pub(crate) const fn event(&self) -> Option<&Event> {
+    /// The event that started the run.
+    #[must_use]
+    pub const fn event(&self) -> Option<&Event> {
         match self {
             Self::Event(event) => Some(event),
-            Self::ByHand => None,
+            Self::ByHand | Self::Tick(_) => None,
+        }
+    }
+
+    /// The event that started the run or, for a tick, the ticks.
+    pub(crate) const fn first_event(&self) -> Option<&Event> {
+        match self {
+            Self::Event(event) | Self::Tick(Some(event)) => Some(event),
+            Self::ByHand | Self::Tick(None) => None,
         }
     }
 }

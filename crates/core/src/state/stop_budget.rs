@@ -19,7 +19,9 @@
 use core::time::Duration;
 
 use crate::effect::{Exit, ExitDeadlines};
-use crate::plan::{Plan, Role};
+use crate::log_entry::LogEvent;
+use crate::plan::{Level, Plan, Role, stop_signal_timeout};
+use crate::state::supervisor::ExitReason;
 use crate::time::Time;
 
 /// The bounds of the last phases, counted from the last SIGKILL.
@@ -45,11 +47,9 @@ impl StopBudget {
     /// The budget of a shutdown that starts now.
     pub(crate) fn new(plan: &Plan, now: Time) -> Self {
         let timeout = plan.stop_timeout;
-        if has_hooks(plan) {
-            Self { signal_by: now + timeout, kill_by: now + timeout + timeout }
-        } else {
-            Self { signal_by: now + (timeout - timeout / 4), kill_by: now + timeout }
-        }
+        let hooks = has_hooks(plan);
+        let kill_by = if hooks { now + timeout + timeout } else { now + timeout };
+        Self { signal_by: now + stop_signal_timeout(timeout, hooks), kill_by }
     }
 
     /// A process gets its stop signal only now. A supervisor that was suspended still gives it time to react.
@@ -84,12 +84,13 @@ impl Exit {
     #[must_use]
     pub fn at_once(code: u8, plan: &Plan, now: Time) -> Self {
         let budget = StopBudget { signal_by: now, kill_by: now };
-        Self { code, deadlines: budget.exit_deadlines(plan, now) }
+        let reason = ExitReason { code, words: "internal error".into(), cause: LogEvent::Bug.name().into() };
+        Self { code, entry: reason.entry(Level::Error), deadlines: budget.exit_deadlines(plan, now) }
     }
 }
 
-/// Returns true if something runs or is stopped only after other jobs: jobs that wait for a stop event (S3), and
+/// Returns true if something runs or is stopped only after other jobs: hooks (S3), and
 /// coprocesses (C6).
 fn has_hooks(plan: &Plan) -> bool {
-    plan.jobs.iter().any(|job| job.when.has_stop_event() || job.role == Role::Coprocess)
+    plan.jobs.iter().any(|job| job.is_stop_hook() || job.role == Role::Coprocess)
 }

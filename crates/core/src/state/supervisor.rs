@@ -8,10 +8,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::effect::{Effect, Entry};
+use crate::effect::Effect;
 use crate::event::Code;
 use crate::ids::{CheckIx, CheckRunId, EventId, JobIx, RunId};
 use crate::input::Input;
+use crate::log_entry::{Entry, Fields, LogEvent};
 use crate::plan::{Job, Level, Plan, Role, Signal};
 use crate::request::RequestId;
 use crate::state::job::{JobState, State, StopStage, Transition};
@@ -76,17 +77,39 @@ pub struct Core {
     pub(crate) last_ids: LastIds,
     /// The reload in progress.
     pub(crate) reload: Option<PendingReload>,
+    /// Why the telemetry server does not listen; `None` if it does.
+    pub(crate) telemetry_error: Option<String>,
 }
 
 /// Candidates for the exit code (S5).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExitCodes {
     /// Decided: by a signal, or by a job with `onFailure` or `onSuccess`.
-    pub(crate) decided: Option<u8>,
+    pub(crate) decided: Option<ExitReason>,
     /// The first job that failed.
-    pub(crate) first_failure: Option<u8>,
+    pub(crate) first_failure: Option<ExitReason>,
     /// The first job that failed among those that only react to events. Counts if no work has failed.
-    pub(crate) first_hook_failure: Option<u8>,
+    pub(crate) first_hook_failure: Option<ExitReason>,
+}
+
+/// An exit code and its reason (S12).
+#[derive(Clone, Debug)]
+pub(crate) struct ExitReason {
+    pub(crate) code: u8,
+    /// The reason as a clause.
+    pub(crate) words: String,
+    /// The event that decided it.
+    pub(crate) cause: String,
+}
+
+impl ExitReason {
+    /// S12: the last entry of the log.
+    pub(crate) fn entry(&self, level: Level) -> Entry {
+        let Self { code, words, cause } = self;
+        let fields = Fields { code: Some(*code), ..LogEvent::Exiting.fields().cause(cause.as_str()) };
+        let message = format!("exiting with code {code}: {words}");
+        Entry { level, job: None, message, fields, with_output: false }
+    }
 }
 
 /// The last ids that were given out.
@@ -135,6 +158,7 @@ impl Core {
             removed_sources: Vec::new(),
             last_ids: LastIds::default(),
             reload: None,
+            telemetry_error: None,
         }
     }
 
@@ -252,6 +276,7 @@ impl Core {
             Err([from, to]) => self.log(
                 Level::Error,
                 Some(job),
+                LogEvent::Bug,
                 format_args!("bug: a job cannot change from {from:?} to {to:?}, please report it"),
             ),
         }
@@ -261,7 +286,7 @@ impl Core {
             self.enqueue_hooked(job);
         }
         self.plan_state.reachability_dirty |=
-            matches!(state, State::Waiting | State::Complete) || stage != self.job(job).stop_stage();
+            matches!(state, State::Waiting | State::Ended(_)) || stage != self.job(job).stop_stage();
     }
 
     /// Moves the stop of a job to its next stage.
@@ -299,22 +324,41 @@ impl Core {
     }
 
     /// Logs a message. It is formatted only if its level is written.
-    pub(crate) fn log(&mut self, level: Level, job: Option<JobIx>, message: fmt::Arguments<'_>) {
+    pub(crate) fn log(
+        &mut self,
+        level: Level,
+        job: Option<JobIx>,
+        fields: impl Into<Fields>,
+        message: fmt::Arguments<'_>,
+    ) {
         // A sensor runs every few seconds; its ordinary runs are not worth a line.
         let is_sensor = |job| matches!(self.planned(job).role, Role::Sensor(_));
         let level = if level == Level::Info && job.is_some_and(is_sensor) { Level::Debug } else { level };
-        self.log_entry(level, job, message, false);
+        self.log_entry(level, job, fields.into(), message, false);
     }
 
     /// Logs a message about a failure, with the last lines of the job's output (L6).
-    pub(crate) fn log_with_output(&mut self, level: Level, job: JobIx, message: fmt::Arguments<'_>) {
-        self.log_entry(level, Some(job), message, true);
+    pub(crate) fn log_with_output(
+        &mut self,
+        level: Level,
+        job: JobIx,
+        fields: Fields,
+        message: fmt::Arguments<'_>,
+    ) {
+        self.log_entry(level, Some(job), fields, message, true);
     }
 
-    fn log_entry(&mut self, level: Level, job: Option<JobIx>, message: fmt::Arguments<'_>, output: bool) {
+    fn log_entry(
+        &mut self,
+        level: Level,
+        job: Option<JobIx>,
+        fields: Fields,
+        message: fmt::Arguments<'_>,
+        with_output: bool,
+    ) {
         if level >= self.plan().logging.level {
             let message = alloc::fmt::format(message);
-            self.effects.push(Effect::Log(Entry { level, job, message, with_output: output }));
+            self.effects.push(Effect::Log(Entry { level, job, message, fields, with_output }));
         }
     }
 }

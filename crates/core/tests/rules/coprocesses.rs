@@ -1,7 +1,11 @@
 //! C6: coprocesses.
 
 use containerpilot_core::Input;
+use containerpilot_core::event::{Code, Source};
+use containerpilot_core::ids::JobIx;
 use containerpilot_core::input::StartErrorKind;
+use containerpilot_core::plan::{EventPattern, FirstTick, Trigger};
+use containerpilot_core::request::Request;
 
 use crate::harness::{Harness, plan};
 
@@ -184,7 +188,7 @@ fn c8_sigusr1_toggles_maintenance_if_the_plan_enables_it() {
     harness.signal(10);
     assert_eq!(harness.take_output(), [""; 0], "the core ignores it in a version 3 file");
     let mut old = plan(service);
-    old.toggle_maintenance = true;
+    old.legacy_maintenance = true;
     let mut harness = Harness::new(old);
     harness.input(Input::Ready);
     harness.finish_check(true);
@@ -193,4 +197,168 @@ fn c8_sigusr1_toggles_maintenance_if_the_plan_enables_it() {
     assert_eq!(harness.take_output(), ["event global enterMaintenance", "advertise db absent"]);
     harness.signal(10);
     assert_eq!(harness.take_events().first().map(String::as_str), Some("global exitMaintenance"));
+}
+
+/// A plan with the maintenance mode of ContainerPilot 2.
+fn legacy(text: &str) -> Harness {
+    let mut old = plan(text);
+    old.legacy_maintenance = true;
+    Harness::new(old)
+}
+
+#[test]
+fn c8_d8_maintenance_pauses_periodic_jobs_of_version_2() {
+    let text = "{ jobs: [{ name: 'task', exec: 'x', restarts: 2, when: { interval: '10s' } }] }";
+    let mut harness = legacy(text);
+    harness.input(Input::Ready);
+    harness.maintenance(true);
+    assert_eq!(harness.take_effects(), ["spawn task"], "a run goes on");
+    harness.seconds(10);
+    assert_eq!(harness.take_effects(), ["kill task 9"], "up to its timeout");
+    harness.exit_on("task", 9);
+    harness.seconds(95);
+    assert_eq!(harness.take_effects(), [] as [&str; 0]);
+    assert_eq!(
+        harness.core.explain(JobIx(0), None).sentences()[0],
+        "task: waiting for the end of maintenance mode"
+    );
+    harness.maintenance(false);
+    for _ in 0..2 {
+        assert_eq!(harness.take_effects(), [] as [&str; 0], "not before the tick");
+        harness.seconds(5);
+        assert_eq!(harness.take_effects(), ["spawn task"]);
+        harness.exit("task", 0);
+        harness.seconds(5);
+    }
+    assert_eq!(harness.exit, Some(0), "skipped ticks are not counted");
+    let mut harness = Harness::new(plan(text));
+    harness.input(Input::Ready);
+    harness.exit("task", 0);
+    harness.maintenance(true);
+    harness.seconds(10);
+    assert!(harness.has_process("task"), "a version 3 file");
+}
+
+#[test]
+fn c8_d8_a_task_that_starts_in_maintenance_runs_first_after_it() {
+    for by_hand in [false, true] {
+        let mut harness =
+            legacy("{ jobs: [{ name: 'task', exec: 'x', restarts: 0, when: { interval: '10s' } }] }");
+        harness.maintenance(true);
+        harness.input(Input::Ready);
+        harness.seconds(25);
+        assert_eq!(harness.take_effects(), [] as [&str; 0]);
+        if by_hand {
+            harness.request(Request::Start(JobIx(0)));
+        } else {
+            harness.maintenance(false);
+            harness.seconds(5);
+        }
+        assert_eq!(harness.take_effects(), ["spawn task"]);
+        harness.exit("task", 0);
+        assert_eq!(harness.exit, Some(0), "it has had its only run");
+    }
+}
+
+#[test]
+fn c8_d8_a_tick_that_waits_for_an_exit_does_not_start_in_maintenance() {
+    let mut harness = legacy("{ jobs: [{ name: 'task', exec: 'x', when: { interval: '10s' } }] }");
+    harness.input(Input::Ready);
+    harness.seconds(10);
+    harness.maintenance(true);
+    assert_eq!(harness.take_effects(), ["spawn task", "kill task 9"]);
+    harness.exit_on("task", 9);
+    assert_eq!(harness.take_effects(), [] as [&str; 0]);
+}
+
+#[test]
+fn c8_d8_maintenance_holds_the_events_of_watches_of_version_2() {
+    let mut harness = legacy(
+        "{ consul: 'localhost:8500', watches: [{ name: 'db', interval: 5 }],
+           jobs: [{ name: 'main', exec: 'x' },
+                  { name: 'onChange', exec: 'x', when: { source: 'watch.db', each: 'changed' } }] }",
+    );
+    harness.input(Input::Ready);
+    harness.instances(1);
+    harness.exit("onChange", 0);
+    harness.take_output();
+    harness.maintenance(true);
+    for count in [2, 0, 3] {
+        harness.instances(count);
+    }
+    assert_eq!(harness.take_output(), ["event global enterMaintenance"]);
+    harness.maintenance(false);
+    assert_eq!(
+        harness.take_output(),
+        [
+            "event global exitMaintenance",
+            "event watch.db changed",
+            "event watch.db healthy",
+            "spawn onChange"
+        ]
+    );
+    harness.exit("onChange", 0);
+    harness.maintenance(true);
+    harness.instances(0);
+    harness.instances(3);
+    harness.take_output();
+    harness.maintenance(false);
+    assert_eq!(harness.take_output(), ["event global exitMaintenance"], "nothing has changed");
+}
+
+/// Tasks of a job that count their ticks from an event.
+fn with_later_ticks(text: &str, event: EventPattern) -> Harness {
+    let mut plan = plan(text);
+    for job in &mut plan.jobs {
+        if let Trigger::Interval { first, .. } = &mut job.when.trigger {
+            *first = FirstTick::IntervalAfter(event.clone());
+        }
+    }
+    Harness::new(plan)
+}
+
+const SETUP_AND_TASK: &str = "{ jobs: [{ name: 'main', exec: 'x' }, { name: 'setup', exec: 'x' },
+    { name: 'task', exec: 'x', restarts: 1, when: { interval: '10s' } }] }";
+
+#[test]
+fn c8_w4_a_task_runs_first_one_interval_after_its_event() {
+    let event = EventPattern { source: Source::Job("setup".into()), code: Code::ExitSuccess };
+    let mut harness = with_later_ticks(SETUP_AND_TASK, event);
+    harness.input(Input::Ready);
+    harness.take_output();
+    harness.seconds(33);
+    assert_eq!(harness.take_effects(), [] as [&str; 0], "it waits for setup");
+    let waits = harness.core.explain(JobIx(2), None).sentences();
+    assert_eq!(waits[0], "task: waiting to start");
+    assert!(waits[1].contains("waiting until setup exits successfully"), "{waits:?}");
+    harness.exit("setup", 0);
+    for _ in 0..2 {
+        harness.millis(9_999);
+        assert_eq!(harness.take_effects(), [] as [&str; 0], "not before the tick");
+        harness.millis(1);
+        assert_eq!(harness.take_effects(), ["spawn task"]);
+        harness.exit("task", 0);
+    }
+    assert!(harness.status("task").state.has_ended(), "one run and one restart");
+}
+
+#[test]
+fn c8_w10_a_task_whose_event_cannot_come_is_skipped() {
+    let event = EventPattern { source: Source::Job("setup".into()), code: Code::ExitSuccess };
+    let mut harness = with_later_ticks(SETUP_AND_TASK, event);
+    harness.input(Input::Ready);
+    harness.exit("setup", 1);
+    assert!(harness.status("task").state.has_ended());
+    harness.exit("main", 0);
+    assert!(harness.exit.is_some());
+}
+
+#[test]
+fn c8_w4_a_task_without_pre_start_counts_from_the_startup() {
+    let event = EventPattern { source: Source::Global, code: Code::Startup };
+    let mut harness = with_later_ticks(SETUP_AND_TASK, event);
+    harness.input(Input::Ready);
+    harness.take_output();
+    harness.seconds(10);
+    assert_eq!(harness.take_effects(), ["spawn task"]);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use containerpilot_core::Time;
-use containerpilot_core::catalog::connectivity::{Connectivity, ConnectivityChange, RequestResult};
+use containerpilot_core::catalog::connectivity::{Connectivity, ConnectivityChange, Known, RequestResult};
 use containerpilot_core::catalog::reconcile::{
     Action, CatalogRequest, IN_DOUBT, Outcome, Reconciler, Settings,
 };
@@ -337,35 +337,232 @@ fn s6_the_supervisor_deregisters_with_a_bounded_number_of_attempts() {
     assert_eq!(never.service.next(never.now), Action::Finished);
 }
 
+/// The connectivity as seen by `web` and `db`, and the time.
+#[derive(Default)]
+struct Contact {
+    connectivity: Connectivity<&'static str>,
+    now: Time,
+}
+
+impl Contact {
+    fn answered(&mut self, client: &'static str) -> [Option<ConnectivityChange>; 2] {
+        self.connectivity.record(self.now, client, RequestResult::Answered)
+    }
+
+    fn unavailable(&mut self, client: &'static str) -> [Option<ConnectivityChange>; 2] {
+        self.connectivity.record(self.now, client, RequestResult::Unavailable("ECONNREFUSED"))
+    }
+
+    fn refused(&mut self, client: &'static str) -> [Option<ConnectivityChange>; 2] {
+        self.connectivity.record(self.now, client, RequestResult::Refused("status 403"))
+    }
+
+    fn known(&self, client: &'static str, service: &Reconciler) -> Known {
+        self.connectivity.known(self.now, &client, service.confirmation())
+    }
+}
+
 #[test]
 fn d5_connectivity_reports_changes_and_not_attempts() {
-    let mut contact = Connectivity::default();
-    assert_eq!(contact.record("web", RequestResult::Answered), [None, None]);
-    assert_eq!(
-        contact.record("web", RequestResult::Unavailable),
-        [Some(ConnectivityChange::Unavailable), None]
-    );
-    assert_eq!(contact.record("web", RequestResult::Unavailable), [None, None]);
-    assert_eq!(contact.record("db", RequestResult::Unavailable), [None, None]);
+    let mut contact = Contact::default();
+    assert_eq!(contact.answered("web"), [None, None]);
+    assert_eq!(contact.unavailable("web"), [Some(ConnectivityChange::Unavailable), None]);
+    assert_eq!(contact.unavailable("web"), [None, None]);
+    assert_eq!(contact.unavailable("db"), [None, None]);
     // Unavailable as long as it is for one client.
-    assert_eq!(contact.record("web", RequestResult::Answered), [None, None]);
-    assert_eq!(contact.record("db", RequestResult::Answered), [Some(ConnectivityChange::Available), None]);
-    assert_eq!(contact.record("web", RequestResult::Refused), [None, Some(ConnectivityChange::Refused)]);
-    assert_eq!(contact.record("web", RequestResult::Refused), [None, None]);
-    assert_eq!(
-        contact.record("web", RequestResult::Unavailable),
-        [Some(ConnectivityChange::Unavailable), None]
-    );
-    assert_eq!(contact.record("web", RequestResult::Refused), [Some(ConnectivityChange::Available), None]);
-    assert_eq!(contact.record("web", RequestResult::Answered), [None, Some(ConnectivityChange::Accepted)]);
-    assert_eq!(
-        contact.record("web", RequestResult::Unavailable),
-        [Some(ConnectivityChange::Unavailable), None]
-    );
+    assert_eq!(contact.answered("web"), [None, None]);
+    assert_eq!(contact.answered("db"), [Some(ConnectivityChange::Available), None]);
+    assert_eq!(contact.refused("web"), [None, Some(ConnectivityChange::Refused)]);
+    assert_eq!(contact.refused("web"), [None, None]);
+    assert_eq!(contact.unavailable("web"), [Some(ConnectivityChange::Unavailable), None]);
+    assert_eq!(contact.refused("web"), [Some(ConnectivityChange::AnswersButRefuses), None]);
+    assert_eq!(contact.connectivity.refused().collect::<Vec<_>>(), [&"web"]);
+    assert_eq!(contact.answered("web"), [None, Some(ConnectivityChange::Accepted)]);
+    assert_eq!(contact.unavailable("web"), [Some(ConnectivityChange::Unavailable), None]);
     // A client that is removed without an answer does not make it available.
-    contact.forget(&"web");
-    assert_eq!(contact.record("db", RequestResult::Unavailable), [None, None]);
-    assert_eq!(contact.record("db", RequestResult::Answered), [Some(ConnectivityChange::Available), None]);
+    contact.connectivity.forget(&"web");
+    assert_eq!(contact.unavailable("db"), [None, None]);
+    assert_eq!(contact.answered("db"), [Some(ConnectivityChange::Available), None]);
+}
+
+#[test]
+fn d5_a_trouble_that_lasts_is_reported_every_five_minutes() {
+    let mut contact = Contact::default();
+    let (began, minute) = (at(1000), Duration::from_mins(1));
+    let mut reports = Vec::new();
+    for second in 0..=660 {
+        contact.now = began + Duration::from_secs(second);
+        reports
+            .extend([contact.unavailable("web"), contact.unavailable("db")].into_iter().flatten().flatten());
+        // An answer to another client is not a reason to report the trouble of this one.
+        assert_eq!(contact.answered("cache"), [None, None]);
+    }
+    let still = ConnectivityChange::StillUnavailable(began);
+    assert_eq!(reports, [ConnectivityChange::Unavailable, still, still]);
+    // Each client that is refused is reported by itself.
+    let mut contact = Contact { now: began, ..Contact::default() };
+    assert_eq!(contact.refused("web"), [None, Some(ConnectivityChange::Refused)]);
+    contact.now = began + minute * 4;
+    assert_eq!(contact.refused("db"), [None, Some(ConnectivityChange::Refused)]);
+    contact.now = began + minute * 5;
+    assert_eq!(contact.refused("web"), [None, Some(ConnectivityChange::StillRefused(began))]);
+    assert_eq!(contact.refused("db"), [None, None]);
+    contact.now = began + minute * 6;
+    assert_eq!(contact.refused("web"), [None, None]);
+}
+
+#[test]
+fn d11_what_is_known_is_what_the_catalog_has_confirmed() {
+    let mut contact = Contact::default();
+    let mut web = ServiceHarness::new();
+    assert_eq!(contact.known("web", &web.service), Known::default());
+    assert_eq!(contact.connectivity.is_up(), None, "nothing was requested");
+    // Refused: it is never called passing.
+    web.set_desired(PASSING);
+    web.sends(CatalogRequest::Register(Status::Passing), Outcome::Failed);
+    contact.refused("web");
+    let unknown =
+        |since, error: &str| Known { confirmed: None, since: Some(since), error: Some(error.into()) };
+    assert_eq!(contact.known("web", &web.service), unknown(at(0), "status 403"));
+    assert_eq!(contact.connectivity.is_up(), Some(false));
+    // Accepted: the status is known when it is confirmed, and since the first confirmation.
+    (web.now, contact.now) = (at(5000), at(5000));
+    web.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
+    contact.answered("web");
+    assert_eq!(contact.known("web", &web.service), Known::default());
+    web.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    let known = |state, since| Known { confirmed: Some(state), since: Some(since), error: None };
+    assert_eq!(contact.known("web", &web.service), known(PASSING, at(5000)));
+    (web.now, contact.now) = (at(9000), at(9000));
+    web.service.heartbeat_due();
+    web.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    assert_eq!(contact.known("web", &web.service), known(PASSING, at(5000)));
+    assert_eq!(contact.connectivity.is_up(), Some(true));
+    // A wish is not a confirmation.
+    web.set_desired(CRITICAL);
+    assert_eq!(contact.known("web", &web.service), known(PASSING, at(5000)));
+    web.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
+    assert_eq!(contact.known("web", &web.service), known(CRITICAL, at(9000)));
+    // The catalog forgets it.
+    web.set_desired(PASSING);
+    web.sends(CatalogRequest::Update(Status::Passing), Outcome::Forgotten);
+    assert_eq!(contact.known("web", &web.service), known(DesiredService::Absent, at(9000)));
+}
+
+#[test]
+fn d11_a_confirmation_does_not_outlive_a_trouble_of_the_catalog_or_its_ttl() {
+    let mut web = ServiceHarness::passing();
+    let mut contact = Contact { now: at(3000), ..Contact::default() };
+    contact.answered("web");
+    assert_eq!(contact.known("web", &web.service).confirmed, Some(PASSING));
+    // A watch notices that the catalog is away before the service does.
+    contact.unavailable("db");
+    let known = contact.known("web", &web.service);
+    assert_eq!(
+        (known.confirmed, known.since, known.error.as_deref()),
+        (None, Some(at(3000)), Some("ECONNREFUSED"))
+    );
+    assert_eq!(contact.connectivity.trouble().map(|trouble| trouble.since), Some(at(3000)));
+    // The agent confirms the service again, but still does not answer the watch.
+    (web.now, contact.now) = (at(4000), at(4000));
+    web.service.heartbeat_due();
+    web.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    contact.answered("web");
+    assert_eq!(contact.known("web", &web.service).confirmed, Some(PASSING));
+    contact.answered("db");
+    // Without heartbeats the catalog makes it critical by itself.
+    contact.now = at(4000) + SETTINGS.ttl;
+    let known = contact.known("web", &web.service);
+    assert_eq!((known.confirmed, known.since), (None, Some(contact.now)));
+    assert!(known.error.is_some_and(|error| error.contains("TTL")));
+}
+
+/// `web` is registered and passing since the beginning, and a watch of `db` notices an outage from second 3 to 4.
+fn after_an_outage(settings: Settings, desired: DesiredService) -> (Contact, ServiceHarness) {
+    let mut web = ServiceHarness::with(settings);
+    web.set_desired(desired);
+    let DesiredService::Present(status) = desired else { panic!("it is absent") };
+    web.sends(CatalogRequest::Register(status), Outcome::Done);
+    web.sends(CatalogRequest::Update(status), Outcome::Done);
+    let mut contact = Contact { now: at(3000), ..Contact::default() };
+    contact.unavailable("db");
+    web.now = contact.now;
+    web.service.interrupted(web.now, contact.connectivity.interruption().unwrap());
+    contact.now = at(4000);
+    contact.unavailable("db");
+    contact.answered("db");
+    web.now = contact.now;
+    (contact, web)
+}
+
+#[test]
+fn d11_after_an_outage_a_service_is_unknown_until_it_is_sent_again_and_confirmed() {
+    let (mut contact, mut web) = after_an_outage(SETTINGS, PASSING);
+    web.is_idle();
+    web.service.interrupted(web.now, contact.connectivity.interruption().unwrap());
+    // It is unknown since the outage began.
+    let unknown = Known { confirmed: None, since: Some(at(3000)), error: None };
+    assert_eq!(contact.known("web", &web.service), unknown);
+    // It is sent again at once, with jitter, and not at the next heartbeat.
+    let waited = web.waits();
+    assert!((Duration::from_millis(50)..=Duration::from_millis(100)).contains(&waited), "{waited:?}");
+    web.sends(CatalogRequest::Update(Status::Passing), Outcome::Forgotten);
+    contact.now = web.now;
+    let known = |state| Known { confirmed: Some(state), since: Some(web.now), error: None };
+    assert_eq!(contact.known("web", &web.service), known(DesiredService::Absent));
+    web.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
+    web.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    contact.answered("web");
+    let known = |state| Known { confirmed: Some(state), since: Some(web.now), error: None };
+    assert_eq!(contact.known("web", &web.service), known(PASSING));
+    web.service.interrupted(web.now, contact.connectivity.interruption().unwrap());
+    web.is_idle();
+}
+
+#[test]
+fn d11_a_critical_service_that_consul_drops_is_not_sent_again_after_an_outage() {
+    let (contact, mut web) = after_an_outage(Settings { drops_critical: true, ..SETTINGS }, CRITICAL);
+    web.service.interrupted(web.now, contact.connectivity.interruption().unwrap());
+    web.is_idle();
+    assert_eq!(contact.known("web", &web.service).confirmed, None);
+    let (contact, mut web) = after_an_outage(SETTINGS, CRITICAL);
+    web.service.interrupted(web.now, contact.connectivity.interruption().unwrap());
+    assert!(web.waits() <= Duration::from_millis(100));
+    web.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
+}
+
+#[test]
+fn d11_since_does_not_move_during_an_outage_and_restarts_with_the_confirmation() {
+    let mut web = ServiceHarness::passing();
+    let mut contact = Contact { now: at(3000), ..Contact::default() };
+    contact.unavailable("db");
+    // Its own heartbeats fail, too, and then it is refused.
+    for (now, refused) in [(5000, false), (10_000, true), (15_000, false), (20_000, false)] {
+        (web.now, contact.now) = (at(now), at(now));
+        web.service.interrupted(web.now, contact.connectivity.interruption().unwrap());
+        web.service.heartbeat_due();
+        web.sends(CatalogRequest::Update(Status::Passing), Outcome::Failed);
+        if refused {
+            contact.refused("web")
+        } else {
+            contact.unavailable("web")
+        };
+        let known = contact.known("web", &web.service);
+        assert_eq!((known.confirmed, known.since), (None, Some(at(3000))), "{now}");
+    }
+    contact.now = at(30_000);
+    web.now = contact.now;
+    web.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    contact.answered("web");
+    let passing = Known { confirmed: Some(PASSING), since: Some(at(30_000)), error: None };
+    assert_eq!(contact.known("web", &web.service), passing);
+    // The heartbeats that follow do not move it, although the watch is not answered.
+    (web.now, contact.now) = (at(35_000), at(35_000));
+    contact.unavailable("db");
+    web.service.interrupted(web.now, contact.connectivity.interruption().unwrap());
+    web.service.heartbeat_due();
+    web.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    assert_eq!(contact.known("web", &web.service), passing);
 }
 
 const ALONE: QuerySlots = QuerySlots { slots: 100, watches: 1 };

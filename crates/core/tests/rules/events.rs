@@ -40,7 +40,7 @@ fn e6_a_watch_sends_changed_and_then_healthy_or_unhealthy() {
     harness.instances(1);
     assert_eq!(harness.take_output(), [] as [&str; 0]);
     harness.instances(3);
-    assert_eq!(harness.take_output(), ["event watch.db changed"]);
+    assert_eq!(harness.take_output(), ["event watch.db changed", "event watch.db healthy"], "also if it was");
     harness.instances(0);
     assert_eq!(harness.take_output(), ["event watch.db changed", "event watch.db unhealthy"]);
 }
@@ -73,7 +73,7 @@ fn x5_every_event_records_its_cause() {
         (find("global", Code::Startup), find("a", Code::ExitSuccess), find("b", Code::ExitFailed));
     assert_eq!((startup.cause, a.cause, b.cause), (None, Some(startup.id), Some(a.id)));
     assert!(
-        harness.log.iter().any(|line| line == "event b exitFailed, cause: a exitSuccess"),
+        harness.log.iter().any(|line| line == "event b exitFailed, run started by a exitSuccess"),
         "{:?}",
         harness.log
     );
@@ -99,4 +99,20 @@ fn p7_a_process_has_variables_for_its_cause_and_the_other_jobs() {
     assert_eq!(value(&harness, "CONTAINERPILOT_RESTARTS"), "0");
     assert!(!value(&harness, "CONTAINERPILOT_MY_DB_PID").is_empty());
     assert_eq!(value(&harness, "CONTAINERPILOT_SET_UP_PID"), "", "not running");
+}
+
+/// As 3.8 does for every job, also for one that has a name of its own.
+#[test]
+fn p7_pid_is_named_by_the_base_name_and_ip_by_the_whole_name() {
+    let mut harness = Harness::running(
+        "{ name: 'first', exec: 'x' }, { name: 'db.sh', exec: 'x' }, { name: '/usr/bin/app.sh', exec: 'y' }, \
+         { name: 'my-web', exec: 'x', port: 80, health: { interval: 5, ttl: 15 } }, \
+         { name: 'last', exec: 'x', when: { source: 'first', once: 'exitSuccess' } }",
+    );
+    harness.exit("first", 0);
+    let names: Vec<&str> =
+        harness.environment.iter().map(|(name, _)| name).filter(|name| name.ends_with(['D', 'P'])).collect();
+    let expected =
+        ["DB_PID", "APP_PID", "MY_WEB_IP", "MY_WEB_PID"].map(|name| format!("CONTAINERPILOT_{name}"));
+    assert_eq!(names, expected);
 }

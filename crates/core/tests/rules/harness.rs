@@ -9,6 +9,7 @@ use containerpilot_config::{Input as File, Options, load};
 use containerpilot_core::effect::{DesiredService, ExitDeadlines};
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Instance, StartError, StartErrorKind};
+use containerpilot_core::log_entry::{Entry, Fields};
 use containerpilot_core::plan::{Level, Plan, Signal};
 use containerpilot_core::variables::Environment;
 use containerpilot_core::{Core, Effect, Input, JobStatus, Reply, Request, RequestId, Time};
@@ -36,6 +37,9 @@ pub(crate) struct Harness {
     pub(crate) levels: Vec<Level>,
     /// The job of each message in `log`.
     log_jobs: Vec<Option<JobIx>>,
+    fields: Vec<Fields>,
+    /// The last entry of the log.
+    pub(crate) last_entry: Option<Entry>,
     pub(crate) replies: Vec<Reply>,
     /// True if the catalog confirms every deregistration at once.
     pub(crate) catalog_confirms: bool,
@@ -77,6 +81,8 @@ impl Harness {
             log: Vec::new(),
             levels: Vec::new(),
             log_jobs: Vec::new(),
+            fields: Vec::new(),
+            last_entry: None,
             replies: Vec::new(),
             catalog_confirms: true,
         }
@@ -159,10 +165,12 @@ impl Harness {
                     self.log.push(entry.message);
                     self.levels.push(entry.level);
                     self.log_jobs.push(entry.job);
+                    self.fields.push(entry.fields);
                 }
                 Effect::Exit(exit) => {
                     self.output.push(format!("exit {}", exit.code));
                     (self.exit, self.exit_deadlines) = (Some(exit.code), Some(exit.deadlines));
+                    self.last_entry = Some(exit.entry);
                 }
             }
         }
@@ -286,6 +294,12 @@ impl Harness {
     pub(crate) fn job_of(&self, text: &str) -> Option<String> {
         let at = self.log.iter().rposition(|message| message.contains(text))?;
         self.log_jobs.get(at).copied().flatten().map(|job| self.name(job))
+    }
+
+    /// The fields of the last message with this text.
+    pub(crate) fn fields_of(&self, text: &str) -> &Fields {
+        let at = self.log.iter().rposition(|message| message.contains(text));
+        &self.fields[at.unwrap_or_else(|| panic!("no `{text}`; {:?}", self.log))]
     }
 
     /// The status of a job.

@@ -1,6 +1,9 @@
-//! H1–H8, E5, D4, D8, T1, X2: health checks, registration, and the health of the container.
+//! H1–H9, E5, D4, D8, T1, X2: health checks, registration, and the health of the container.
 
-use containerpilot_core::Input;
+use std::time::Duration;
+
+use containerpilot_core::ids::JobIx;
+use containerpilot_core::{Input, Request, Time};
 
 use crate::harness::Harness;
 
@@ -24,7 +27,10 @@ fn h3_the_first_check_runs_at_once_and_retries_back_off_until_one_passes() {
     assert_eq!(delays, [100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000]);
     harness.take_output();
     harness.finish_check(true);
-    assert_eq!(harness.take_output(), ["event web healthy", "advertise web passing"]);
+    assert_eq!(
+        harness.take_output(),
+        ["event web healthy", "event web becameHealthy", "advertise web passing"]
+    );
     harness.seconds(10);
     assert_eq!(harness.take_effects(), ["check check.web"], "and then every interval");
 }
@@ -42,11 +48,11 @@ fn h3_failures_before_the_first_pass_are_not_reported_in_the_first_interval() {
     }
     assert!(harness.take_events().is_empty(), "no event for ten seconds");
     harness.finish_check(false);
-    assert_eq!(harness.take_events(), ["web unhealthy"]);
+    assert_eq!(harness.take_events(), ["web unhealthy", "web becameUnhealthy"]);
 }
 
 #[test]
-fn e5_healthy_is_sent_on_change_and_unhealthy_at_every_failure() {
+fn e5_changes_of_health_are_events_and_repeats_only_if_a_job_runs_each_time() {
     let mut harness = Harness::running(WEB);
     harness.finish_check(true);
     harness.take_output();
@@ -57,10 +63,74 @@ fn e5_healthy_is_sent_on_change_and_unhealthy_at_every_failure() {
         harness.seconds(10);
         harness.finish_check(false);
     }
-    assert_eq!(harness.take_events(), ["web unhealthy", "web unhealthy", "web unhealthy"]);
+    assert_eq!(harness.take_events(), ["web unhealthy", "web becameUnhealthy"]);
     harness.seconds(10);
     harness.finish_check(true);
-    assert_eq!(harness.take_events(), ["web healthy"]);
+    assert_eq!(harness.take_events(), ["web healthy", "web becameHealthy"]);
+}
+
+#[test]
+fn e5_healthy_and_unhealthy_are_sent_at_every_result_to_jobs_that_run_each_time() {
+    for when in ["source: 'web', each: 'CODE'", "any: [{ source: 'web', event: 'CODE' }], each: true"] {
+        for (passes, code) in [(true, "healthy"), (false, "unhealthy")] {
+            let when = when.replace("CODE", code);
+            let mut harness = Harness::running(&format!(
+                "{{ name: 'web', exec: 'x', health: {{ exec: 'c', interval: 10, ttl: 30 }} }},
+                 {{ name: 'beat', exec: 'x', when: {{ {when} }} }}"
+            ));
+            harness.finish_check(true);
+            if !passes {
+                harness.seconds(10);
+                harness.finish_check(false);
+            }
+            harness.exit("beat", 0);
+            harness.take_output();
+            for _ in 0..3 {
+                harness.seconds(10);
+                harness.finish_check(passes);
+                let output = harness.take_output();
+                assert!(
+                    output.contains(&format!("event web {code}"))
+                        && output.contains(&"spawn beat".to_owned())
+                );
+                assert!(!output.iter().any(|line| line.contains("became")), "{output:?}");
+                harness.exit("beat", 0);
+                harness.take_output();
+            }
+        }
+    }
+}
+
+#[test]
+fn e5_a_job_that_waits_for_a_change_runs_once_per_change() {
+    let mut harness = Harness::running(
+        "{ name: 'web', exec: 'x', health: { exec: 'c', interval: 10, ttl: 30 } },
+         { name: 'up', exec: 'x', when: { source: 'web', each: 'becameHealthy' } },
+         { name: 'down', exec: 'x', when: { source: 'web', each: 'becameUnhealthy' } }",
+    );
+    harness.take_output();
+    for (passes, started) in [(true, "up"), (true, ""), (false, "down"), (false, ""), (true, "up")] {
+        harness.finish_check(passes);
+        let output = harness.take_effects();
+        let spawned: Vec<&str> = output.iter().filter_map(|line| line.strip_prefix("spawn ")).collect();
+        assert_eq!(spawned.join(" "), started);
+        if !started.is_empty() {
+            harness.exit(started, 0);
+        }
+        harness.seconds(10);
+    }
+}
+
+#[test]
+fn e5_a_job_without_a_probe_repeats_healthy_at_its_interval_if_a_job_runs_each_time() {
+    let mut harness = Harness::running(
+        "{ name: 'web', exec: 'x', health: { interval: 10, ttl: 30 } },
+         { name: 'beat', exec: 'x', when: { source: 'web', each: 'healthy' } }",
+    );
+    harness.exit("beat", 0);
+    harness.take_output();
+    harness.seconds(10);
+    assert!(harness.has_process("beat"));
 }
 
 #[test]
@@ -72,17 +142,32 @@ fn h2_all_checks_must_pass() {
     harness.finish_check(true);
     assert_eq!(harness.take_events(), [] as [&str; 0]);
     harness.finish_check(true);
-    assert_eq!(harness.take_events(), ["web healthy"]);
+    assert_eq!(harness.take_events(), ["web healthy", "web becameHealthy"]);
     harness.seconds(10);
     harness.finish_check(true);
     harness.finish_check(false);
-    assert_eq!(harness.take_events(), ["web unhealthy"]);
+    assert_eq!(harness.take_events(), ["web unhealthy", "web becameUnhealthy"]);
     assert_eq!(harness.status("web").healthy, Some(false));
     harness.seconds(10);
     harness.finish_check(true);
     assert_eq!(harness.status("web").healthy, Some(false), "the other one still fails");
     harness.finish_check(true);
-    assert_eq!(harness.take_events(), ["web healthy"]);
+    assert_eq!(harness.take_events(), ["web healthy", "web becameHealthy"]);
+}
+
+#[test]
+fn h5_a_check_that_times_out_says_what_it_connected_to() {
+    for (check, message) in [
+        ("http: 'http://127.0.0.1:1/x'", "GET http://127.0.0.1:1/x: no response within 3s"),
+        ("tcp: 'db:5432'", "db port 5432: no connection within 3s"),
+        ("exec: 'c'", "timeout after 3s"),
+    ] {
+        let mut harness = Harness::running(&WEB.replace("exec: 'c'", check));
+        harness.seconds(3);
+        let overview = harness.core.job_overview(harness.core.job_named("web").unwrap());
+        let result = overview.checks[0].last.as_ref().map(|last| last.result.clone());
+        assert_eq!(result, Some(Err(message.to_owned())));
+    }
 }
 
 #[test]
@@ -92,7 +177,10 @@ fn p5_a_check_that_times_out_has_failed_and_never_runs_twice() {
     harness.seconds(10);
     harness.take_output();
     harness.seconds(3);
-    assert_eq!(harness.take_output(), ["event web unhealthy", "cancel check", "advertise web critical"]);
+    assert_eq!(
+        harness.take_output(),
+        ["event web unhealthy", "event web becameUnhealthy", "cancel check", "advertise web critical"]
+    );
     assert!(harness.log.iter().any(|line| line == "check.web timeout after 3s"), "{:?}", harness.log);
     harness.seconds(60);
     assert_eq!(harness.take_effects(), [] as [&str; 0], "H4: the first one has not finished");
@@ -111,6 +199,7 @@ fn h7_the_health_is_unknown_after_the_process_exits() {
         [
             "event web exitFailed",
             "event web unhealthy",
+            "event web becameUnhealthy",
             "advertise web critical",
             "spawn web",
             "check check.web"
@@ -118,7 +207,10 @@ fn h7_the_health_is_unknown_after_the_process_exits() {
     );
     assert_eq!(harness.status("web").healthy, None);
     harness.finish_check(true);
-    assert_eq!(harness.take_output(), ["event web healthy", "advertise web passing"]);
+    assert_eq!(
+        harness.take_output(),
+        ["event web healthy", "event web becameHealthy", "advertise web passing"]
+    );
 }
 
 #[test]
@@ -136,7 +228,7 @@ fn h8_failures_in_a_row_restart_the_job() {
     harness.seconds(10);
     harness.take_output();
     harness.finish_check(false);
-    assert_eq!(harness.take_output(), ["event web unhealthy", "kill web 15"]);
+    assert_eq!(harness.take_output(), ["event web unhealthy", "event web becameUnhealthy", "kill web 15"]);
     harness.seconds(5);
     assert!(harness.take_effects().contains(&"kill web 9".to_owned()), "it did not exit");
     harness.exit_on("web", 9);
@@ -145,13 +237,72 @@ fn h8_failures_in_a_row_restart_the_job() {
 }
 
 #[test]
+fn h8_t4_a_run_that_is_ended_by_failed_checks_has_failed_with_any_exit_code() {
+    let mut harness = Harness::running(
+        "{ name: 'web', exec: 'x', restarts: 9, restartBackoff: false, health: { exec: 'c', interval: 10, ttl: 30, onUnhealthy: 'restart' } }",
+    );
+    let counts = |harness: &Harness| {
+        let web = harness.core.job_overview(JobIx(0));
+        (web.runs.failure, web.runs.success, web.runs.stopped, web.failed_runs)
+    };
+    let fail = |harness: &mut Harness| {
+        harness.finish_check(true);
+        harness.seconds(10);
+        harness.finish_check(false);
+    };
+    for round in 1..=3 {
+        fail(&mut harness);
+        harness.exit("web", 0);
+        assert_eq!(counts(&harness), (round, 0, 0, round));
+    }
+    let explained = harness.core.explain(JobIx(0), None).to_string();
+    assert!(explained.contains("previous run exited with code 0 after failed checks"), "{explained}");
+    // A job that is stopped meanwhile has not failed, and neither has one that exits by itself.
+    fail(&mut harness);
+    harness.request(Request::Stop(JobIx(0)));
+    harness.exit("web", 0);
+    assert_eq!(counts(&harness), (3, 1, 0, 0));
+    harness.request(Request::Start(JobIx(0)));
+    harness.exit("web", 0);
+    assert_eq!(counts(&harness), (3, 2, 0, 0));
+}
+
+#[test]
+fn h8_s5_an_unhealthy_run_that_exits_with_0_does_not_change_the_exit_code() {
+    let mut harness = Harness::running(
+        "{ name: 'web', exec: 'x', restarts: 1, restartBackoff: false, health: { exec: 'c', interval: 10, ttl: 30, onUnhealthy: 'restart' } }",
+    );
+    harness.finish_check(true);
+    harness.seconds(10);
+    harness.finish_check(false);
+    harness.exit("web", 0);
+    harness.exit("web", 0);
+    assert_eq!(harness.take_effects().last().map(String::as_str), Some("exit 0"));
+}
+
+#[test]
 fn d4_a_service_with_an_initial_status_is_registered_at_start() {
     let mut harness = Harness::running(
         "{ name: 'web', exec: 'x', port: 80, initial_status: 'warning', health: { exec: 'c', interval: 10, ttl: 30 } }",
     );
-    assert_eq!(harness.take_effects(), ["spawn web", "advertise web warning", "check check.web"]);
+    assert_eq!(harness.take_effects(), ["advertise web warning", "spawn web", "check check.web"]);
     harness.finish_check(true);
     assert_eq!(harness.take_effects(), ["advertise web passing"]);
+}
+
+#[test]
+fn d4_d8_a_service_with_an_initial_status_is_registered_while_its_job_waits() {
+    let mut harness = Harness::running(
+        "{ name: 'setup', exec: 'x' }, { name: 'web', exec: 'x', port: 80, initial_status: 'warning', \
+           health: { exec: 'c', interval: 10, ttl: 30 }, when: { source: 'setup', once: 'exitSuccess' } }",
+    );
+    assert_eq!(harness.take_effects(), ["advertise web warning", "spawn setup"]);
+    harness.maintenance(true);
+    assert_eq!(harness.take_effects(), ["advertise web absent"]);
+    harness.maintenance(false);
+    assert_eq!(harness.take_effects(), ["advertise web warning"]);
+    harness.exit("setup", 1);
+    assert_eq!(harness.take_effects(), ["advertise web absent", "exit 1"], "it will never run");
 }
 
 #[test]
@@ -168,7 +319,7 @@ fn h6_heartbeats_may_have_their_own_interval() {
 #[test]
 fn h1_without_a_probe_a_job_is_healthy_while_it_runs_and_needs_no_timer() {
     let mut harness = Harness::running("{ name: 'a', exec: 'x', health: { interval: 5, ttl: 15 } }");
-    assert_eq!(harness.take_events(), ["global startup", "a healthy"]);
+    assert_eq!(harness.take_events(), ["global startup", "a healthy", "a becameHealthy"]);
     assert_eq!(harness.core.next_deadline(), None, "no timer is needed");
 }
 
@@ -185,7 +336,10 @@ fn d8_maintenance_deregisters_services_and_suspends_checks_until_it_ends() {
     harness.maintenance(false);
     assert_eq!(harness.take_output(), ["event global exitMaintenance", "check check.web"]);
     harness.finish_check(true);
-    assert_eq!(harness.take_output(), ["event web healthy", "advertise web passing"]);
+    assert_eq!(
+        harness.take_output(),
+        ["event web healthy", "event web becameHealthy", "advertise web passing"]
+    );
 }
 
 #[test]
@@ -230,7 +384,7 @@ fn t1_ready_means_healthy_and_neither_starting_nor_stopping_nor_in_maintenance()
     harness.finish_check(true);
     assert_eq!(not_ready(&harness), ["web: unhealthy"]);
     harness.maintenance(true);
-    assert_eq!(not_ready(&harness)[0], "in maintenance mode");
+    assert_eq!(not_ready(&harness), ["in maintenance mode"]);
     harness.maintenance(false);
     harness.finish_check(true);
     harness.finish_check(true);
@@ -253,7 +407,7 @@ fn x2_container_is_healthy_while_all_jobs_that_should_run_pass_their_checks() {
     let is = |healthy, reason: &str, jobs: &str| (healthy, reason.to_owned(), jobs.to_owned());
     assert_eq!(health(&harness), is(false, "the supervisor is starting", ""));
     harness.input(Input::Ready);
-    assert_eq!(health(&harness), is(false, "0 of 1 jobs with checks are healthy", "web"));
+    assert_eq!(health(&harness), is(false, "0 of 1 job with checks is healthy", "web"));
     harness.finish_check(true);
     assert_eq!(health(&harness), is(false, "1 of 2 jobs with checks are healthy", "web later"));
     harness.finish_check(true);
@@ -303,4 +457,105 @@ fn p7_checks_of_a_restarted_process_have_its_variables() {
         harness.exit("a", 1);
         harness.seconds(1);
     }
+}
+
+const SUSPICION: &str = "after it became healthy (does another process answer its check?)";
+
+/// A job with this in its check, after startup.
+fn checked(keys: &str) -> Harness {
+    let health = format!("health: {{ exec: 'c', interval: 10, ttl: 30, {keys} }}");
+    let mut harness = Harness::running(&format!("{{ name: 'web', exec: 'x', restarts: 9, {health} }}"));
+    harness.take_output();
+    harness
+}
+
+#[test]
+fn h9_a_job_is_healthy_after_so_many_successes_in_a_row() {
+    let mut harness = checked("successes: 3");
+    for passed in [true, true, false, true, true] {
+        harness.finish_check(passed);
+        assert_ne!(harness.status("web").healthy, Some(true));
+        harness.seconds(10);
+    }
+    harness.finish_check(true);
+    assert_eq!(harness.status("web").healthy, Some(true));
+    harness.seconds(10);
+    harness.finish_check(false);
+    assert_eq!(harness.status("web").healthy, Some(false));
+    for healthy in [false, false, true] {
+        harness.seconds(10);
+        harness.finish_check(true);
+        assert_eq!(harness.status("web").healthy, Some(healthy), "again as many as before");
+    }
+}
+
+#[test]
+fn h9_a_job_that_is_healthy_while_it_runs_needs_one_success() {
+    let text = "{ name: 'web', exec: 'x', health: { interval: 10, ttl: 30, successes: 3 } }";
+    assert_eq!(Harness::running(text).status("web").healthy, Some(true));
+}
+
+#[test]
+fn h9_failures_in_the_start_period_do_not_count() {
+    let mut harness = checked("startPeriod: '25s', failures: 2, onUnhealthy: 'restart'");
+    harness.finish_check(true);
+    for _ in 0..2 {
+        harness.seconds(10);
+        harness.finish_check(false);
+    }
+    assert_eq!(harness.status("web").healthy, Some(true), "20 s after the start");
+    harness.seconds(10);
+    harness.finish_check(false);
+    assert_eq!(harness.status("web").healthy, Some(true), "the first failure that counts");
+    harness.take_output();
+    harness.seconds(10);
+    harness.finish_check(false);
+    assert_eq!(harness.status("web").healthy, Some(false));
+    assert!(harness.take_effects().contains(&"kill web 15".into()));
+    harness.exit_on("web", 15);
+    harness.finish_check(true);
+    harness.seconds(10);
+    harness.finish_check(false);
+    assert_eq!(harness.status("web").healthy, Some(true), "each process has its start period");
+}
+
+#[test]
+fn h9_a_slow_start_is_not_unhealthy() {
+    let mut harness = checked("startPeriod: '1m', onUnhealthy: 'restart'");
+    while harness.now < Time::ZERO + Duration::from_secs(59) {
+        harness.finish_check(false);
+        let next = harness.core.next_deadline().unwrap();
+        harness.pass(next.since(harness.now));
+    }
+    let events = harness.take_output();
+    assert!(!events.contains(&"event web unhealthy".into()) && !events.contains(&"kill web 15".into()));
+    harness.seconds(1);
+    harness.finish_check(false);
+    assert_eq!(harness.status("web").healthy, Some(false));
+}
+
+#[test]
+fn h9_an_exit_soon_after_the_job_became_healthy_is_suspicious() {
+    let mut harness = checked("");
+    harness.finish_check(true);
+    harness.millis(3);
+    harness.exit("web", 1);
+    assert!(
+        harness.log.contains(&format!("exited with code 1 after 3ms, 3ms {SUSPICION}")),
+        "{:?}",
+        harness.log
+    );
+    let suspicions = |harness: &Harness| harness.log.iter().filter(|one| one.contains(SUSPICION)).count();
+    // Not after a second, not while it is stopped, and not if it is healthy just because it runs.
+    harness.finish_check(true);
+    harness.seconds(1);
+    harness.exit("web", 1);
+    harness.millis(100);
+    harness.finish_check(true);
+    harness.signal(15);
+    harness.exit_on("web", 15);
+    assert_eq!(suspicions(&harness), 1);
+    let mut harness = Harness::running("{ name: 'web', exec: 'x', health: { interval: 10, ttl: 30 } }");
+    harness.exit("web", 1);
+    assert_eq!(suspicions(&harness), 0);
 }

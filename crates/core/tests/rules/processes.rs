@@ -130,13 +130,28 @@ fn p6_a_process_that_sigkill_does_not_end_is_abandoned_and_its_run_has_failed() 
 }
 
 #[test]
+fn p6_w8_a_process_that_is_abandoned_before_it_has_started_was_a_short_run() {
+    let backoff = "restartBackoff: { initial: '100ms', max: '10s', reset: '1s' }";
+    let mut harness = Harness::running(&format!("{{ name: 'a', exec: 'x', restarts: 9, {backoff} }}"));
+    harness.exit("a", 1);
+    harness.starts_succeed = false;
+    harness.exit("a", 1);
+    harness.millis(100);
+    harness.request(Request::Signal(JobIx(0), Signal::KILL));
+    harness.take_output();
+    harness.seconds(2);
+    assert_eq!(harness.take_output(), ["event a exitFailed", "abandon a"]);
+    assert_eq!(harness.status("a").state, State::Delaying);
+}
+
+#[test]
 fn p6_the_time_after_sigkill_counts_from_the_first_one() {
     let mut harness = Harness::running("{ name: 'a', exec: 'x' }, { name: 'b', exec: 'y' }");
     for _ in 0..3 {
         harness.request(Request::Signal(JobIx(0), Signal::KILL));
         harness.millis(900);
     }
-    assert_eq!(harness.status("a").state, State::Complete);
+    assert!(harness.status("a").state.has_ended());
     assert!(!harness.has_process("a"));
 }
 
@@ -205,15 +220,18 @@ fn p5_a_run_killed_by_the_supervisor_is_not_attributed_to_the_oom_killer() {
 }
 
 #[test]
-fn p3_a_start_that_fails_is_an_error_and_one_that_a_signal_ends_is_not() {
-    for (kind, level) in
-        [(StartErrorKind::NotFound, Level::Error), (StartErrorKind::Killed(Signal::TERM), Level::Info)]
-    {
-        let mut harness = Harness::jobs("{ name: 'a', exec: 'x' }");
-        harness.starts_succeed = false;
-        harness.input(Input::Ready);
-        harness.fail_start("a", kind);
-        assert_eq!(harness.level_of("failed to start"), Some(level), "{kind:?}");
+fn p3_l7_a_start_that_fails_is_an_error_unless_the_job_is_restarted() {
+    for kind in [StartErrorKind::NotFound, StartErrorKind::Killed(Signal::TERM)] {
+        for (restarts, level) in [(0, Level::Error), (1, Level::Warn)] {
+            let mut harness = Harness::jobs(&format!("{{ name: 'a', exec: 'x', restarts: {restarts} }}"));
+            harness.starts_succeed = false;
+            harness.input(Input::Ready);
+            harness.fail_start("a", kind);
+            assert_eq!(harness.level_of("failed to start"), Some(level), "{kind:?}");
+            let fields = harness.fields_of("failed to start");
+            assert_eq!(fields.event.name(), "exitFailed");
+            assert_eq!(fields.cause.as_deref(), Some("/bin/x: No such file or directory"));
+        }
     }
 }
 

@@ -18,6 +18,7 @@ fn changes(kept: &[&str], restarted: &[&str], started: &[&str], stopped: &[&str]
     Reply::Reloaded(Changes {
         kept: names(kept),
         restarted: names(restarted),
+        waiting: Vec::new(),
         started: names(started),
         stopped: names(stopped),
     })
@@ -137,7 +138,7 @@ fn r3_new_jobs_get_the_events_that_hold_already() {
 fn r3_unreachable_jobs_get_a_new_generation() {
     let app = "{ name: 'app', exec: 'x', when: { source: 'b', once: 'exitSuccess' } }";
     let mut harness = Harness::running(&format!("{A}, {app}"));
-    assert_eq!(harness.status("app").word(), "complete");
+    assert_eq!(harness.status("app").word(), "skipped");
     reload(&mut harness, &format!("{A}, {app}, {B}"));
     assert_eq!(harness.status("app").word(), "waiting");
     harness.exit("b", 0);
@@ -213,8 +214,8 @@ fn r3_the_causes_of_continuing_runs_are_kept() {
     let mut harness = Harness::running(&format!("{A}, {b}"));
     harness.exit("a", 0);
     reload(&mut harness, b);
-    let explained = harness.core.explain(JobIx(0)).sentences();
-    assert_eq!(explained.last().map(String::as_str), Some("triggered by a exitSuccess, caused by startup"));
+    let explained = harness.core.explain(JobIx(0), None).sentences();
+    assert_eq!(explained.last().map(String::as_str), Some("started by a exitSuccess, caused by startup"));
 }
 
 #[test]
@@ -344,6 +345,39 @@ fn r3_h3_a_check_without_a_process_does_not_wait_for_one_of_the_old_generation()
 }
 
 #[test]
+fn t1_r3_telemetry_is_healthy_and_registered_only_when_it_listens() {
+    let with = |port: u16| {
+        plan(&format!("{{ telemetry: {{ port: {port}, interfaces: 'static:10.0.0.1' }}, jobs: [{A}] }}"))
+    };
+    let reload = |harness: &mut Harness, plan| {
+        harness.input(Input::Request { id: RequestId(9), request: Request::Reload(Box::new(plan)) });
+    };
+    let mut harness = Harness::running(A);
+    harness.take_output();
+    reload(&mut harness, with(9090));
+    assert_eq!(harness.status("containerpilot").healthy, None);
+    harness.input(Input::TelemetryListens(Err("port 9090: EADDRINUSE".into())));
+    harness.seconds(60);
+    assert_eq!(harness.status("containerpilot").healthy, Some(false));
+    assert!(!harness.take_effects().iter().any(|effect| effect.starts_with("advertise")));
+    let checks = &harness.core.job_overview(JobIx(1)).checks;
+    let message = checks[0].last.as_ref().map(|last| last.result.clone());
+    assert_eq!(message, Some(Err("port 9090: EADDRINUSE".into())));
+    harness.input(Input::TelemetryListens(Ok(())));
+    assert_eq!(harness.status("containerpilot").healthy, Some(true));
+    assert_eq!(harness.take_effects(), ["advertise containerpilot passing"]);
+    // A reload that does not move it does not change that; one that moves it does.
+    let same = harness.core.plan().clone();
+    reload(&mut harness, same);
+    assert_eq!(harness.status("containerpilot").healthy, Some(true));
+    reload(&mut harness, with(9091));
+    harness.input(Input::Deregistered { job: JobIx(1) });
+    assert_eq!(harness.status("containerpilot").healthy, None);
+    harness.input(Input::TelemetryListens(Ok(())));
+    assert_eq!(harness.status("containerpilot").healthy, Some(true));
+}
+
+#[test]
 fn r3_p3_the_count_of_oom_kills_survives_a_reload() {
     let mut harness = Harness::running(A);
     harness.input(Input::OutOfMemory { processes: 1 });
@@ -439,4 +473,21 @@ fn r3_a_new_job_sees_that_its_source_was_not_started_in_time() {
         &format!("{jobs}, {{ name: 'c', exec: 'x', when: {{ source: 'a', once: 'timerExpired' }} }}"),
     );
     assert_eq!(harness.take_effects(), ["plan replaced", "spawn c"]);
+}
+
+#[test]
+fn r3_a_changed_job_that_waits_for_its_condition_is_not_called_restarted() {
+    let mut harness = Harness::running(&format!("{A}, {B}, {{ name: 'c', exec: 'x' }}"));
+    let never = "{ name: 'a', exec: 'x', when: { source: 'SIGUSR2' } }";
+    let holds = "{ name: 'c', exec: 'y', when: { source: 'b', once: 'exitSuccess' } }";
+    harness.exit("b", 0);
+    reload(&mut harness, &format!("{never}, {B}, {holds}"));
+    harness.exit("a", 0);
+    harness.exit("c", 0);
+    let Some(Reply::Reloaded(changes)) = harness.replies.last() else { panic!("{:?}", harness.replies) };
+    assert_eq!(
+        (&changes.restarted[..], &changes.waiting[..]),
+        (&["c".to_owned()][..], &["a".to_owned()][..])
+    );
+    assert_eq!((harness.status("a").word(), harness.status("c").word()), ("waiting", "running"));
 }

@@ -1,11 +1,16 @@
 //! X2, X5, D8: requests of users.
 
-use containerpilot_core::ids::JobIx;
-use containerpilot_core::input::StartErrorKind;
+use containerpilot_core::catalog::connectivity::{Known, Trouble};
+use containerpilot_core::effect::DesiredService;
+use containerpilot_core::ids::{JobIx, WatchIx};
+use containerpilot_core::input::{Instance, StartErrorKind};
 use containerpilot_core::plan::Signal;
-use containerpilot_core::{Input, Reply, Request, RequestId, State};
+use containerpilot_core::plan::Status;
+use containerpilot_core::report::status::{JobStatus, RunCounts};
+use containerpilot_core::state::journal::{Detail, EndReason};
+use containerpilot_core::{Input, Reply, Request, RequestId};
 
-use crate::harness::Harness;
+use crate::harness::{Harness, plan};
 
 const A: JobIx = JobIx(0);
 const B: JobIx = JobIx(1);
@@ -192,7 +197,7 @@ fn x5_an_explanation_shows_the_unmet_conditions_of_a_job() {
         harness.seconds(1);
     }
     harness.input(Input::Tick);
-    let app = harness.core.explain(JobIx(2)).sentences();
+    let app = harness.core.explain(JobIx(2), None).sentences();
     assert_eq!(
         app,
         [
@@ -201,9 +206,9 @@ fn x5_an_explanation_shows_the_unmet_conditions_of_a_job() {
             "    check.db failed 3 times in a row: it failed",
         ]
     );
-    let db = harness.core.explain(JobIx(1)).sentences();
-    assert_eq!(db.last().map(String::as_str), Some("triggered by setup exitSuccess, caused by startup"));
-    let setup = harness.core.explain(JobIx(0));
+    let db = harness.core.explain(JobIx(1), None).sentences();
+    assert_eq!(db.last().map(String::as_str), Some("started by setup exitSuccess, caused by startup"));
+    let setup = harness.core.explain(JobIx(0), None);
     assert_eq!(setup.summary, "setup: complete, last run exited with code 0 3s ago");
 }
 
@@ -213,7 +218,7 @@ fn x5_a_failed_start_is_not_called_an_exit() {
     harness.starts_succeed = false;
     harness.input(Input::Ready);
     let why = "/bin/x: No such file or directory";
-    let summary = |harness: &Harness, job| harness.core.explain(job).summary;
+    let summary = |harness: &Harness, job| harness.core.explain(job, None).summary;
     harness.fail_start("a", StartErrorKind::NotFound);
     harness.fail_start("a", StartErrorKind::NotFound);
     assert_eq!(summary(&harness, A), format!("a: failed to start ({why}), waiting to restart"));
@@ -232,6 +237,7 @@ fn x5_a_failed_start_is_not_called_an_exit() {
     harness.input(Input::Tick);
     assert_eq!(summary(&harness, A), "a: failed, last run exited with code 1 1s ago");
     assert_eq!(harness.core.job_overview(A).start_error, None);
+    assert_eq!(harness.core.explain(A, None).sentences()[1], "  6 failures in a row");
 }
 
 #[test]
@@ -250,6 +256,53 @@ fn x2_the_overview_contains_deadlines_checks_and_event_counts() {
     assert_eq!(b.deadlines.iter().map(|deadline| deadline.what.name()).collect::<Vec<_>>(), ["tick"]);
     let exits = overview.events.iter().find(|count| count.source == "a" && count.code.name() == "exitFailed");
     assert_eq!(exits.map(|count| count.count), Some(2));
+}
+
+#[test]
+fn t4_ended_runs_are_counted_by_their_result() {
+    let runs = |harness: &Harness| harness.core.job_overview(A).runs;
+    let mut harness =
+        Harness::running("{ name: 'a', exec: 'x', restarts: 9, restartBackoff: false, timeout: '5s' }");
+    harness.exit("a", 0);
+    harness.exit("a", 1);
+    harness.seconds(5);
+    harness.exit_on("a", 9);
+    let counted = RunCounts { success: 1, failure: 1, timeout: 1, stopped: 0 };
+    assert_eq!(runs(&harness), counted);
+    assert_eq!(harness.core.job_overview(A).restarts_total, 3);
+    // A process that ends on its stop signal has not failed; the totals outlive a generation.
+    harness.request(Request::Stop(A));
+    harness.exit_on("a", 15);
+    assert_eq!(runs(&harness), RunCounts { stopped: 1, ..counted });
+    harness.request(Request::Start(A));
+    assert_eq!(runs(&harness), RunCounts { stopped: 1, ..counted });
+    harness.fail_start("a", StartErrorKind::NotFound);
+    assert_eq!(runs(&harness).failure, 2);
+}
+
+#[test]
+fn t4_ticks_are_not_restarts() {
+    let mut harness = Harness::running("{ name: 'a', exec: 'x', when: { interval: '10s' }, restarts: 3 }");
+    for _ in 0..3 {
+        harness.exit("a", 0);
+        harness.seconds(10);
+    }
+    let overview = harness.core.job_overview(A);
+    assert_eq!((overview.restarts_total, overview.restarts_left), (0, Some(0)), "but `restarts` limits them");
+    assert_eq!(overview.runs.success, 3);
+}
+
+#[test]
+fn t4_every_state_is_listed() {
+    let mut harness =
+        Harness::running("{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x', when: { source: 'SIGHUP' } }");
+    let mut seen = vec![harness.status("a").word(), harness.status("b").word()];
+    harness.request(Request::Stop(A));
+    seen.push(harness.status("a").word());
+    harness.exit("a", 0);
+    seen.push(harness.status("a").word());
+    assert_eq!(seen, ["running", "waiting", "stopping", "stopped"]);
+    assert!(seen.iter().all(|word| JobStatus::WORDS.contains(word)), "{seen:?}");
 }
 
 #[test]
@@ -274,7 +327,7 @@ fn x2_a_process_that_sigkill_does_not_end_does_not_block_a_restart_or_a_stop() {
     harness.request(Request::Stop(A));
     harness.seconds(7);
     assert_eq!(harness.take_effects(), ["kill a 15", "kill a 9", "abandon a"]);
-    assert_eq!(harness.status("a").state, State::Complete);
+    assert!(harness.status("a").state.has_ended());
 }
 
 #[test]
@@ -301,4 +354,193 @@ fn x2_a_job_that_does_not_exist_is_refused() {
             assert_eq!(harness.request(request), refused);
         }
     }
+}
+
+#[test]
+fn x9_a_crash_loop_is_explained_with_its_exit_its_count_and_the_next_attempt() {
+    let mut harness = Harness::running("{ name: 'a', exec: 'x', restarts: 'unlimited' }");
+    for _ in 0..3 {
+        harness.exit("a", 3);
+        harness.seconds(1);
+    }
+    harness.exit("a", 3);
+    let sentences = |harness: &Harness| harness.core.explain(A, None).sentences();
+    assert_eq!(
+        sentences(&harness),
+        [
+            "a: exited with code 3, waiting to restart",
+            "  restarting in 400ms",
+            "  last run exited with code 3 0s ago, 4 failures in a row",
+            "last run started by startup",
+        ]
+    );
+    assert_eq!(harness.core.job_overview(A).failed_runs, 4);
+    harness.seconds(1);
+    harness.input(Input::Tick);
+    assert_eq!(
+        sentences(&harness)[1..],
+        ["  previous run exited with code 3 1s ago, 4 failures in a row", "started by startup"]
+    );
+    harness.exit("a", 0);
+    assert!(!sentences(&harness).iter().any(|line| line.contains("failed")), "{:?}", sentences(&harness));
+    harness.seconds(1);
+    harness.input(Input::Request { id: RequestId(1), request: Request::Stop(A) });
+    harness.exit_on("a", 15);
+    assert_eq!(harness.core.job_overview(A).failed_runs, 0, "a run that was stopped has not failed");
+}
+
+#[test]
+fn x9_a_watch_is_explained_with_its_instances_and_the_jobs_it_starts() {
+    let text =
+        "{ consul: 'localhost:8500', watches: [{ name: 'db', interval: 5 }, { name: 'mail', interval: 5 }],
+        jobs: [{ name: 'app', exec: 'x', when: { source: 'watch.db', once: 'healthy' } },
+               { name: 'reload', exec: 'x', when: { source: 'watch.db', each: 'changed' } }] }";
+    let mut harness = Harness::new(plan(text));
+    harness.input(Input::Ready);
+    let sentences =
+        |harness: &Harness, watch| harness.core.explain_watch(WatchIx(watch), None).unwrap().sentences;
+    assert_eq!(
+        sentences(&harness, 0),
+        [
+            "watch.db: no answer from the catalog yet",
+            "  service db in Consul, polled at least every 5s",
+            "  starts app when watch.db is healthy; app: waiting to start",
+            "  starts reload each time watch.db changes; reload: waiting to start",
+        ]
+    );
+    let instance = Instance { id: "db-1".into(), address: "10.0.0.9".into(), port: 5432 };
+    harness.input(Input::Instances { watch: WatchIx(0), instances: vec![instance] });
+    harness.seconds(2);
+    harness.input(Input::Tick);
+    assert_eq!(
+        sentences(&harness, 0)[..4],
+        [
+            "watch.db: 1 healthy instance",
+            "  db-1 at 10.0.0.9 port 5432",
+            "  service db in Consul, polled at least every 5s",
+            "  last event: watch.db healthy, 2s ago",
+        ]
+    );
+    assert_eq!(sentences(&harness, 1).last().unwrap(), "  no job waits for it");
+    // D11: the catalog does not answer.
+    let trouble = Trouble { since: harness.now, error: "Consul at localhost:8500 is unreachable".into() };
+    harness.seconds(12);
+    harness.input(Input::Tick);
+    let first =
+        |watch| harness.core.explain_watch(WatchIx(watch), Some(&trouble)).unwrap().sentences[0].clone();
+    let stale = "watch.db: 1 healthy instance (as of 12s ago: Consul at localhost:8500 is unreachable)";
+    assert_eq!(first(0), stale);
+    assert_eq!(
+        first(1),
+        "watch.mail: no answer from the catalog yet: Consul at localhost:8500 is unreachable"
+    );
+    assert!(harness.core.explain_watch(WatchIx(2), None).is_none());
+}
+
+#[test]
+fn x9_d11_a_job_that_waits_for_a_watch_is_explained_with_the_trouble_of_the_catalog() {
+    let text = "{ consul: 'localhost:8500', watches: [{ name: 'db', interval: 5 }],
+        jobs: [{ name: 'app', exec: 'x', when: { source: 'watch.db', once: 'healthy' } }, { name: 'b', exec: 'x' }] }";
+    let mut harness = Harness::new(plan(text));
+    harness.input(Input::Ready);
+    let sentences = |job| {
+        let mut explanation = harness.core.explain(job, None);
+        explanation.add_troubles(|watch| {
+            assert_eq!(watch, "db");
+            Some(Trouble { since: harness.now, error: "Consul at localhost:8500 is unreachable".into() })
+        });
+        explanation.sentences()
+    };
+    assert_eq!(
+        sentences(A),
+        [
+            "app: waiting to start",
+            "  waiting until watch.db is healthy (no answer yet)",
+            "  Consul at localhost:8500 is unreachable",
+        ]
+    );
+    assert!(!sentences(B).concat().contains("unreachable"));
+}
+
+#[test]
+fn x9_a_watch_of_the_embedded_catalog_names_the_job_that_advertises_it() {
+    let service = "port: 80, interfaces: 'static:10.0.0.1', health: { exec: 'c', interval: 5, ttl: 15 }";
+    let text = format!(
+        "{{ watches: [{{ name: 'db', interval: 5 }}, {{ name: 'nothing', interval: 5 }}],
+            jobs: [{{ name: 'db', exec: 'x', {service} }}] }}"
+    );
+    let mut harness = Harness::new(plan(&text));
+    harness.input(Input::Ready);
+    let second = |harness: &Harness, watch| {
+        harness.core.explain_watch(WatchIx(watch), None).unwrap().sentences[1].clone()
+    };
+    assert_eq!(second(&harness, 0), "  service db (10.0.0.1:80): not registered until its job is healthy");
+    let nothing = "  the embedded catalog has only services of this container: no job advertises nothing";
+    assert_eq!(second(&harness, 1), nothing);
+    harness.finish_check(true);
+    assert_eq!(second(&harness, 0), "  service db (10.0.0.1:80): advertised as passing");
+}
+
+#[test]
+fn x9_d11_a_job_is_explained_with_its_service() {
+    let service = "port: 80, interfaces: 'static:10.0.0.1', health: { exec: 'c', interval: 5, ttl: 15 }";
+    let mut harness = Harness::running(&format!("{{ name: 'db', exec: 'x', {service} }}"));
+    let last = |harness: &Harness, known: &Known| {
+        harness.core.explain(A, Some(known)).waits.last().unwrap().sentence.clone()
+    };
+    let nothing = Known::default();
+    assert_eq!(last(&harness, &nothing), "service db (10.0.0.1:80): not registered until its job is healthy");
+    harness.finish_check(true);
+    let words = "service db (10.0.0.1:80): wanted: passing; not confirmed by the catalog yet";
+    assert_eq!(last(&harness, &nothing), words);
+    let since = Some(harness.now);
+    harness.seconds(3);
+    harness.input(Input::Tick);
+    let confirmed = Some(DesiredService::Present(Status::Passing));
+    let known = Known { confirmed, since, error: None };
+    assert_eq!(last(&harness, &known), "service db (10.0.0.1:80): passing in the catalog for 3s");
+    let known = Known { confirmed: None, since, error: Some("refused".into()) };
+    let words = "service db (10.0.0.1:80): wanted: passing; not confirmed by the catalog for 3s: refused";
+    assert_eq!(last(&harness, &known), words);
+}
+
+#[test]
+fn x10_the_journal_has_starts_and_what_ended_a_run() {
+    let mut harness = Harness::running(
+        "{ name: 'a', exec: 'x', restarts: 1, timeout: '2s' }, { name: 'b', exec: 'x' }, { name: 'c', exec: 'x' }",
+    );
+    harness.exit("a", 1);
+    harness.seconds(2);
+    harness.exit_on("a", 9);
+    harness.exit("b", 0);
+    harness.input(Input::Request { id: RequestId(1), request: Request::Start(JobIx(1)) });
+    harness.input(Input::Signal(Signal::TERM));
+    harness.exit_on("c", 15);
+    let name = |origin| harness.core.origin_name(origin);
+    let starts: Vec<_> = harness.core.journal().starts().collect();
+    let starts: Vec<_> = starts
+        .iter()
+        .map(|start| (name(start.origin), start.trigger.map(|id| id.0), start.restarts))
+        .collect();
+    let start = |job: &str, trigger, restarts| (job.to_owned(), trigger, restarts);
+    assert_eq!(
+        starts,
+        [
+            start("a", Some(1), 0),
+            start("b", Some(1), 0),
+            start("c", Some(1), 0),
+            start("a", Some(1), 1),
+            start("b", None, 0),
+        ]
+    );
+    let exits = harness.core.journal().events().filter_map(|event| match event.detail {
+        Detail::Exit { ended_by, .. } => Some((name(event.origin), ended_by.map(EndReason::name))),
+        _ => None,
+    });
+    let exits: Vec<_> = exits.collect();
+    let exit = |job: &str, reason| (job.to_owned(), reason);
+    assert_eq!(
+        exits,
+        [exit("a", None), exit("a", Some("timeout")), exit("b", None), exit("c", Some("shutdown"))]
+    );
 }

@@ -4,7 +4,7 @@ use containerpilot_core::effect::Effect;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::{StartError, StartErrorKind};
 use containerpilot_core::plan::{Level, OnCompletion, Plan, Role, Signal};
-use containerpilot_core::{Core, Input, Request, State, Time};
+use containerpilot_core::{Core, Input, Phase, Request, Time};
 
 use crate::harness::{Harness, plan};
 
@@ -60,7 +60,7 @@ fn s1_a_signal_without_a_meaning_is_logged_once_and_ignored() {
     }
     assert_eq!(harness.take_output(), [] as [&str; 0]);
     assert_eq!(harness.log.len(), 54, "one entry for each signal");
-    let alarm = "received SIGALRM, ignored; these shut down: SIGTERM, SIGINT, SIGQUIT";
+    let alarm = "received SIGALRM, ignored; the stop signals are SIGTERM, SIGINT and SIGQUIT";
     assert!(harness.log.iter().any(|message| message == alarm), "{:?}", harness.log);
     harness.signal(18);
     harness.signal(10);
@@ -90,7 +90,13 @@ fn s2_the_order_of_a_stop() {
     harness.exit("web", 0);
     assert_eq!(
         harness.take_output(),
-        ["event web exitSuccess", "event web unhealthy", "event web stopped", "spawn post"],
+        [
+            "event web exitSuccess",
+            "event web unhealthy",
+            "event web becameUnhealthy",
+            "event web stopped",
+            "spawn post"
+        ],
         "H7: it was healthy"
     );
     harness.exit("post", 0);
@@ -297,7 +303,7 @@ fn s1_sigterm_before_startup() {
     let mut harness = Harness::jobs("{ name: 'a', exec: 'x' }");
     harness.signal(15);
     assert_eq!(harness.exit, Some(0));
-    assert_eq!(harness.status("a").state, State::Complete);
+    assert!(harness.status("a").state.has_ended());
 }
 
 const STUBBORN: &str = "{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x' }";
@@ -473,4 +479,59 @@ fn p3_start_that_fails_after_the_stop_signal_is_no_failure() {
     harness.fail_start("a", StartErrorKind::NotFound);
     assert_eq!(harness.level_of("failed to start"), Some(Level::Info));
     assert_eq!(harness.exit, Some(0));
+}
+
+const MIGRATE: &str = "{ name: 'migrate', exec: 'x' }";
+
+#[test]
+fn s13_a_server_that_starts_after_a_stop_holds_the_supervisor_open() {
+    let ways = ["restarts: 'unlimited'", "restarts: 1", "health: { exec: 'c', interval: 1, ttl: 5 }"];
+    for (event, way) in ["stopping", "stopped"].iter().flat_map(|event| ways.map(|way| (event, way))) {
+        let job =
+            format!("{{ name: 'web', exec: 'x', {way}, when: {{ source: 'migrate', once: '{event}' }} }}");
+        let mut harness = Harness::running(&format!("{MIGRATE}, {job}"));
+        harness.exit("migrate", 0);
+        harness.seconds(60);
+        assert!(harness.has_process("web"), "{event}, {way}");
+        assert_eq!(harness.core.phase(), Phase::Running, "{event}, {way}");
+    }
+}
+
+#[test]
+fn s13_a_server_that_starts_after_a_stop_is_stopped_like_any_other_job() {
+    let web =
+        "{ name: 'web', exec: 'x', restarts: 'unlimited', when: { source: 'migrate', once: 'stopped' } }";
+    let mut harness = Harness::running(&format!("{MIGRATE}, {web}"));
+    harness.exit("migrate", 0);
+    harness.take_output();
+    harness.signal(15);
+    assert_eq!(harness.take_effects(), ["kill web 15"], "at once, as it is no hook");
+    harness.seconds(5);
+    assert_eq!(harness.take_effects(), ["kill web 9"], "within one stop timeout");
+
+    let mut harness = Harness::running(&format!("{MIGRATE}, {web}"));
+    harness.take_output();
+    harness.signal(15);
+    harness.exit("migrate", 0);
+    assert_eq!(harness.take_effects(), ["kill migrate 15", "exit 0"], "a shutdown starts no server");
+}
+
+#[test]
+fn s13_s3_a_hook_with_a_limit_of_restarts_still_runs_during_a_shutdown() {
+    let hook = "{ name: 'hook', exec: 'x', restarts: 1, when: { source: 'migrate', once: 'stopped' } }";
+    let last = "{ name: 'last', exec: 'x', restarts: 'unlimited', when: { once: 'shutdown' } }";
+    let mut harness = Harness::running(&format!("{MIGRATE}, {hook}, {last}"));
+    harness.signal(15);
+    harness.exit("migrate", 0);
+    assert!(harness.has_process("hook") && harness.has_process("last"));
+}
+
+#[test]
+fn s13_a_failed_server_decides_the_exit_code() {
+    let web = "{ name: 'web', exec: 'x', restarts: 1, when: { source: 'migrate', once: 'stopped' } }";
+    let mut harness = Harness::running(&format!("{MIGRATE}, {web}"));
+    harness.exit("migrate", 0);
+    harness.exit("web", 3);
+    harness.exit("web", 4);
+    assert_eq!(harness.exit, Some(4));
 }

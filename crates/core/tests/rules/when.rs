@@ -1,10 +1,10 @@
-//! W1–W12: when a job runs.
+//! W1–W14: when a job runs.
 
 use std::time::Duration;
 
-use containerpilot_core::ids::RunId;
+use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::StartErrorKind;
-use containerpilot_core::{Input, State};
+use containerpilot_core::{Input, Request, State};
 
 use crate::harness::{Harness, plan};
 
@@ -92,7 +92,11 @@ fn w4_a_run_that_lasts_until_the_next_tick_has_timed_out() {
     assert_eq!(harness.take_effects(), ["kill tick 9"]);
     harness.exit_on("tick", 9);
     assert_eq!(harness.take_output(), ["event tick exitFailed", "spawn tick"]);
-    assert!(harness.log.iter().any(|line| line == "tick timeout after 10s"), "{:?}", harness.log);
+    assert!(
+        harness.log.iter().any(|line| line == "tick timeout after 10s, still running at its next tick"),
+        "{:?}",
+        harness.log
+    );
 }
 
 #[test]
@@ -231,7 +235,7 @@ fn w9_a_complete_job_never_runs_again() {
     );
     harness.exit("src", 0);
     harness.exit("a", 0);
-    assert_eq!(harness.status("a").state, State::Complete);
+    assert!(harness.status("a").state.has_ended());
     for _ in 0..3 {
         harness.exit("src", 0);
         assert!(!harness.has_process("a"));
@@ -292,7 +296,10 @@ fn w11_a_job_without_exec_is_never_complete_by_itself() {
         Harness::running("{ name: 'web', port: 80, health: { exec: 'c', interval: 5, ttl: 15 } }");
     assert_eq!(harness.take_effects(), ["check check.web"]);
     harness.finish_check(true);
-    assert_eq!(harness.take_output(), ["event web healthy", "advertise web passing"]);
+    assert_eq!(
+        harness.take_output(),
+        ["event web healthy", "event web becameHealthy", "advertise web passing"]
+    );
     harness.seconds(1_000);
     assert_eq!(harness.exit, None);
     harness.signal(15);
@@ -402,7 +409,7 @@ fn w10_a_watch_without_advertisers_is_unreachable() {
     let jobs = "jobs: [{ name: 'main', exec: 'x' }, { name: 'a', exec: 'x', when: { source: 'watch.db', once: 'healthy' } }] }";
     let mut harness = Harness::new(plan(&format!("{{ watches: [{{ name: 'db', interval: 5 }}], {jobs}")));
     harness.input(Input::Ready);
-    assert_eq!(harness.status("a").word(), "complete");
+    assert_eq!(harness.status("a").word(), "skipped");
     let consul = format!("{{ consul: 'localhost:8500', watches: [{{ name: 'db', interval: 5 }}], {jobs}");
     let mut harness = Harness::new(plan(&consul));
     harness.input(Input::Ready);
@@ -490,4 +497,107 @@ fn w1_the_log_names_no_cause_for_a_start_at_startup() {
     let harness =
         Harness::running("{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x', when: { source: 'SIGUSR2' } }");
     assert!(harness.log.iter().any(|line| line == "started (pid 101)"), "{:?}", harness.log);
+}
+
+/// How often jobs start within a minute if every run fails at once.
+fn starts_in_a_minute(jobs: &str) -> usize {
+    let mut harness = Harness::running(&format!("{{ name: 'keep', exec: 'x' }}, {jobs}"));
+    let end = harness.now + Duration::from_secs(60);
+    loop {
+        let names: Vec<String> =
+            ["a", "b"].iter().filter(|name| harness.has_process(name)).map(|name| (*name).into()).collect();
+        if let Some(name) = names.first() {
+            harness.exit(name, 1);
+            continue;
+        }
+        match harness.core.next_deadline().filter(|next| *next <= end) {
+            Some(next) => harness.pass(next.since(harness.now)),
+            None => break,
+        }
+        assert!(harness.output.len() < 10_000, "it starts without end");
+    }
+    harness.take_effects().iter().filter(|line| **line == "spawn a").count()
+}
+
+#[test]
+fn w14_a_job_that_triggers_itself_is_spaced_by_its_backoff() {
+    let startup = "{ source: 'global', event: 'startup' }";
+    let itself = format!(
+        "{{ name: 'a', exec: 'x', when: {{ any: [{startup}, {{ source: 'a', event: 'exitFailed' }}], each: true }}"
+    );
+    // At once, at once, and then after 0.1 s, 0.2 s … 6.4 s, and every 10 s.
+    let expected = 2 + 7 + 4;
+    assert_eq!(starts_in_a_minute(&format!("{itself} }}")), expected);
+    assert_eq!(starts_in_a_minute(&format!("{itself}, restarts: 1 }}")), expected, "restarts count, too");
+    let ring = format!(
+        "{{ name: 'a', exec: 'x', when: {{ any: [{startup}, {{ source: 'b', event: 'exitFailed' }}], each: true }} }},
+         {{ name: 'b', exec: 'x', when: {{ source: 'a', each: 'exitFailed' }} }}"
+    );
+    let starts = starts_in_a_minute(&ring);
+    assert!((5..=expected).contains(&starts), "{starts}");
+}
+
+#[test]
+fn w14_an_event_of_another_job_starts_it_at_once() {
+    let text = "{ name: 'keep', exec: 'x' }, { name: 'a', exec: 'x', when: { any: [
+        { source: 'SIGHUP' }, { source: 'a', event: 'exitFailed' }], each: true } }";
+    let mut harness = Harness::running(text);
+    harness.signal(1);
+    harness.exit("a", 1);
+    harness.exit("a", 1);
+    assert_eq!(harness.status("a").state, State::Delaying);
+    assert!(harness.log.contains(&"triggered by its own events, starting in 100ms".into()));
+    harness.signal(1);
+    assert!(harness.has_process("a"));
+    harness.exit("a", 0);
+    harness.seconds(60);
+    assert!(!harness.has_process("a"), "the event in the delay was served by that run");
+}
+
+/// The warnings that nothing can happen any more.
+fn deadlocks(harness: &Harness) -> Vec<&String> {
+    harness.log.iter().filter(|message| message.starts_with("nothing can happen")).collect()
+}
+
+#[test]
+fn w10_jobs_that_wait_for_each_other_to_stop_are_reported_once() {
+    let jobs = "{ name: 'a', exec: 'x', when: { source: 'b', once: 'stopped' } },
+        { name: 'b', exec: 'x', when: { source: 'a', once: 'stopping' } }";
+    let mut harness = Harness::running(jobs);
+    let why = "nothing can happen any more: a waits for b stopped, b waits for a stopping";
+    assert_eq!(deadlocks(&harness), [&format!("{why}; change `when` of one of them")]);
+    assert_eq!(harness.core.next_deadline(), None, "it does not wake up for that");
+    let overview = harness.core.overview();
+    assert_eq!((overview.health().healthy, overview.health().reason), (false, why.into()));
+    assert_eq!(overview.not_ready(), [why]);
+    harness.seconds(600);
+    assert_eq!(deadlocks(&harness).len(), 1);
+    // A command makes something happen.
+    harness.request(Request::Start(JobIx(0)));
+    assert!(harness.core.overview().health().healthy);
+    harness.exit("a", 0);
+    harness.exit("b", 0);
+    assert_eq!(harness.exit, Some(0));
+}
+
+#[test]
+fn w10_nothing_is_reported_while_something_can_happen() {
+    let waits = "{ name: 'a', exec: 'x', when: { source: 'web', once: 'stopped' } }";
+    let others = [
+        "{ name: 'web', exec: 'x' }",
+        "{ name: 'web', exec: 'x', when: { interval: '1h' } }",
+        "{ name: 'web', exec: 'x', when: { source: 'SIGHUP' } }",
+        "{ name: 'web', exec: 'x', when: { once: 'enterMaintenance' } }",
+        "{ name: 'web', exec: 'x', when: { once: 'shutdown' } }",
+        "{ name: 'web', exec: 'x', when: { source: 'a', once: 'stopped', timeout: '1h' } }",
+        "{ name: 'web', port: 80, health: { tcp: 'h:1', interval: 1, ttl: 5 } }",
+    ];
+    for other in others {
+        let mut harness = Harness::running(&format!("{waits}, {other}"));
+        harness.seconds(1);
+        assert!(deadlocks(&harness).is_empty() && harness.core.deadlock().is_none(), "{other}");
+    }
+    let mut harness = Harness::running(&format!("{waits}, {}", others[0]));
+    harness.request(Request::Stop(JobIx(1)));
+    assert!(harness.core.deadlock().is_none(), "{:?}", harness.log);
 }

@@ -19,8 +19,8 @@ impl Oracle<'_> {
         if self.maintenance {
             return self.job_violation("D8", job, "it is registered in maintenance mode");
         }
-        let left = self.previous[job].stop_stage > Some(StopStage::Hooks)
-            || self.previous[job].state == State::Complete;
+        let left =
+            self.previous[job].stop_stage > Some(StopStage::Hooks) || self.previous[job].state.has_ended();
         if left && !self.seen[job].is_new {
             return self.job_violation("S2", job, "it is registered again after it has left the catalog");
         }
@@ -39,7 +39,8 @@ impl Oracle<'_> {
                 &format!("it is {status:?} in the catalog without a reason"),
             );
         }
-        if self.jobs[job].run.is_none() && self.plan.jobs[job].exec.is_some() && status != Status::Critical {
+        let has_process = self.jobs[job].run.is_some() || self.plan.jobs[job].exec.is_none();
+        if !has_process && !initial && status != Status::Critical {
             return self.job_violation("D4", job, "it is registered without a process");
         }
         Ok(())
@@ -66,14 +67,16 @@ impl Oracle<'_> {
             return self.job_violation("D5", job, "the desired status was not sent");
         }
         let Some(service) = &self.plan.jobs[job].service else { return Ok(()) };
-        let left = status.stop_stage > Some(StopStage::Hooks) || status.state == State::Complete;
+        let left = status.stop_stage > Some(StopStage::Hooks) || status.state.has_ended();
         if status.desired != DesiredService::Absent && (left || self.maintenance || phase == Phase::Exited) {
             return self.job_violation(if left { "S2" } else { "D8" }, job, "it is still in the catalog");
         }
         if left || self.maintenance {
             return Ok(());
         }
-        let running = status.state == State::Running;
+        // Also while the job still waits.
+        let waits = status.state == State::Waiting && status.stop_stage.is_none() && phase == Phase::Running;
+        let due = waits || (status.state == State::Running && self.jobs[job].active);
         match (status.healthy, status.desired) {
             (Some(true), DesiredService::Present(Status::Passing)) => Ok(()),
             (Some(true), _) => self.job_violation("H6", job, "it is healthy, but not passing in the catalog"),
@@ -81,9 +84,7 @@ impl Oracle<'_> {
             (Some(false), _) => {
                 self.job_violation("H6", job, "it is unhealthy, but not critical in the catalog")
             }
-            (None, DesiredService::Absent)
-                if running && service.initial_status.is_some() && self.jobs[job].active =>
-            {
+            (None, DesiredService::Absent) if due && service.initial_status.is_some() => {
                 self.job_violation("D4", job, "it is not registered with its initial status")
             }
             (None, _) => Ok(()),

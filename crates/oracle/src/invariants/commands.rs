@@ -7,7 +7,7 @@ use containerpilot_core::plan::EventPattern;
 use containerpilot_core::request::{Reply, Request};
 use containerpilot_core::{JobStatus, Phase, State, StopReason};
 
-use super::waiting::does_work;
+use super::waiting::only_reacts;
 use super::{Check, Oracle};
 
 impl Oracle<'_> {
@@ -48,10 +48,10 @@ impl Oracle<'_> {
                 after[hook].stop_reason,
                 Some(StopReason::Completed | StopReason::Failed | StopReason::Unreachable)
             );
-            after[hook].state == State::Complete
+            after[hook].state.has_ended()
                 && ended
                 && !self.seen[hook].is_new
-                && !does_work(&self.plan.jobs[hook])
+                && only_reacts(&self.plan.jobs[hook])
                 && self.plan.jobs[hook].when.patterns().iter().any(is_stop_event)
         };
         match (0..after.len()).find(|hook| *hook != job && gone(*hook)) {
@@ -94,14 +94,15 @@ impl Oracle<'_> {
         let (Request::Start(job) | Request::Restart(job) | Request::Stop(job)) = command else {
             return Ok(());
         };
-        let before = self.before.get(job.index()).and_then(|status| status.run);
+        let was = self.before.get(job.index());
+        let (before, had_ended) = (was.and_then(|was| was.run), was.is_some_and(|was| was.state.has_ended()));
         // A reload may have moved or removed the job.
         let Some(job) = self.place_now(job.index()) else { return Ok(()) };
         let (planned, status) = (&self.plan.jobs[job], &after[job]);
         match command {
             Request::Start(_) | Request::Restart(_) if phase == Phase::Running => {
                 let runs = status.run.is_some() || status.state == State::Running;
-                let will = Self::will_start_again(status) && status.state != State::Complete;
+                let will = Self::will_start_again(status) && !status.state.has_ended();
                 let empty = planned.exec.is_none() && planned.health.is_none();
                 // A reload in progress will start it.
                 let reload = self.must_stop(job, status) || self.seen[job].reloaded;
@@ -114,8 +115,12 @@ impl Oracle<'_> {
                     return self.job_violation("X2", job, "it was started by hand, and does not start");
                 }
             }
+            // One that had ended may be a hook of a job that a reload starts in the same step.
             Request::Stop(_)
-                if phase == Phase::Running && status.stop_reason.is_none() && !self.seen[job].reloaded =>
+                if phase == Phase::Running
+                    && status.stop_reason.is_none()
+                    && !self.seen[job].reloaded
+                    && !had_ended =>
             {
                 return self.job_violation("X2", job, "it was stopped by hand, and does not stop");
             }

@@ -2,9 +2,9 @@
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::{Input, Instance};
-use containerpilot_core::plan::{EventPattern, Plan, Repeat, Trigger};
-use containerpilot_core::state::journal::{Event, Origin};
-use containerpilot_core::{Core, JobStatus, Phase};
+use containerpilot_core::plan::{EventPattern, FirstTick, Plan, Repeat, Trigger};
+use containerpilot_core::state::journal::{Detail, Event, Origin};
+use containerpilot_core::{Core, JobStatus, Phase, State, StopReason};
 
 use super::{Check, Oracle};
 
@@ -41,7 +41,13 @@ impl Oracle<'_> {
         }
         match (event.origin, event.code) {
             (Origin::Global, Code::Startup) if self.startup.is_some() => self.see_second_startup()?,
-            (Origin::Global, Code::Startup) => self.startup = Some(self.now),
+            (Origin::Global, Code::Startup) => {
+                self.startup = Some(self.now);
+                if self.is_paused() {
+                    self.held_answers =
+                        self.watches.iter_mut().map(|known| Some(std::mem::take(known))).collect();
+                }
+            }
             (Origin::Global, Code::Shutdown) => {
                 if self.shutdown.replace((self.now, event.id.0)).is_some() {
                     return Err(self.violation("S1", "a second shutdown"));
@@ -55,6 +61,13 @@ impl Oracle<'_> {
                     return Err(self.violation("D8", "maintenance mode starts or ends twice"));
                 }
                 self.maintenance = on;
+                if !on {
+                    for watch in 0..self.held_answers.len() {
+                        if let Some(held) = self.held_answers[watch].take() {
+                            self.expect_watch_events(watch, held);
+                        }
+                    }
+                }
             }
             (Origin::Job(job), code) => {
                 self.see_job_event(job.index(), code, event, &after[job.index()])?;
@@ -67,7 +80,10 @@ impl Oracle<'_> {
             if again && !self.seen[job].reloaded {
                 continue;
             }
-            if self.fires(job, event) {
+            // W5: a job that gives up stops, and its own event does not start it.
+            let gives_up = event.code == Code::TimerExpired
+                && matches!(event.origin, Origin::Job(source) if source.index() == job);
+            if self.fires(job, event) && !gives_up {
                 self.see_fire(job, event.id.0, after);
             }
         }
@@ -82,8 +98,12 @@ impl Oracle<'_> {
         if self.was_triggered_once(job, after) {
             return;
         }
-        let generations = self.generations;
+        let (generations, now) = (self.generations, self.now);
+        let periodic = self.plan.jobs[job].when.is_periodic();
         let model = &mut self.jobs[job];
+        if periodic {
+            model.ticks_from = Some(now);
+        }
         model.fires += 1;
         model.triggered = Some(generations);
         model.first_fire = model.first_fire.or(Some(event));
@@ -123,6 +143,9 @@ impl Oracle<'_> {
                 if self.jobs[job].stopping.replace((self.now, event.id.0)).is_some() {
                     return self.job_violation("E3", job, "`stopping` comes twice");
                 }
+                let by_hand = status.stop_reason == Some(StopReason::ByHand);
+                let default = by_hand.then_some(self.plan.stop_timeout);
+                self.jobs[job].hook_limit = self.plan.jobs[job].stop.hook_timeout.or(default);
                 self.see_empty(job);
             }
             Code::Stopped => {
@@ -130,6 +153,9 @@ impl Oracle<'_> {
                     return self.job_violation("E3", job, "`stopped` comes before `stopping`");
                 }
                 self.jobs[job].stopped = Some(event.id.0);
+                if !matches!(event.detail, Detail::Ended(outcome) if State::Ended(outcome) == status.state) {
+                    return self.job_violation("X7", job, "`stopped` does not say how it ended");
+                }
                 self.see_complete(job, status);
             }
             Code::ExitSuccess | Code::ExitFailed => {
@@ -154,6 +180,7 @@ impl Oracle<'_> {
             }
             Code::Healthy => self.seen[job].healthy += 1,
             Code::Unhealthy => self.seen[job].unhealthy += 1,
+            Code::BecameHealthy | Code::BecameUnhealthy => self.seen[job].changes.push(code),
             other => return self.job_violation("E1", job, &format!("jobs do not send {other}")),
         }
         Ok(())
@@ -173,57 +200,76 @@ impl Oracle<'_> {
                 for (pattern, holds) in conditions.iter().zip(holds.iter_mut()) {
                     if matches(plan, pattern, event.origin, event.code) {
                         *holds = true;
-                    } else if pattern.code == Code::Healthy && event.code == Code::Unhealthy {
+                    } else if matches!(pattern.code, Code::Healthy | Code::BecameHealthy)
+                        && event.code == Code::Unhealthy
+                    {
                         *holds &= !is_from(plan, &pattern.source, event.origin);
                     }
                 }
                 !held && holds.iter().all(|holds| *holds)
             }
-            Trigger::Interval(_) | Trigger::Never => false,
+            Trigger::Interval { first: FirstTick::IntervalAfter(pattern), .. } => {
+                matches(plan, pattern, event.origin, event.code)
+            }
+            Trigger::Interval { .. } | Trigger::Never => false,
         }
     }
 
     /// E6: the answer of the catalog, and the events it must lead to.
     pub(super) fn see_instances(&mut self, watch: usize, instances: &[Instance]) {
-        let Some(known) = self.watches.get_mut(watch) else { return };
+        let paused = self.is_paused();
+        let (Some(known), Some(held)) = (self.watches.get_mut(watch), self.held_answers.get_mut(watch))
+        else {
+            return;
+        };
         let mut instances = instances.to_vec();
         instances.sort();
         instances.dedup();
         match self.phase_before {
             // It takes effect with the startup.
-            Phase::Starting => {}
+            Phase::Starting => *known = instances,
+            Phase::Running if paused => *held = Some(instances),
             Phase::Running => {
-                if *known != instances {
-                    self.expected_watch_events.push(Code::Changed);
-                }
-                match (known.is_empty(), instances.is_empty()) {
-                    (true, false) => self.expected_watch_events.push(Code::Healthy),
-                    (false, true) => self.expected_watch_events.push(Code::Unhealthy),
-                    _ => {}
-                }
+                *held = None;
+                self.expect_watch_events(watch, instances);
             }
-            Phase::Stopping | Phase::Terminating | Phase::Killing | Phase::Exited => return,
+            Phase::Stopping | Phase::Terminating | Phase::Killing | Phase::Exited => {}
         }
-        *known = instances;
+    }
+
+    fn expect_watch_events(&mut self, watch: usize, instances: Vec<Instance>) {
+        let known = std::mem::replace(&mut self.watches[watch], instances);
+        let instances = &self.watches[watch];
+        if known != *instances {
+            let code = if instances.is_empty() { Code::Unhealthy } else { Code::Healthy };
+            self.expected_watch_events.extend([(watch, Code::Changed), (watch, code)]);
+        }
+    }
+
+    /// C8: maintenance mode of ContainerPilot 2 pauses periodic jobs and watches.
+    pub(super) fn is_paused(&self) -> bool {
+        self.maintenance && self.plan.legacy_maintenance
+    }
+
+    pub(super) fn see_pause(&mut self) {
+        if self.is_paused() {
+            self.paused_at = Some(self.now);
+        }
     }
 
     /// E6: a watch sends exactly the events of what changed.
-    pub(super) fn check_watch(&mut self, input: &Input) -> Check {
+    pub(super) fn check_watch(&mut self) -> Check {
         if self.phase_before != Phase::Running {
             return Ok(());
         }
-        let sent = self.events.iter().filter(|event| matches!(event.origin, Origin::Watch(_)));
-        let right = match input {
-            Input::Instances { watch, .. } => {
-                sent.clone().all(|event| event.origin == Origin::Watch(*watch))
-                    && sent.clone().map(|event| event.code).eq(self.expected_watch_events.iter().copied())
-            }
-            _ => sent.clone().next().is_none(),
+        let sent = |event: &Event| match event.origin {
+            Origin::Watch(watch) => Some((watch.index(), event.code)),
+            _ => None,
         };
-        if right {
+        let sent: Vec<(usize, Code)> = self.events.iter().filter_map(sent).collect();
+        if sent == self.expected_watch_events {
             return Ok(());
         }
-        let sent: Vec<Code> = sent.map(|event| event.code).collect();
         Err(self.violation("E6", format!("{sent:?} instead of {:?}", self.expected_watch_events)))
     }
 }

@@ -45,13 +45,16 @@ impl Oracle<'_> {
             terminating,
             killing,
             maintenance,
+            paused_at,
             watches,
+            held_answers,
             orphans,
             open_requests,
             early_starts,
             reloading,
         } = self;
-        print.add((version, exact, expected_code, maintenance, watches, early_starts));
+        print.add((version, exact, expected_code, maintenance, watches, held_answers, early_starts));
+        print.option(*paused_at, |print, at| print.age(at, Duration::MAX));
         print.add(expected_code.is_none().then_some((first_failure, first_hook_failure)));
         print.add(startup.is_some());
         // The longest phase ends after twice the stop timeout plus 1 s (S4).
@@ -114,6 +117,7 @@ impl JobModel {
             pending,
             holds,
             stopping,
+            hook_limit,
             stopped,
             left,
             deregister_deadline,
@@ -123,6 +127,7 @@ impl JobModel {
             was_terminated,
             early,
             restart_due,
+            triggered_itself,
             begun,
             gave_up,
             has_begun,
@@ -148,8 +153,8 @@ impl JobModel {
             // The rest is not used any more. The next generation has its own.
             return;
         }
-        let periodic = matches!(planned.when.trigger, Trigger::Interval(_));
-        if let Trigger::Interval(interval) = planned.when.trigger {
+        let periodic = matches!(planned.when.trigger, Trigger::Interval { .. });
+        if let Trigger::Interval { every: interval, .. } = planned.when.trigger {
             // Only the phase of the ticks counts.
             print.add(ticks_from.map(|from| now.since(from).as_nanos() % interval.as_nanos()));
             print.option(*ended_at, |print, at| print.age(at, interval));
@@ -164,7 +169,7 @@ impl JobModel {
         }
         print.add(((*fires).min(1), (*runs_at_shutdown).min(2), pending, holds, left, has_begun));
         print.option(*triggered, |print, serial| print.order(Order::Generation, model_serial(serial)));
-        if let Some((timeout, (at, _))) = planned.stop.hook_timeout.zip(*stopping).filter(|_| !left) {
+        if let Some((timeout, (at, _))) = hook_limit.zip(*stopping).filter(|_| !left) {
             print.age(at, timeout);
         }
         if let Some(run) = run.as_ref().filter(|run| *left && run.stopped.is_none()) {
@@ -174,12 +179,16 @@ impl JobModel {
             print.add((self.free_at.is_some(), run.killed.is_some()));
         }
         print.option(*restart_due, Fingerprint::time);
+        let backoff = planned.backoff.map(|backoff| backoff.initial).unwrap_or_default();
+        print.option(*triggered_itself, |print, at| print.age(at, backoff));
         let backoff = planned.backoff.filter(|_| planned.restarts != Restarts::Limited(0));
         print.add(backoff.map(|backoff| {
             let doublings = (0..31).find(|n| backoff.initial * (1 << n) >= backoff.max).unwrap_or(31);
-            (*early).min(doublings + 2)
+            early.map(|early| early.min(doublings + 2))
         }));
-        if let Some(longest) = planned.health.iter().flat_map(|it| &it.checks).map(|it| it.interval).max() {
+        if let Some(longest) =
+            planned.health.iter().flat_map(|it| &it.checks).map(|it| it.interval.max(it.start_period)).max()
+        {
             print.age(*begun, longest);
         }
         if let Some(pace) = planned.health.as_ref().and_then(|health| health.heartbeat) {
@@ -194,7 +203,8 @@ impl JobModel {
 
 impl CheckModel {
     fn fingerprint(&self, planned: &Check, active: bool, print: &mut Fingerprint) {
-        let Self { running, canceled, began, passed, fails, early_fails, due } = self;
+        let Self { running, canceled, began, passed, passes, passes_in_a_row, fails, early_fails, due } =
+            self;
         print.option(*running, |print, run| print.name(Name::Check, run.0));
         print.add(canceled);
         if !active {
@@ -208,6 +218,7 @@ impl CheckModel {
         let delay = |n: u32| Duration::from_millis(100) * (1 << n);
         let longest = (0..20).find(|n| delay(*n) >= planned.interval).unwrap_or(20);
         print.add((passed, (*fails).min(planned.failures), (!passed).then_some((*early_fails).min(longest))));
+        print.add((passes, (*passes_in_a_row).min(planned.successes)));
         print.option(*due, Fingerprint::time);
     }
 }

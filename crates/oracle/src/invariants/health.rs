@@ -5,9 +5,10 @@
 
 use std::time::Duration;
 
+use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::CheckRunId;
 use containerpilot_core::input::Input;
-use containerpilot_core::plan::{OnUnhealthy, Probe, Restarts};
+use containerpilot_core::plan::{OnUnhealthy, Probe, Repeat, Restarts};
 use containerpilot_core::{JobStatus, Phase, State, StopStage};
 
 use super::{Check, Oracle};
@@ -40,11 +41,16 @@ impl Oracle<'_> {
         let model = &mut self.jobs[job].checks[check];
         let next = model.began + planned.interval;
         if passes {
-            (model.passed, model.fails, model.due) = (true, 0, Some(next.max(now)));
+            (model.fails, model.due) = (0, Some(next.max(now)));
+            model.passes_in_a_row += 1;
+            if model.passes_in_a_row >= planned.successes {
+                (model.passed, model.passes) = (true, true);
+            }
             self.all_pass(job);
             return;
         }
-        model.fails += 1;
+        let in_start_period = now.since(begun) < planned.start_period;
+        (model.passes_in_a_row, model.fails) = (0, if in_start_period { 0 } else { model.fails + 1 });
         if model.passed {
             model.due = Some(next.max(now));
         } else {
@@ -54,32 +60,46 @@ impl Oracle<'_> {
         }
         let young = !model.passed && now.since(begun) < planned.interval;
         if model.fails >= planned.failures && !young {
+            model.passes = false;
             let news = self.jobs[job].health_state != Some(false);
             self.jobs[job].health_state = Some(false);
-            self.seen[job].expected_unhealthy += 1;
+            let sends = news || self.wants_repeats(job, Code::Unhealthy);
+            self.seen[job].expected_unhealthy += u32::from(sends);
             self.seen[job].became_unhealthy |= news;
+            self.seen[job].expected_changes.extend(news.then_some(Code::BecameUnhealthy));
         }
     }
 
     fn all_pass(&mut self, job: usize) {
-        let Some(health) = &self.plan.jobs[job].health else { return };
+        let repeats = self.wants_repeats(job, Code::Healthy);
         let model = &mut self.jobs[job];
-        let all = model
-            .checks
-            .iter()
-            .zip(&health.checks)
-            .all(|(model, check)| model.passed && model.fails < check.failures);
-        if all && model.health_state != Some(true) {
-            model.health_state = Some(true);
-            model.last_heartbeat = self.now;
-            self.seen[job].expected_healthy += 1;
+        if !model.checks.iter().all(|check| check.passes) {
+            return;
         }
+        let seen = &mut self.seen[job];
+        if model.health_state.replace(true) != Some(true) {
+            model.last_heartbeat = self.now;
+            seen.expected_healthy += 1;
+            seen.expected_changes.push(Code::BecameHealthy);
+        } else if repeats {
+            seen.expected_healthy += 1;
+        }
+    }
+
+    /// Returns true if a job runs at each event with this code of another job (E5).
+    fn wants_repeats(&self, job: usize, code: Code) -> bool {
+        let source = Source::Job(self.plan.jobs[job].name.clone());
+        self.plan.jobs.iter().any(|other| {
+            let mut patterns = other.when.patterns().iter();
+            let waits = patterns.any(|event| event.source == source && event.code == code);
+            waits && other.when.repeat() == Repeat::Each && !other.when.needs_all()
+        })
     }
 
     /// Ends epochs: the process has exited, the job leaves the catalog, or maintenance mode starts.
     pub(super) fn end_epochs(&mut self, after: &[JobStatus]) {
         for (job, status) in after.iter().enumerate() {
-            let left = status.stop_stage > Some(StopStage::Hooks) || status.state == State::Complete;
+            let left = status.stop_stage > Some(StopStage::Hooks) || status.state.has_ended();
             let paused = self.maintenance && self.jobs[job].active;
             let ended = self.seen[job].ends_now;
             let was = self.jobs[job].health_state;
@@ -93,10 +113,11 @@ impl Oracle<'_> {
                 (seen.ran_within_part, seen.ran_within_step) = (true, true);
             }
             self.jobs[job].active = false;
-            if (ended || status.state == State::Complete) && was == Some(true) {
+            if (ended || status.state.has_ended()) && was == Some(true) {
                 self.seen[job].expected_unhealthy += 1;
+                self.seen[job].expected_changes.push(Code::BecameUnhealthy);
             }
-            if ended || paused || status.state == State::Complete {
+            if ended || paused || status.state.has_ended() {
                 self.jobs[job].health_state = None;
             }
         }
@@ -134,7 +155,8 @@ impl Oracle<'_> {
             self.jobs[job].active = true;
             for (model, check) in self.jobs[job].checks.iter_mut().zip(&health.checks) {
                 let idle = check.probe == Probe::Running;
-                (model.passed, model.fails, model.early_fails) = (idle, 0, 0);
+                (model.passed, model.passes) = (idle, idle);
+                (model.passes_in_a_row, model.fails, model.early_fails) = (0, 0, 0);
                 model.due = Some(self.now);
             }
             self.all_pass(job);
@@ -225,11 +247,19 @@ impl Oracle<'_> {
                 );
                 return self.job_violation(if seen.ended { "H7" } else { "E5" }, job, &what);
             }
-            if seen.healthy != seen.expected_healthy {
+            // A job that is healthy while it runs repeats it at its interval.
+            let runs = health.checks.iter().any(|check| check.probe == Probe::Running);
+            let may_repeat =
+                runs && seen.healthy > seen.expected_healthy && self.wants_repeats(job, Code::Healthy);
+            if seen.healthy != seen.expected_healthy && !may_repeat {
                 let what =
                     format!("`healthy` is sent {} times instead of {}", seen.healthy, seen.expected_healthy);
                 return self.job_violation("E5", job, &what);
             }
+        }
+        if !seen.ran_within_step && seen.changes != seen.expected_changes {
+            let what = format!("it sends {:?} instead of {:?}", seen.changes, seen.expected_changes);
+            return self.job_violation("E5", job, &what);
         }
         for (check, planned) in model.checks.iter().zip(&health.checks) {
             if planned.probe == Probe::Running || !model.active {

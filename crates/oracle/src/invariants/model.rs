@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::Time;
 use containerpilot_core::effect::DesiredService;
+use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRunId, RunId};
 use containerpilot_core::plan::{Job, Trigger};
 
@@ -22,7 +23,7 @@ pub(super) struct RunModel {
     pub(super) spawned: Time,
     /// When it executed its program.
     pub(super) started: Option<Time>,
-    /// True if a stop event started it: it is a hook (S3).
+    /// True if a stop event started it, and its job is a hook (S3).
     pub(super) is_hook: bool,
     /// When it was sent its stop signal because the job is unhealthy (H8).
     pub(super) replaced: Option<Time>,
@@ -46,7 +47,12 @@ pub(super) struct CheckModel {
     /// The result of the current run does not count any more.
     pub(super) canceled: bool,
     pub(super) began: Time,
+    /// True once it has passed often enough in a row (H9).
     pub(super) passed: bool,
+    /// True if it passes now: so long as not too many in a row fail.
+    pub(super) passes: bool,
+    /// Passes in a row.
+    pub(super) passes_in_a_row: u32,
     pub(super) fails: u32,
     pub(super) early_fails: u32,
     pub(super) due: Option<Time>,
@@ -76,6 +82,8 @@ pub(super) struct JobModel {
     pub(super) pending: Pending,
     pub(super) holds: Vec<bool>,
     pub(super) stopping: Option<(Time, u64)>,
+    /// S2: how long it may wait for its hooks: its own `stopTimeout`, and for a stop by hand the global one.
+    pub(super) hook_limit: Option<Duration>,
     pub(super) stopped: Option<u64>,
     /// True if its hooks are done and it leaves the catalog.
     pub(super) left: bool,
@@ -87,9 +95,11 @@ pub(super) struct JobModel {
     pub(super) last_failure: Option<u8>,
     /// True if its last run was sent its stop signal because the job stops, so that its exit is not a failure.
     pub(super) was_terminated: bool,
-    /// How many short runs there were in a row.
-    pub(super) early: u32,
+    /// How many short runs there were in a row; `None` if that is not known, because the job has triggered itself (W14).
+    pub(super) early: Option<u32>,
     pub(super) restart_due: Option<Time>,
+    /// When it last started because of its own events, if no other event has started it since (W14).
+    pub(super) triggered_itself: Option<Time>,
     pub(super) begun: Time,
     /// True if it has given up (W5).
     pub(super) gave_up: bool,
@@ -122,6 +132,9 @@ pub(super) struct Seen {
     pub(super) unhealthy: u32,
     pub(super) expected_healthy: u32,
     pub(super) expected_unhealthy: u32,
+    /// The changes of its health.
+    pub(super) changes: Vec<Code>,
+    pub(super) expected_changes: Vec<Code>,
     /// It has become unhealthy.
     pub(super) became_unhealthy: bool,
     /// It starts with a reload.
@@ -132,6 +145,8 @@ pub(super) struct Seen {
     pub(super) ran_within_step: bool,
     /// A run of it ends in this part.
     pub(super) ends_now: bool,
+    /// The log says that its last failed run is not followed by another (L7).
+    pub(super) failed_finally: bool,
 }
 
 impl JobModel {
@@ -145,6 +160,8 @@ impl JobModel {
             canceled: false,
             began: Time::ZERO,
             passed: false,
+            passes: false,
+            passes_in_a_row: 0,
             fails: 0,
             early_fails: 0,
             due: None,
@@ -166,6 +183,7 @@ impl JobModel {
             pending: Pending::No,
             holds: vec![false; conditions],
             stopping: None,
+            hook_limit: None,
             stopped: None,
             left: false,
             deregister_deadline: Time::ZERO,
@@ -173,8 +191,9 @@ impl JobModel {
             ended_at: None,
             last_failure: None,
             was_terminated: false,
-            early: 0,
+            early: Some(0),
             restart_due: None,
+            triggered_itself: None,
             begun: Time::ZERO,
             gave_up: false,
             has_begun: false,

@@ -133,18 +133,19 @@ impl Oracle<'_> {
             return Err(self.violation("R3", format!("the new places {moves:?} are wrong")));
         }
         for job in (0..self.jobs.len()).filter(|job| self.is_awaited(*job, &self.previous)) {
-            if self.previous[job].state != State::Complete || self.jobs[job].run.is_some() {
+            if !self.previous[job].state.has_ended() || self.jobs[job].run.is_some() {
                 return self.job_violation("R3", job, "the new plan takes effect before it has stopped");
             }
         }
         let changes = self.changes(&same_jobs, plan);
-        let mut watches = vec![Vec::new(); plan.watches.len()];
-        for (old, to) in std::mem::take(&mut self.watches).into_iter().zip(&moves.watches) {
+        let (mut watches, mut held) = (vec![Vec::new(); plan.watches.len()], vec![None; plan.watches.len()]);
+        let old = std::mem::take(&mut self.watches).into_iter().zip(std::mem::take(&mut self.held_answers));
+        for (old, to) in old.zip(&moves.watches) {
             if let Some(to) = to {
-                watches[to.index()] = old;
+                (watches[to.index()], held[to.index()]) = old;
             }
         }
-        self.watches = watches;
+        (self.watches, self.held_answers) = (watches, held);
         self.move_jobs(&same_jobs, plan);
         (self.reloading.moved, self.reloading.changing) = (Some(same_jobs), true);
         (self.version, self.plan) = (self.reloading.version, plan);
@@ -273,8 +274,8 @@ impl Oracle<'_> {
                 planned.name == *name
                     && !self.seen[nth].reloaded
                     && match code {
-                        Code::Healthy => model.health_state == Some(true),
-                        Code::Unhealthy => model.health_state == Some(false),
+                        Code::Healthy | Code::BecameHealthy => model.health_state == Some(true),
+                        Code::Unhealthy | Code::BecameUnhealthy => model.health_state == Some(false),
                         Code::ExitSuccess => ended && model.last_failure.is_none(),
                         Code::ExitFailed => ended && model.last_failure.is_some(),
                         Code::Stopping => model.stopping.is_some(),
@@ -322,7 +323,7 @@ impl Oracle<'_> {
         if phase == Phase::Starting || !self.is_reloading() {
             return Ok(());
         }
-        let waits = |job: usize| self.is_awaited(job, after) && after[job].state != State::Complete;
+        let waits = |job: usize| self.is_awaited(job, after) && !after[job].state.has_ended();
         if phase != Phase::Running || !(0..after.len()).any(waits) {
             return Err(self.violation("X1", "a reload has no answer"));
         }
@@ -369,5 +370,6 @@ fn not_started(generation: u64) -> JobStatus {
         last_exit: None,
         desired: DesiredService::Absent,
         stop_reason: None,
+        reload_starts: false,
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use containerpilot_core::effect::KillReason;
+use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::RunId;
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
 use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Signal, Trigger};
@@ -10,6 +11,7 @@ use containerpilot_core::variables::Environment;
 use containerpilot_core::{JobStatus, Phase, State, StopStage, Time};
 use containerpilot_simulation::world::pid_of;
 
+use super::stopping::is_hook;
 use super::{ABANDON_TIMEOUT, Check, Oracle, Pending, RunModel, Seen};
 
 /// How long a process may take to execute its program.
@@ -38,9 +40,13 @@ impl Oracle<'_> {
         let in_shutdown = self.phase == Phase::Stopping;
         let why = environment.iter().find(|(name, _)| *name == "CONTAINERPILOT_EVENT").map(|(_, why)| why);
         let is_stop_event = why.is_some_and(|why| matches!(why, "stopping" | "stopped" | "shutdown"));
-        let periodic = matches!(planned.when.trigger, Trigger::Interval(_));
+        let periodic = matches!(planned.when.trigger, Trigger::Interval { .. });
         let by_hand = self.seen[job].by_hand && why.is_none();
+        if periodic && !by_hand && self.is_paused() && self.maintenance_before {
+            return self.job_violation("C8", job, "it is started in maintenance mode");
+        }
         let (now, generations) = (self.now, self.generations);
+        let runs_as_hook = is_stop_event && is_hook(planned);
         let model = &mut self.jobs[job];
         if by_hand || periodic {
             model.triggered = Some(generations);
@@ -48,9 +54,9 @@ impl Oracle<'_> {
         if by_hand {
             model.by_hand += 1;
             model.off_schedule += u64::from(periodic && model.runs > 0);
-            (model.runs_since_manual_start, model.early, model.restart_due) = (0, 0, None);
+            (model.runs_since_manual_start, model.early, model.restart_due) = (0, Some(0), None);
         }
-        if periodic && model.runs == 0 {
+        if periodic && model.runs == 0 && (by_hand || planned.when.ticks_at_startup()) {
             model.ticks_from = Some(now);
         }
         model.runs += 1;
@@ -60,7 +66,7 @@ impl Oracle<'_> {
             run,
             spawned: now,
             started: None,
-            is_hook: is_stop_event,
+            is_hook: runs_as_hook,
             replaced: None,
             stopped: None,
             stop_timeout: self.plan.stop_timeout,
@@ -70,7 +76,8 @@ impl Oracle<'_> {
             killed_for_reload: false,
         });
         self.seen[job].spawned += 1;
-        if in_shutdown && (!is_stop_event || self.jobs[job].runs_at_shutdown > 1) {
+        self.check_own_trigger(job, environment, by_hand || is_stop_event)?;
+        if in_shutdown && (!runs_as_hook || self.jobs[job].runs_at_shutdown > 1) {
             return self.job_violation(
                 "S3",
                 job,
@@ -89,6 +96,65 @@ impl Oracle<'_> {
             return self.job_violation("W6", job, &format!("it has {} runs", self.jobs[job].runs));
         }
         if periodic { self.check_tick(job) } else { Ok(()) }
+    }
+
+    /// W14: a job that triggers itself is spaced by its back-off, after a first start without delay.
+    fn check_own_trigger(&mut self, job: usize, environment: &Environment, other_cause: bool) -> Check {
+        let planned = &self.plan.jobs[job];
+        let source = environment.iter().find(|(name, _)| *name == "CONTAINERPILOT_EVENT_SOURCE");
+        let by_itself = !other_cause
+            && planned.when.repeat() == Repeat::Each
+            && source.is_some_and(|(_, source)| self.is_name_of_one(source) && self.leads_to(job, source));
+        let now = self.now;
+        let model = &mut self.jobs[job];
+        let last = model.triggered_itself.take();
+        if !by_itself || model.runs < 2 {
+            return Ok(());
+        }
+        model.triggered_itself = Some(now);
+        if let (Some(last), Some(backoff)) = (last, planned.backoff)
+            && now.since(last) < backoff.initial.min(backoff.max)
+            && now.since(last) <= backoff.reset
+        {
+            return self.job_violation("W14", job, "it triggers itself without its back-off");
+        }
+        Ok(())
+    }
+
+    /// Returns false if several jobs have this name: it does not tell which of them has sent an event.
+    fn is_name_of_one(&self, name: &str) -> bool {
+        self.plan.jobs.iter().filter(|job| job.name == name).count() == 1
+    }
+
+    /// Returns true if the job has this name, or its events start one that has, through jobs that run at every event.
+    fn leads_to(&self, job: usize, name: &str) -> bool {
+        let (mut seen, mut open) = (Vec::new(), vec![job]);
+        while let Some(job) = open.pop() {
+            if self.plan.jobs[job].name == name {
+                return true;
+            }
+            if !seen.contains(&job) {
+                seen.push(job);
+                open.extend(self.followers(job));
+            }
+        }
+        false
+    }
+
+    /// The jobs that run at every event of another one, other than its stop.
+    fn followers(&self, job: usize) -> impl Iterator<Item = usize> + '_ {
+        let source = Source::Job(self.plan.jobs[job].name.clone());
+        self.plan.jobs.iter().enumerate().filter_map(move |(nth, job)| {
+            let is_stop = |code| matches!(code, Code::Stopping | Code::Stopped);
+            let mut patterns = job.when.patterns().iter();
+            let follows = patterns.any(|event| event.source == source && !is_stop(event.code));
+            (follows && job.when.repeat() == Repeat::Each).then_some(nth)
+        })
+    }
+
+    /// Returns true if a job can trigger itself (W14).
+    pub(super) fn is_in_ring(&self, job: usize) -> bool {
+        self.followers(job).any(|next| self.leads_to(next, &self.plan.jobs[job].name))
     }
 
     /// P7: the environment names exactly the running processes.
@@ -122,13 +188,20 @@ impl Oracle<'_> {
 
     /// W4: a tick is a multiple of the interval after the startup; a tick that had to wait follows an exit.
     fn check_tick(&self, job: usize) -> Check {
-        let Trigger::Interval(interval) = self.plan.jobs[job].when.trigger else { return Ok(()) };
+        let Trigger::Interval { every: interval, .. } = self.plan.jobs[job].when.trigger else {
+            return Ok(());
+        };
         let Some(from) = self.jobs[job].ticks_from else {
             return self.job_violation("W4", job, "it is started before the startup");
         };
         let since = self.now.since(from);
         let on_time = since.as_nanos().is_multiple_of(interval.as_nanos());
         let followed = self.seen[job].ended || self.seen[job].by_hand;
+        let too_early =
+            since.is_zero() && self.jobs[job].by_hand == 0 && !self.plan.jobs[job].when.ticks_at_startup();
+        if too_early {
+            return self.job_violation("C8", job, "its first run is not one interval after its event");
+        }
         if self.exact && !on_time && !followed {
             return self.job_violation("W4", job, &format!("a tick {since:?} after the startup"));
         }
@@ -227,17 +300,21 @@ impl Oracle<'_> {
         if model.started.is_some() {
             return self.job_violation("P3", job, "its start is given up, although its program was executed");
         }
-        let timed_out = same(model.spawned + EXEC_TIMEOUT);
-        let asked = model.stopped.is_some_and(|asked| same(asked + model.stop_timeout));
-        let hook = model.is_hook && self.stop_budget().is_some_and(|budget| same(budget.signal_by));
-        let killed = asked || hook || self.killing == Some(now) || self.is_late_for_reload(job);
+        let exec_due = model.spawned + EXEC_TIMEOUT;
+        let timed_out = same(exec_due);
+        let asked = model.stopped.map(|asked| asked + model.stop_timeout);
+        let hook = self.stop_budget().filter(|_| model.is_hook).map(|budget| budget.signal_by);
+        let due = [asked, hook].into_iter().flatten().filter(|due| same(*due)).min();
+        let killed = due.is_some() || self.killing == Some(now) || self.is_late_for_reload(job);
         if !timed_out && !killed {
             return self.job_violation("P3", job, "its start is given up without a reason");
         }
         let was_stopping = self.previous[job].stop_stage == Some(StopStage::Terminate);
         self.see_end(run, StartErrorKind::Other.status(), false, false);
-        // A run that is killed has been told to stop.
-        self.jobs[job].was_terminated = was_stopping || killed && !timed_out;
+        // A run that is killed has been told to stop. An input counts before a deadline, and an earlier deadline before
+        // a later one.
+        let killed_first = !timed_out || self.killing == Some(now) || due.is_some_and(|due| due < exec_due);
+        self.jobs[job].was_terminated = was_stopping || killed && killed_first;
         Ok(())
     }
 
@@ -299,7 +376,7 @@ impl Oracle<'_> {
             return Ok(());
         }
         match (&planned.when.trigger, planned.when.repeat()) {
-            (Trigger::Interval(interval), _) => self.check_ticks(job, *interval),
+            (Trigger::Interval { every: interval, .. }, _) => self.check_ticks(job, *interval),
             // A hook runs once for each generation of its job.
             (_, Repeat::Once) if self.runs_once_per_generation(job) => self.check_each(job, status),
             (_, Repeat::Once) => self.check_once(job, status),
@@ -382,7 +459,7 @@ impl Oracle<'_> {
                 Restarts::Limited(most) => model.runs_since_manual_start - u64::from(seen.spawned) <= most,
             };
             let ran = now.since(seen.ended_started.unwrap_or(now));
-            let delay = delay_after(planned, ran, &mut model.early);
+            let delay = delay_after(planned, ran, model.early.get_or_insert(0));
             model.restart_due = more.then(|| now + delay);
             if seen.spawned > 0 && model.restart_due != Some(now) {
                 return self.job_violation(
@@ -419,7 +496,11 @@ impl Oracle<'_> {
             (true, true) => seen.fired > 0 || pending == Pending::Yes,
             (true, false) => false,
         };
-        if must_run && seen.spawned == 0 {
+        let in_ring = self.is_in_ring(job);
+        // A reload may end the ring in the step of an event that is delayed because of it.
+        let was_in_ring = in_ring || self.jobs[job].early.is_none();
+        let delayed = was_in_ring && status.state == State::Delaying;
+        if must_run && seen.spawned == 0 && !delayed {
             return self.job_violation("W7", job, "an event is lost");
         }
         let more = match self.plan.jobs[job].restarts {
@@ -433,10 +514,17 @@ impl Oracle<'_> {
         if seen.spawned > 0 && seen.fired == 0 && !remembered && !restarted && !seen.by_hand {
             return self.job_violation("W7", job, "it runs without an event");
         }
-        self.check_spacing(job, status)?;
+        if in_ring {
+            self.jobs[job].early = None;
+        } else {
+            self.check_spacing(job, status)?;
+        }
         self.jobs[job].pending = match (seen.had_run, seen.ended) {
+            // An event that waits for the delay, and those that come until then, are served by one run (W14).
+            _ if delayed => Pending::No,
             (true, false) if seen.fired > 0 => Pending::Yes,
             (true, false) => pending,
+            _ if in_ring && seen.fired > 0 => Pending::Perhaps,
             (true, true) if seen.fired == 0 => Pending::No,
             (true, true) if seen.fired > 1 || pending == Pending::Yes => Pending::Yes,
             (false, _) if seen.fired > 0 && seen.by_hand => Pending::Perhaps,
@@ -453,10 +541,16 @@ impl Oracle<'_> {
         let (seen, before, now) = (self.seen_in_this_generation(job), self.before[job], self.now);
         let at_once =
             seen.spawned > 0 && status.restarts > before.restarts && before.state != State::Delaying;
+        let late = before.state == State::Delaying && seen.spawned > 0 && status.restarts > before.restarts;
         let model = &mut self.jobs[job];
+        if seen.spawned > 0 && !at_once && !late {
+            // An event resets the count.
+            model.early = Some(0);
+        }
+        let Some(early) = &mut model.early else { return Ok(()) };
         if seen.ended && (at_once || status.state == State::Delaying) {
             let ran = now.since(seen.ended_started.unwrap_or(now));
-            let delay = delay_after(&self.plan.jobs[job], ran, &mut model.early);
+            let delay = delay_after(&self.plan.jobs[job], ran, early);
             model.restart_due = Some(now + delay);
             if at_once && !delay.is_zero() {
                 return self.job_violation(
@@ -466,13 +560,8 @@ impl Oracle<'_> {
                 );
             }
         }
-        let late = before.state == State::Delaying && seen.spawned > 0 && status.restarts > before.restarts;
         if late && model.restart_due != Some(now) {
             return self.job_violation("W8", job, "it is restarted at the wrong time");
-        }
-        if seen.spawned > 0 && !at_once && !late {
-            // An event resets the count.
-            model.early = 0;
         }
         if status.state == State::Delaying && model.restart_due.is_none_or(|due| due < now) {
             return self.job_violation("W8", job, "it is not restarted");
@@ -484,7 +573,8 @@ impl Oracle<'_> {
     fn check_ticks(&self, job: usize, interval: Duration) -> Check {
         let planned = &self.plan.jobs[job];
         let model = &self.jobs[job];
-        let Some(startup) = model.ticks_from.or(self.startup) else { return Ok(()) };
+        let at_startup = self.startup.filter(|_| planned.when.ticks_at_startup());
+        let Some(startup) = model.ticks_from.or(at_startup) else { return Ok(()) };
         let ticks = model.runs - model.off_schedule;
         if let Some(run) = &model.run {
             if met_tick_at(planned, Some(startup), ticks, run).is_some_and(|met| met < self.now)
@@ -500,8 +590,11 @@ impl Oracle<'_> {
         }
         let count = self.now.since(startup).as_nanos() / interval.as_nanos();
         let last = startup + interval * u32::try_from(count).unwrap_or(u32::MAX);
-        let idle_since = model.ended_at.unwrap_or(startup);
-        if model.runs == 0 || idle_since < last {
+        let idle_since = model.ended_at.unwrap_or(startup).max(self.paused_at.unwrap_or(startup));
+        // C8: one that was paused, or that counts its ticks from an event, runs first at the next tick after that.
+        let from = if planned.when.ticks_at_startup() { self.paused_at } else { Some(idle_since) };
+        let first_missed = || from.is_none_or(|from| from + interval < self.now);
+        if if model.runs == 0 { first_missed() } else { idle_since < last } {
             return self.job_violation("W4", job, "a tick was missed");
         }
         if let Restarts::Limited(most) = planned.restarts
@@ -529,7 +622,7 @@ fn delay_after(planned: &Job, ran: Duration, early: &mut u32) -> Duration {
 
 /// When a run of a periodic job meets the next tick, if that ends it (W4).
 fn met_tick_at(planned: &Job, startup: Option<Time>, runs: u64, run: &RunModel) -> Option<Time> {
-    let Trigger::Interval(interval) = planned.when.trigger else { return None };
+    let Trigger::Interval { every: interval, .. } = planned.when.trigger else { return None };
     if planned.timeout.is_none_or(|timeout| timeout > interval) {
         return None;
     }

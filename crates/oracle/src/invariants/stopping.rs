@@ -5,10 +5,10 @@ use std::time::Duration;
 use containerpilot_core::effect::{DesiredService, Exit};
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
-use containerpilot_core::plan::{Job, OnCompletion, Role, Trigger};
+use containerpilot_core::plan::{Job, Level, OnCompletion, Role, Trigger};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopStage, Time};
 
-use super::waiting::does_work;
+use super::waiting::{does_work, is_server};
 use super::{Check, DEREGISTER_TIMEOUT, JobModel, KILL_TIMEOUT, MARGIN, Oracle, RunModel, is_stop_signal};
 
 /// The log gets at least this long (S6).
@@ -32,12 +32,21 @@ impl Oracle<'_> {
         }
     }
 
-    /// A job without a program and without checks completes as soon as it starts, without a run.
+    /// A job without a program and without checks completes as soon as it starts, without a run. It does not start during a
+    /// shutdown, or after its start timeout.
     pub(super) fn see_empty(&mut self, job: usize) {
         let planned = &self.plan.jobs[job];
-        let periodic = matches!(planned.when.trigger, Trigger::Interval(_)) && self.startup.is_some();
+        let periodic = matches!(planned.when.trigger, Trigger::Interval { .. }) && self.startup.is_some();
         let begun = periodic || self.jobs[job].fires > 0 || self.seen[job].by_hand;
-        if planned.exec.is_none() && planned.health.is_none() && begun {
+        let stopping = self.jobs[job].stopping;
+        let in_shutdown =
+            self.shutdown.is_some_and(|(_, shutdown)| stopping.is_none_or(|(_, id)| id > shutdown));
+        if planned.exec.is_none()
+            && planned.health.is_none()
+            && begun
+            && !in_shutdown
+            && !self.jobs[job].gave_up
+        {
             self.jobs[job].has_begun = true;
         }
     }
@@ -79,23 +88,27 @@ impl Oracle<'_> {
     pub(super) fn stop_budget(&self) -> Option<StopBudget> {
         let (start, _) = self.shutdown?;
         let timeout = self.plan.stop_timeout;
-        let is_stop_event = |code| matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown);
-        let has_hooks = self.plan.jobs.iter().any(|job| {
-            job.role == Role::Coprocess || job.when.patterns().iter().any(|event| is_stop_event(event.code))
-        });
+        let has_hooks = self.plan.jobs.iter().any(|job| job.role == Role::Coprocess || is_hook(job));
         let (signal, kill) =
             if has_hooks { (timeout, timeout * 2) } else { (timeout - timeout / 4, timeout) };
         Some(StopBudget { signal_by: start + signal, kill_by: start + kill })
     }
 
-    pub(super) fn see_exit(&mut self, exit: Exit) -> Check {
+    pub(super) fn see_exit(&mut self, exit: &Exit) -> Check {
         let Some(budget) = self.stop_budget() else {
             return Err(self.violation("S1", "the supervisor exits without a shutdown"));
         };
-        let Exit { code, deadlines } = exit;
+        let Exit { code, deadlines, entry } = exit;
         let expected = self.expected_code.or(self.first_failure).or(self.first_hook_failure).unwrap_or(0);
-        if self.exact && expected != code {
+        if self.exact && expected != *code {
             return Err(self.violation("S5", format!("the exit code is {code} instead of {expected}")));
+        }
+        let says_code = entry.message.starts_with(&format!("exiting with code {code}: "));
+        if !says_code || entry.fields.code != Some(*code) {
+            return Err(self.violation("S12", format!("the last entry is `{}`", entry.message)));
+        }
+        if (entry.level == Level::Error) != (*code != 0 && !self.plan.pass_signals) {
+            return Err(self.violation("S12", format!("the last entry has the level {:?}", entry.level)));
         }
         let waited = self.killing.is_some_and(|killing| killing + KILL_TIMEOUT <= self.now);
         let alive = self.jobs.iter().position(|job| job.run.is_some());
@@ -162,7 +175,7 @@ impl Oracle<'_> {
         if matches!(phase, Phase::Terminating | Phase::Killing) {
             for (job, status) in after.iter().enumerate() {
                 let alive = self.jobs[job].run.as_ref();
-                if status.state != State::Complete && alive.is_none() {
+                if !status.state.has_ended() && alive.is_none() {
                     return self.job_violation("S4", job, "it has no process, and is not complete");
                 }
                 if alive.is_some_and(|run| run.stopped.is_none() && run.killed.is_none()) {
@@ -188,7 +201,14 @@ impl Oracle<'_> {
             }
         }
         let ending = matches!(phase, Phase::Stopping | Phase::Terminating | Phase::Killing);
-        if ending && after.iter().all(|status| status.state == State::Complete) {
+        let is_left = |job: &usize| {
+            let planned = &self.plan.jobs[*job];
+            planned.role != Role::Coprocess && !is_hook(planned) && after[*job].stop_stage.is_none()
+        };
+        if let Some(job) = (0..after.len()).find(is_left).filter(|_| ending) {
+            return self.job_violation("S13", job, "it is no hook, and does not stop with the others");
+        }
+        if ending && after.iter().all(|status| status.state.has_ended()) {
             return Err(self.violation("S4", "all jobs are complete, and the supervisor does not exit"));
         }
         if phase == Phase::Stopping && self.jobs.iter().all(|job| job.run.is_none()) {
@@ -229,9 +249,8 @@ impl Oracle<'_> {
     /// Returns true if a hook of a job waits for that job, directly or through others (S2).
     fn is_in_cycle(&self, from: usize, target: usize, seen: &mut Vec<usize>) -> bool {
         let status = &self.previous[from];
-        let waits = status.stop_stage == Some(StopStage::Hooks)
-            && status.run.is_none()
-            && status.state != State::Complete;
+        let waits =
+            status.stop_stage == Some(StopStage::Hooks) && status.run.is_none() && !status.state.has_ended();
         if !waits || seen.contains(&from) {
             return false;
         }
@@ -244,7 +263,7 @@ impl Oracle<'_> {
     /// until it is idle, because it may never complete; a hook without a program (W11) is always idle.
     pub(super) fn check_leaving(&mut self, job: usize, after: &[JobStatus], phase: Phase) -> Check {
         let status = &after[job];
-        let left = status.stop_stage > Some(StopStage::Hooks) || status.state == State::Complete;
+        let left = status.stop_stage > Some(StopStage::Hooks) || status.state.has_ended();
         if !left || self.jobs[job].left {
             return Ok(());
         }
@@ -256,8 +275,8 @@ impl Oracle<'_> {
         // A registered job waits for the confirmation of its deregistration, or for the timeout.
         model.free_at = if in_catalog { None } else { Some(now) };
         model.deregister_deadline = now + DEREGISTER_TIMEOUT.min(self.plan.stop_timeout / 4);
-        let own = self.plan.jobs[job].stop.hook_timeout;
-        let late = own.is_some_and(|timeout| stopping + timeout <= now) || self.is_late_for_reload(job);
+        let limit = self.jobs[job].hook_limit;
+        let late = limit.is_some_and(|limit| stopping + limit <= now) || self.is_late_for_reload(job);
         if late || !matches!(phase, Phase::Running | Phase::Stopping) {
             return Ok(());
         }
@@ -280,7 +299,7 @@ impl Oracle<'_> {
         if !left {
             let again = phase == Phase::Running && Self::will_start_again(status);
             let done = self.hooks(job).all(|hook| !is_at_work(&after[hook], again));
-            let overdue = planned.stop.hook_timeout.is_some_and(|timeout| stopping + timeout < self.now);
+            let overdue = self.jobs[job].hook_limit.is_some_and(|limit| stopping + limit < self.now);
             if done || (overdue && self.exact) {
                 return self.job_violation("S2", job, "it waits for hooks that are done or late");
             }
@@ -323,12 +342,11 @@ impl Oracle<'_> {
         }
         let Some((_, shutdown)) = self.shutdown else { return Ok(()) };
         for (job, planned) in self.plan.jobs.iter().enumerate() {
-            let Trigger::Event { event, .. } = &planned.when.trigger else { continue };
-            let is_stop_event = matches!(event.code, Code::Stopping | Code::Stopped | Code::Shutdown);
+            let Trigger::Event { .. } = &planned.when.trigger else { continue };
             let model = &self.jobs[job];
             let before = model.stopping.is_none_or(|(_, id)| id < shutdown);
             let cut_short = self.killing.is_some() || self.terminating.is_some();
-            if !is_stop_event || planned.exec.is_none() || before || cut_short || model.runs > 0 {
+            if !is_hook(planned) || planned.exec.is_none() || before || cut_short || model.runs > 0 {
                 continue;
             }
             let fired = model.first_fire.zip(model.stopping).is_some_and(|(fire, (_, stop))| fire < stop);
@@ -351,8 +369,14 @@ impl Oracle<'_> {
     }
 }
 
+/// Returns true if a stop event starts a job, also during a shutdown (S3). A server is stopped in order (S13).
+pub(super) fn is_hook(job: &Job) -> bool {
+    let waits_for = |codes: &[Code]| job.when.patterns().iter().any(|event| codes.contains(&event.code));
+    waits_for(&[Code::Shutdown]) || (waits_for(&[Code::Stopping, Code::Stopped]) && !is_server(job))
+}
+
 /// Returns true if a hook is waited for: until it is complete, or, if the job will start again, until it is idle.
 fn is_at_work(hook: &JobStatus, again: bool) -> bool {
     let idle = hook.run.is_none() && hook.state != State::Delaying && hook.stop_stage.is_none();
-    hook.state != State::Complete && !(again && idle)
+    !(hook.state.has_ended() || again && idle)
 }

@@ -1,14 +1,21 @@
 //! W9, W10: no job waits for an event that cannot happen, and the supervisor stops when all work is done.
 
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{Catalog, EventPattern, Job, Trigger};
-use containerpilot_core::{JobStatus, Phase, State, StopReason};
+use containerpilot_core::plan::{Catalog, EventPattern, FirstTick, Job, Restarts, Trigger};
+use containerpilot_core::{Core, JobStatus, Phase, State, StopReason};
 
 use super::{Check, Oracle};
 
 impl Oracle<'_> {
-    /// Returns true if an event can happen, if only the jobs in `startable` can start something.
-    fn can_happen(&self, event: &EventPattern, after: &[JobStatus], startable: &[bool]) -> bool {
+    /// Returns true if an event can happen, if only the jobs in `startable` can start something. With `by_itself`, no
+    /// shutdown and no command stops a job.
+    fn can_happen(
+        &self,
+        event: &EventPattern,
+        after: &[JobStatus],
+        startable: &[bool],
+        by_itself: bool,
+    ) -> bool {
         let jobs = || {
             self.plan
                 .jobs
@@ -26,15 +33,19 @@ impl Oracle<'_> {
                 watch.name == *name
                     && (self.plan.catalog != Catalog::Embedded
                         || !self.watches[nth].is_empty()
+                        || self.held_answers[nth].as_ref().is_some_and(|held| !held.is_empty())
                         || jobs().any(|(job, status, startable)| {
                             advertised(job)
-                                && (startable && status.state != State::Complete
-                                    || Self::will_start_again(status))
+                                && (startable && !status.state.has_ended() || Self::will_start_again(status))
                         }))
             }),
             Source::Job(name) => {
                 let named = self.plan.jobs.iter().enumerate().filter(|(_, job)| job.name == *name);
-                named.into_iter().any(|(nth, _)| self.can_send(nth, event.code, &after[nth], startable[nth]))
+                named.into_iter().any(|(nth, _)| {
+                    let is_stop = matches!(event.code, Code::Stopping | Code::Stopped);
+                    let can_stop = !is_stop || !by_itself || startable[nth];
+                    can_stop && self.can_send(nth, event.code, &after[nth], startable[nth])
+                })
             }
         }
     }
@@ -46,7 +57,9 @@ impl Oracle<'_> {
         let active = up || status.run.is_some() || status.state == State::Running;
         let can = match code {
             Code::ExitSuccess | Code::ExitFailed => planned.exec.is_some() && active && startable,
-            Code::Healthy | Code::Unhealthy => planned.health.is_some() && active && startable,
+            Code::Healthy | Code::Unhealthy | Code::BecameHealthy | Code::BecameUnhealthy => {
+                planned.health.is_some() && active && startable
+            }
             Code::Stopping => up,
             Code::Stopped => true,
             Code::TimerExpired => {
@@ -55,11 +68,11 @@ impl Oracle<'_> {
             }
             _ => false,
         };
-        (can && status.state != State::Complete) || Self::will_start_again(status)
+        (can && !status.state.has_ended()) || Self::will_start_again(status)
     }
 
     /// The jobs that are active, will be by themselves, or can be started by events of such jobs (W10).
-    fn reachable(&self, after: &[JobStatus]) -> Vec<bool> {
+    fn reachable(&self, after: &[JobStatus], by_itself: bool) -> Vec<bool> {
         let waits = |job: usize| {
             // A job with a start timeout gives up by itself.
             let timed = self.plan.jobs[job].when.timeout.is_some() && self.jobs[job].runs == 0;
@@ -67,8 +80,8 @@ impl Oracle<'_> {
         };
         let mut startable: Vec<bool> = (0..after.len()).map(|job| !waits(job)).collect();
         loop {
-            let more =
-                (0..after.len()).find(|job| !startable[*job] && self.can_start(*job, after, &startable));
+            let more = (0..after.len())
+                .find(|job| !startable[*job] && self.can_start(*job, after, &startable, by_itself));
             match more {
                 Some(job) => startable[job] = true,
                 None => return startable,
@@ -76,19 +89,24 @@ impl Oracle<'_> {
         }
     }
 
-    fn can_start(&self, job: usize, after: &[JobStatus], startable: &[bool]) -> bool {
+    fn can_start(&self, job: usize, after: &[JobStatus], startable: &[bool], by_itself: bool) -> bool {
         let model = &self.jobs[job];
-        let can_happen = |event: &EventPattern| self.can_happen(event, after, startable);
+        let can_happen = |event: &EventPattern| self.can_happen(event, after, startable, by_itself);
         match &self.plan.jobs[job].when.trigger {
             Trigger::Never => false,
-            Trigger::Interval(_) => true,
+            Trigger::Interval { first: FirstTick::AtStartup, .. } => true,
+            Trigger::Interval { first: FirstTick::IntervalAfter(event), .. } => {
+                model.triggered.is_some() || can_happen(event)
+            }
             _ if self.was_triggered_once(job, after) => false,
             Trigger::Event { event, .. } => can_happen(event),
             Trigger::Any { conditions, .. } => conditions.iter().any(can_happen),
             Trigger::All { conditions, .. } => {
                 let mut missing = conditions.iter().zip(&model.holds).filter(|(_, holds)| !**holds);
                 let all_hold = model.holds.iter().all(|holds| *holds);
-                let again = |event: &EventPattern| event.code == Code::Healthy && can_happen(event);
+                let again = |event: &EventPattern| {
+                    matches!(event.code, Code::Healthy | Code::BecameHealthy) && can_happen(event)
+                };
                 if all_hold {
                     conditions.iter().any(again)
                 } else {
@@ -110,7 +128,7 @@ impl Oracle<'_> {
         if !(0..after.len()).any(gives_up) {
             return Ok(());
         }
-        let reachable = self.reachable(&self.previous);
+        let reachable = self.reachable(&self.previous, false);
         match (0..after.len()).find(|job| gives_up(*job) && reachable[*job]) {
             Some(job) => self.job_violation("W10", job, "it is marked unreachable, and is not"),
             None => Ok(()),
@@ -126,10 +144,31 @@ impl Oracle<'_> {
         if self.is_reloading() || !after.iter().any(|status| status.state == State::Waiting) {
             return Ok(());
         }
-        match self.reachable(after).iter().position(|reachable| !reachable) {
+        match self.reachable(after, false).iter().position(|reachable| !reachable) {
             Some(job) => self.job_violation("W10", job, "it waits for an event that cannot happen any more"),
             None => Ok(()),
         }
+    }
+
+    /// W10: the supervisor says exactly when nothing can happen any more by itself.
+    pub(super) fn check_deadlock(&self, core: &Core, after: &[JobStatus]) -> Check {
+        let working = self.plan.jobs.iter().any(does_work);
+        let reachable = self.reachable(after, true);
+        let mut open = self.plan.jobs.iter().zip(after).zip(reachable).filter(|((job, status), _)| {
+            let complete = status.state.has_ended() && !Self::will_start_again(status);
+            !complete && (!working || does_work(job)) && !job.role.is_secondary()
+        });
+        let running = core.phase() == Phase::Running && !self.is_reloading();
+        let expected = running && open.clone().next().is_some() && open.all(|(_, reachable)| !reachable);
+        if core.deadlock().is_some() == expected {
+            return Ok(());
+        }
+        let what = if expected {
+            "nothing can happen any more, and it is not said"
+        } else {
+            "something can still happen"
+        };
+        Err(self.violation("W10", what))
     }
 
     /// W10: the supervisor stops by itself when all work is done.
@@ -139,7 +178,7 @@ impl Oracle<'_> {
         }
         let working = self.plan.jobs.iter().any(does_work);
         let done = self.plan.jobs.iter().zip(after).all(|(job, status)| {
-            let complete = status.state == State::Complete && !Self::will_start_again(status);
+            let complete = status.state.has_ended() && !Self::will_start_again(status);
             complete || (working && !does_work(job))
         });
         if done {
@@ -150,8 +189,23 @@ impl Oracle<'_> {
     }
 }
 
-/// Returns true if a job does work of its own (W10).
+/// Returns true if a job does work: of its own (W10), or after the stop of another job (S13).
 pub(super) fn does_work(job: &Job) -> bool {
+    let after_stop = |event: &EventPattern| {
+        matches!(event.source, Source::Job(_)) && matches!(event.code, Code::Stopping | Code::Stopped)
+    };
+    let works = is_server(job) || job.restarts != Restarts::Limited(0);
+    let works = works && job.when.patterns().iter().any(after_stop);
+    !job.role.is_secondary() && (!only_reacts(job) || works)
+}
+
+/// Returns true if a job is not expected to end by itself (S13).
+pub(super) fn is_server(job: &Job) -> bool {
+    job.restarts == Restarts::Unlimited || job.health.is_some() || job.service.is_some()
+}
+
+/// Returns true if a job reacts to signals, maintenance and stop events only.
+pub(super) fn only_reacts(job: &Job) -> bool {
     let only_reacts = |event: &EventPattern| {
         matches!(event.source, Source::Signal(_))
             || matches!(
@@ -164,5 +218,5 @@ pub(super) fn does_work(job: &Job) -> bool {
             )
     };
     let patterns = job.when.patterns();
-    !job.role.is_secondary() && (patterns.is_empty() || !patterns.iter().all(only_reacts))
+    !patterns.is_empty() && patterns.iter().all(only_reacts)
 }

@@ -72,7 +72,7 @@ impl JobGenerator<'_> {
     fn trigger(&mut self) -> Trigger {
         match self.rng.below(100) {
             0..30 => When::at_startup().trigger,
-            30..40 => Trigger::Interval(time(self.rng, &SPAN).max(Duration::from_millis(1))),
+            30..40 => Trigger::every(time(self.rng, &SPAN).max(Duration::from_millis(1))),
             40..66 => Trigger::Event { event: self.event(), repeat: self.repeat() },
             66..80 => {
                 let code = self.rng.pick(&[Code::Stopping, Code::Stopping, Code::Stopped, Code::Shutdown]);
@@ -113,6 +113,8 @@ impl JobGenerator<'_> {
                     Code::Stopped,
                     Code::Healthy,
                     Code::Healthy,
+                    Code::BecameHealthy,
+                    Code::BecameUnhealthy,
                     Code::Unhealthy,
                     Code::TimerExpired,
                 ]);
@@ -142,7 +144,7 @@ impl JobGenerator<'_> {
     fn run_timeout(&mut self, trigger: &Trigger) -> Option<Duration> {
         let some = self.rng.percent(25);
         match trigger {
-            Trigger::Interval(interval) => match self.rng.below(4) {
+            Trigger::Interval { every: interval, .. } => match self.rng.below(4) {
                 0 => None,
                 1 => Some(*interval * 3),
                 2 => Some(time(self.rng, &SPAN).max(Duration::from_millis(1))),
@@ -154,7 +156,7 @@ impl JobGenerator<'_> {
     }
 
     fn restarts(&mut self, when: &When) -> Restarts {
-        let each = when.repeat() == Repeat::Each && !matches!(when.trigger, Trigger::Interval(_));
+        let each = when.repeat() == Repeat::Each && !matches!(when.trigger, Trigger::Interval { .. });
         match self.rng.below(10) {
             0..4 => Restarts::Limited(0),
             4..7 => Restarts::Limited(1 + self.rng.below(5)),
@@ -205,6 +207,9 @@ impl JobGenerator<'_> {
             if self.rng.percent(40) { time(self.rng, &LONG).max(Duration::from_millis(1)) } else { interval };
         let probe = if self.rng.percent(6) { Probe::Running } else { Probe::Exec(command("check")) };
         let failures = self.rng.pick(&[1, 1, 1, 2, 3]);
-        Check { name: format!("check{nth}"), probe, interval, timeout, failures, raw_output: false }
+        let successes = self.rng.pick(&[1, 1, 1, 2, 3]);
+        let start_period = if self.rng.percent(20) { time(self.rng, &SPAN) } else { Duration::ZERO };
+        let name = format!("check{nth}");
+        Check { name, probe, interval, timeout, failures, successes, start_period, raw_output: false }
     }
 }

@@ -31,7 +31,7 @@ pub fn plain_plan(jobs: Vec<Job>) -> Plan {
         telemetry: None,
         stop_timeout: Duration::from_secs(5),
         pass_signals: false,
-        toggle_maintenance: false,
+        legacy_maintenance: false,
     }
 }
 
@@ -47,7 +47,7 @@ pub fn consul() -> Catalog {
         verify: true,
     };
     let address = ConsulAddress::Network("localhost:8500".into());
-    Catalog::Consul(Consul { address, https: false, token: None, token_file: None, tls })
+    Catalog::Consul(Consul { address, https: false, token: None, token_file: None, token_source: None, tls })
 }
 
 /// A plain job: it runs once, at startup.
@@ -86,7 +86,7 @@ pub(super) fn make_sensor(job: &mut Job, seconds: u64) {
     let interval = Duration::from_secs(seconds);
     job.role = Role::Sensor(0);
     job.exec = Some(command("sensor"));
-    job.when = When { trigger: Trigger::Interval(interval), timeout: None };
+    job.when = When { trigger: Trigger::every(interval), timeout: None };
     (job.timeout, job.restarts, job.backoff) = (Some(interval), Restarts::Unlimited, None);
     (job.health, job.service) = (None, None);
     (job.on_failure, job.on_success) = (OnCompletion::Continue, OnCompletion::Continue);
@@ -100,6 +100,8 @@ pub(super) fn telemetry_job() -> Job {
         interval: five,
         timeout: five,
         failures: 1,
+        successes: 1,
+        start_period: Duration::ZERO,
         raw_output: false,
     };
     Job {

@@ -120,6 +120,8 @@ fn healthy(on_unhealthy: OnUnhealthy) -> Option<Health> {
         interval: millis(200),
         timeout: millis(200),
         failures: 1,
+        successes: 1,
+        start_period: Duration::ZERO,
         raw_output: false,
     };
     Some(Health { checks: vec![check], ttl: Duration::from_secs(15), heartbeat: None, on_unhealthy })
@@ -132,7 +134,7 @@ fn sources() -> Vec<(&'static str, Job)> {
     let mut draining = advertised();
     draining.stop.drain = millis(500);
     let mut periodic = job();
-    periodic.when.trigger = Trigger::Interval(millis(1_000));
+    periodic.when.trigger = Trigger::every(millis(1_000));
     (periodic.timeout, periodic.restarts) = (Some(millis(1_000)), Restarts::Unlimited);
     let mut limited = periodic.clone();
     (limited.timeout, limited.restarts) = (None, Restarts::Limited(1));
@@ -191,7 +193,7 @@ fn dependents() -> Vec<(&'static str, Job)> {
     let hup = || Source::Signal(UserSignal::Hup);
     let mut timed = after(Code::Healthy, once);
     timed.when.timeout = Some(millis(500));
-    let mut periodic = triggered(Trigger::Interval(millis(1_000)));
+    let mut periodic = triggered(Trigger::every(millis(1_000)));
     (periodic.timeout, periodic.restarts) = (Some(millis(1_000)), Restarts::Unlimited);
     vec![
         ("startup", job()),

@@ -42,7 +42,7 @@ fn p4_an_orphaned_process_group_does_not_outlive_the_supervisor() {
 
 #[test]
 fn p5_w4_a_run_that_dies_slowly_is_killed_once_and_counts_as_one_tick() {
-    let mut job = with_trigger("a", Trigger::Interval(Duration::from_millis(100)));
+    let mut job = with_trigger("a", Trigger::every(Duration::from_millis(100)));
     job.timeout = Some(Duration::from_millis(100));
     job.restarts = Restarts::Limited(4);
     let mut core = TestCore::new(vec![job]);
@@ -191,7 +191,7 @@ fn h8_a_job_that_flaps_while_it_stops_gets_one_sigterm_and_is_killed_in_time() {
 
 #[test]
 fn w4_a_run_that_started_after_a_missed_tick_is_not_killed_for_it() {
-    let mut job = with_trigger("a", Trigger::Interval(Duration::from_millis(100)));
+    let mut job = with_trigger("a", Trigger::every(Duration::from_millis(100)));
     job.timeout = Some(Duration::from_millis(100));
     job.restarts = Restarts::Unlimited;
     let mut core = TestCore::new(vec![job]);
@@ -205,7 +205,7 @@ fn w4_a_run_that_started_after_a_missed_tick_is_not_killed_for_it() {
 
 #[test]
 fn w4_x2_a_tick_during_a_manual_run_follows_that_run() {
-    let mut job = with_trigger("a", Trigger::Interval(Duration::from_millis(100)));
+    let mut job = with_trigger("a", Trigger::every(Duration::from_millis(100)));
     job.timeout = Some(Duration::from_millis(100));
     job.restarts = Restarts::Unlimited;
     let mut core = TestCore::new(vec![job]);

@@ -77,7 +77,16 @@ pub(crate) fn event(source: &str, code: Code) -> EventPattern {
 
 pub(crate) fn check(probe: Probe) -> Check {
     let second = Duration::from_secs(1);
-    Check { name: "check".into(), probe, interval: second, timeout: second, failures: 1, raw_output: false }
+    Check {
+        name: "check".into(),
+        probe,
+        interval: second,
+        timeout: second,
+        failures: 1,
+        successes: 1,
+        start_period: Duration::ZERO,
+        raw_output: false,
+    }
 }
 
 pub(crate) fn with_health(mut job: Job, checks: Vec<Check>, on_unhealthy: OnUnhealthy) -> Job {

@@ -6,6 +6,7 @@ use containerpilot_core::effect::{Effect, KillReason};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RunId};
 use containerpilot_core::plan::{Level, Signal, Trigger};
+use containerpilot_core::report::status::Cause;
 use containerpilot_core::state::journal::{Event as JournalEvent, Origin};
 use containerpilot_core::{Phase as CorePhase, Reply, Time};
 
@@ -65,7 +66,7 @@ impl Runner<'_> {
                 Some(cause) => self.place(cause),
                 None => origin,
             };
-            let note = event.exit.map(exit_note).unwrap_or_default();
+            let note = event.exit().map(exit_note).unwrap_or_default();
             let place = self.write(&name, What::Event(event.code), cause, note);
             if event.code == Code::Shutdown {
                 // What stops at the same instant stops because of the shutdown.
@@ -86,8 +87,9 @@ impl Runner<'_> {
         let Some(planned) = self.plan.jobs.get(job.index()) else { return };
         let name = planned.name.clone();
         let overview = self.core.job_named(&name).map(|job| self.core.job_overview(job));
-        let cause = overview.filter(|overview| overview.status.restarts == 0 && !overview.by_hand);
-        let cause = cause.and_then(|overview| overview.cause).and_then(|event| self.place(event.id));
+        let cause =
+            overview.filter(|overview| overview.status.restarts == 0).and_then(|overview| overview.cause);
+        let cause = cause.as_ref().and_then(Cause::event).and_then(|event| self.place(event.id));
         let name = self.source(&name);
         self.jobs.insert(run, (name, cause));
     }
@@ -96,14 +98,15 @@ impl Runner<'_> {
         let Some((name, cause)) = self.jobs.get(&run).cloned() else { return };
         let job = self.core.job_named(&name);
         let restarts = job.map_or(0, |job| self.core.status(job).restarts);
-        let by_hand = job.is_some_and(|job| self.core.job_overview(job).by_hand);
+        let by_hand = job.is_some_and(|job| self.core.job_overview(job).cause == Some(Cause::ByHand));
         let planned = job.and_then(|job| self.core.plan().jobs.get(job.index()));
-        let periodic = planned.is_some_and(|job| matches!(job.when.trigger, Trigger::Interval(_)));
+        let periodic = planned.is_some_and(|job| matches!(job.when.trigger, Trigger::Interval { .. }));
         let history = self.run.histories.entry(name.to_string()).or_default();
         history.runs += 1;
         let nth = history.runs;
         let note = match (by_hand, restarts, cause) {
-            (_, restarts @ 1.., _) if periodic => format!("tick {}", restarts + 1),
+            (false, restarts @ 1.., _) if periodic => format!("tick {}", restarts + 1),
+            (true, _, _) if periodic => "by hand".to_owned(),
             (_, restarts @ 1.., _) => format!("restart {restarts}"),
             (true, _, _) => "by hand".to_owned(),
             (_, _, None) if nth > 1 => format!("run {nth}"),
@@ -169,7 +172,8 @@ impl Runner<'_> {
                 let what = if *signal == Signal::KILL { What::Killed } else { What::Sent(signal.0) };
                 self.write(&name, what, None, reason_words(*reason).to_owned());
             }
-            Effect::Log(entry) if entry.level >= Level::Warn => {
+            // A failed exit has an entry of its own.
+            Effect::Log(entry) if entry.level >= Level::Warn && !entry.with_output => {
                 let name = entry.job.and_then(|job| plan.jobs.get(job.index())).map_or("", |job| &job.name);
                 self.write(name, What::Warning, None, entry.message.clone());
             }
@@ -183,6 +187,7 @@ impl Runner<'_> {
                         let parts = [
                             ("kept", &changes.kept),
                             ("restarted", &changes.restarted),
+                            ("changed, waiting:", &changes.waiting),
                             ("started", &changes.started),
                             ("stopped", &changes.stopped),
                         ];
@@ -233,8 +238,8 @@ impl Runner<'_> {
 
     pub(super) fn view(&self, job: JobIx) -> View {
         let status = self.core.status(job);
-        let sentences = self.core.explain(job).sentences();
-        View { word: status.word(), healthy: status.healthy, stop_reason: status.stop_reason, sentences }
+        let sentences = self.core.explain(job, None).sentences();
+        View { word: status.word(), healthy: status.health(), stop_reason: status.stop_reason, sentences }
     }
 
     /// Records the state of jobs that expectations must see at this instant.
@@ -266,7 +271,15 @@ impl Runner<'_> {
 
 /// Returns true if an event is caused by the job's own process.
 fn is_own(code: Code) -> bool {
-    matches!(code, Code::ExitSuccess | Code::ExitFailed | Code::Healthy | Code::Unhealthy)
+    matches!(
+        code,
+        Code::ExitSuccess
+            | Code::ExitFailed
+            | Code::Healthy
+            | Code::Unhealthy
+            | Code::BecameHealthy
+            | Code::BecameUnhealthy
+    )
 }
 
 fn reason_words(reason: KillReason) -> &'static str {

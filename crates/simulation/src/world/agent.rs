@@ -161,6 +161,12 @@ impl FakeAgent {
         self.frozen_until
     }
 
+    /// The last state that the agent has confirmed to the reconciler (D11).
+    #[must_use]
+    pub fn confirmed(&self) -> Option<DesiredService> {
+        self.reconciler.confirmation().map(|confirmation| confirmation.state)
+    }
+
     /// How the reconciler broke its contract.
     #[must_use]
     pub const fn violation(&self) -> Option<ContractViolation> {

@@ -123,11 +123,11 @@ fn x5_an_unexpected_moment_is_shown_with_its_causes() {
     assert_eq!(
         verdict.because,
         [
-            "because of web healthy at 1.01s",
-            "because of web starts at 1s",
-            "because of setup exitSuccess (code 0) at 1s",
-            "because of setup starts at 0s",
-            "because of startup at 0s",
+            "started by web healthy at 1.01s",
+            "its run started at 1s",
+            "started by setup exitSuccess (code 0) at 1s",
+            "its run started at 0s",
+            "started by startup at 0s",
         ]
     );
 }

@@ -3,12 +3,13 @@
 use alloc::format;
 
 use super::{Fingerprint, Name, Order};
+use crate::ids::JobIx;
 use crate::input::Input;
 use crate::request::Request;
 use crate::rules::signals::SAME_REQUEST;
 use crate::state::plan_state::PlanState;
 use crate::state::stop_budget::StopBudget;
-use crate::state::supervisor::{Core, ExitCodes, PendingReload};
+use crate::state::supervisor::{Core, ExitCodes, ExitReason, PendingReload};
 
 impl Core {
     /// Adds everything that decides the future of this supervisor, except for the plans in force and in a pending reload,
@@ -40,11 +41,14 @@ impl Core {
             // Any number that is not in use has the same effect.
             last_ids: _,
             reload,
+            telemetry_error,
         } = self;
-        print.add((phase, maintenance, effects.len(), oom_kills, queue.len()));
+        print.add((phase, maintenance, effects.len(), oom_kills, queue.len(), telemetry_error.is_some()));
         // A code that is decided wins, and stays decided.
         let ExitCodes { decided, first_failure, first_hook_failure } = exit_codes;
-        print.add((decided, decided.is_none().then_some((first_failure, first_hook_failure))));
+        let code = |reason: &Option<ExitReason>| reason.as_ref().map(|reason| reason.code);
+        let failures = (code(first_failure), code(first_hook_failure));
+        print.add((code(decided), decided.is_none().then_some(failures)));
         timers.fingerprint(print);
         print.option(*shutdown_timer, |print, timer| timer.fingerprint(print));
         print.option(*stop_budget, |print, StopBudget { signal_by, kill_by }| {
@@ -76,7 +80,7 @@ impl PlanState {
         let Self {
             plan,
             // Follows from the plan.
-            graph: _,
+            graph,
             jobs,
             watches,
             // The text of environments. Which processes run is in `jobs`.
@@ -86,11 +90,15 @@ impl PlanState {
             recheck,
             start_again,
             reachability_dirty,
+            // Only the log depends on it.
+            deadlock_reported: _,
             holding_open,
             incomplete,
             startup_only_for,
         } = self;
-        print.list(jobs.iter().zip(&plan.jobs), |print, (job, planned)| job.fingerprint(planned, print));
+        print.list(jobs.iter().zip(&plan.jobs).enumerate(), |print, (index, (job, planned))| {
+            job.fingerprint(planned, graph.is_in_ring(JobIx::at(index)), print);
+        });
         print.add((watches, recheck, start_again, reachability_dirty, holding_open, incomplete));
         print.add(startup_only_for);
         print.named(Name::Run, runs.iter().map(|(run, job)| (run.0, job)));

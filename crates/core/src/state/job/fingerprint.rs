@@ -9,7 +9,7 @@ use crate::state::run::{LastExit, Run};
 
 impl JobState {
     /// Adds everything that decides the future of this job.
-    pub(crate) fn fingerprint(&self, planned: &Job, print: &mut Fingerprint) {
+    pub(crate) fn fingerprint(&self, planned: &Job, in_ring: bool, print: &mut Fingerprint) {
         let Self {
             activity,
             stop,
@@ -22,6 +22,7 @@ impl JobState {
             ticks: Ticks { due, timer, pending },
             restarts,
             restarts_total: _,
+            runs: _,
             early_exits,
             has_run,
             cause,
@@ -29,6 +30,7 @@ impl JobState {
             last_exit,
             // Reported only.
             start_error: _,
+            failed_runs: _,
             failure,
             health,
             desired,
@@ -38,7 +40,7 @@ impl JobState {
         print.order(Order::Generation, (*serial).into());
         print.add((desired, has_run, last_exit.as_ref().map(LastExit::is_success)));
         print.option(health.as_ref(), |print, health| health.fingerprint(planned, print));
-        if self.is_complete() {
+        if self.has_ended() {
             // The rest is not used any more. The next generation has its own.
             return print.add(self.stop_reason());
         }
@@ -50,6 +52,8 @@ impl JobState {
         // Of the event that starts a run, the rest is reported and given to the process.
         let is_stop_event = |event: &Event| event.code.is_stop_event();
         print.add(pending_event.as_ref().map(is_stop_event));
+        // Where it comes from decides whether the job triggers itself (W14).
+        print.add(pending_event.as_ref().filter(|_| in_ring).map(|event| event.origin));
         print.add(cause.as_ref().map(|cause| cause.event().map(is_stop_event)));
         print.add((conditions, ran_at_shutdown, failure, pending));
         print.option(*timer, |print, timer| {
@@ -58,16 +62,18 @@ impl JobState {
         });
         print.option(*start_timeout, |print, timer| timer.fingerprint(print));
         print.add((planned.restarts != Restarts::Unlimited).then_some(restarts));
-        let backoff = planned.backoff.filter(|_| planned.restarts != Restarts::Limited(0));
+        let backoff = planned.backoff.filter(|_| in_ring || planned.restarts != Restarts::Limited(0));
         print.add(backoff.map(|backoff| {
             // From some number on, all delays are the longest one.
             let doublings = (0..31).find(|n| backoff.initial * (1 << n) >= backoff.max).unwrap_or(31);
             (*early_exits).min(doublings + 1)
         }));
-        if let Some(started_at) = started_at.filter(|_| self.state() == State::Running) {
-            // Whether the run is short (W8), and in the first interval of a check (H3).
+        if let Some(started_at) = started_at.filter(|_| in_ring || self.state() == State::Running) {
+            // Whether the run is short (W8), and in the first interval (H3) or the start period (H9) of a check.
             let checks = planned.health.iter().flat_map(|health| &health.checks);
-            let durations = checks.map(|check| check.interval).chain(backoff.map(|backoff| backoff.reset));
+            let durations = checks
+                .map(|check| check.interval.max(check.start_period))
+                .chain(backoff.map(|backoff| backoff.reset));
             print.age(started_at, durations.max().unwrap_or_default());
         }
     }
@@ -78,7 +84,9 @@ impl Activity {
         print.add((self.state(), core::mem::discriminant(self)));
         match self {
             Self::Starting(run) | Self::Running(run, _) => {
-                let Run { id, timeout, kill_timer, abandon_timer, timed_out, killed, replaced } = run;
+                // Whether it was signalled is only reported.
+                let Run { id, timeout, kill_timer, abandon_timer, timed_out, killed, signalled: _, replaced } =
+                    run;
                 print.name(Name::Run, id.0);
                 for timer in [timeout, kill_timer, abandon_timer] {
                     print.option(*timer, |print, timer| timer.fingerprint(print));
@@ -86,21 +94,21 @@ impl Activity {
                 print.add((timed_out, killed, replaced));
             }
             Self::Delaying(timer) => timer.fingerprint(print),
-            Self::Waiting | Self::RunningWithoutProcess | Self::Complete => {}
+            Self::Waiting | Self::RunningWithoutProcess | Self::Ended(_) => {}
         }
     }
 }
 
 impl HealthState {
     fn fingerprint(&self, planned: &Job, print: &mut Fingerprint) {
-        // The variables are text for the processes of checks.
-        let Self { active, healthy, checks, heartbeat, variables: _ } = self;
+        // The variables are text for the processes of checks; the time since it became healthy is only reported.
+        let Self { active, healthy, healthy_since: _, checks, heartbeat, variables: _ } = self;
         print.add((active, healthy));
         print.option(*heartbeat, |print, timer| timer.fingerprint(print));
         let planned = planned.health.iter().flat_map(|health| &health.checks);
         print.list(checks.iter().zip(planned), |print, (check, planned)| {
             // The last result is only reported.
-            let CheckState { run, started_at, last: _, passes, failures, delay, next } = check;
+            let CheckState { run, started_at, last: _, passes, failures, successes, delay, next } = check;
             print.add(core::mem::discriminant(run));
             match run {
                 CheckRun::None => {}
@@ -118,6 +126,7 @@ impl HealthState {
                 // Checks that begin forget all this.
                 let delay = passes.is_none().then_some(delay);
                 print.add((passes, (*failures).min(planned.failures), delay));
+                print.add((*successes).min(planned.successes));
             }
             print.option(*next, |print, timer| timer.fingerprint(print));
         });

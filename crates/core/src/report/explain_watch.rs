@@ -1,0 +1,109 @@
+//! What a watch knows, and what depends on it (X9).
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::catalog::connectivity::Trouble;
+use crate::ids::{JobIx, WatchIx};
+use crate::plan::{Catalog, Repeat, Watch};
+use crate::report::status::WatchOverview;
+use crate::report::words;
+use crate::state::journal::Origin;
+use crate::state::supervisor::Core;
+use crate::time::fmt_duration;
+
+/// How many instances are listed.
+const MAX_INSTANCES: usize = 16;
+
+/// What a watch knows, and what depends on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WatchExplanation {
+    /// The full status of the watch.
+    pub watch: WatchOverview,
+    /// The explanation line by line; the first line is a summary.
+    pub sentences: Vec<String>,
+}
+
+impl Core {
+    /// Explains the state of a watch, with the reason why the catalog does not answer it. `None` if there is no such
+    /// watch.
+    #[must_use]
+    pub fn explain_watch(&self, watch: WatchIx, trouble: Option<&Trouble>) -> Option<WatchExplanation> {
+        let planned = self.plan().watches.get(watch.index())?;
+        let overview = self.watches_overview().into_iter().nth(watch.index())?;
+        let source = format!("watch.{}", planned.name);
+        let mut state = match overview.instances.as_deref() {
+            None => "no answer from the catalog yet".into(),
+            Some([]) => "no healthy instances".into(),
+            Some([_]) => "1 healthy instance".into(),
+            Some(many) => format!("{} healthy instances", many.len()),
+        };
+        match trouble {
+            Some(Trouble { error, .. }) if overview.instances.is_none() => state += &format!(": {error}"),
+            Some(Trouble { since, error }) => {
+                state += &format!(" (as of {} ago: {error})", fmt_duration(self.now.since(*since)));
+            }
+            None => {}
+        }
+        let mut lines = vec![format!("{source}: {state}")];
+        let instances = overview.instances.as_deref().unwrap_or_default();
+        let listed = instances.iter().take(MAX_INSTANCES);
+        lines.extend(listed.map(|one| format!("  {} at {} port {}", one.id, one.address, one.port)));
+        if let Some(more @ 1..) = instances.len().checked_sub(MAX_INSTANCES) {
+            lines.push(format!("  and {more} more"));
+        }
+        lines.extend(self.catalog_of(planned));
+        let last = self.journal().events().rev().find(|event| event.origin == Origin::Watch(watch));
+        if let Some(event) = last {
+            let ago = fmt_duration(self.now.since(event.at));
+            lines.push(format!("  last event: {}, {ago} ago", words::event(&source, event.code.name())));
+        }
+        let dependents: Vec<String> =
+            self.all_jobs().flat_map(|job| self.starts_by(watch, job, &source)).collect();
+        if dependents.is_empty() {
+            lines.push("  no job waits for it".into());
+        }
+        lines.extend(dependents);
+        Some(WatchExplanation { watch: overview, sentences: lines })
+    }
+
+    /// Where the instances come from.
+    fn catalog_of(&self, watch: &Watch) -> Vec<String> {
+        let tag = watch.tag.as_ref().map(|tag| format!(" with the tag {tag}")).unwrap_or_default();
+        if let Catalog::Consul(_) = self.plan().catalog {
+            let interval = fmt_duration(watch.interval);
+            return vec![format!(
+                "  service {}{tag} in Consul, polled at least every {interval}",
+                watch.name
+            )];
+        }
+        let seen =
+            |job: &JobIx| self.planned(*job).service.as_ref().is_some_and(|service| watch.sees(service));
+        let services = self.all_jobs().filter(seen).filter_map(|job| self.service_state(job));
+        let services: Vec<String> = services.map(|service| format!("  {service}")).collect();
+        if services.is_empty() {
+            let name = &watch.name;
+            return vec![format!(
+                "  the embedded catalog has only services of this container: no job advertises {name}{tag}"
+            )];
+        }
+        services
+    }
+
+    /// The events of a watch that start a job.
+    fn starts_by(&self, watch: WatchIx, job: JobIx, source: &str) -> Vec<String> {
+        let when = &self.planned(job).when;
+        let word = if when.repeat() == Repeat::Each { "each time" } else { "when" };
+        let graph = &self.plan_state.graph;
+        let patterns = when.patterns().iter().enumerate();
+        let own =
+            patterns.filter(|(nth, _)| graph.origin_of_pattern(job, *nth) == Some(Origin::Watch(watch)));
+        own.map(|(_, event)| {
+            let condition = words::condition(source, event.code);
+            format!("  starts {} {word} {condition}; {}", self.planned(job).name, self.summary(job))
+        })
+        .collect()
+    }
+}
