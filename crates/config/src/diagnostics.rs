@@ -88,21 +88,21 @@ pub struct Problem {
     pub place: Option<Place>,
     /// What to do.
     pub help: Option<String>,
-    /// The end of an unterminated string. If a template action printed it, the action is shown.
-    pub cut: Option<Place>,
+    /// Another place that the problem is about, which is named in the help.
+    pub other: Option<Place>,
 }
 
 impl Problem {
     /// A problem at a place.
     #[must_use]
     pub fn new(severity: Severity, place: Place, message: impl Into<String>) -> Self {
-        Self { severity, message: message.into(), place: Some(place), help: None, cut: None }
+        Self { severity, message: message.into(), place: Some(place), help: None, other: None }
     }
 
     /// A problem without a place.
     #[must_use]
     pub fn unlocated(severity: Severity, message: impl Into<String>) -> Self {
-        Self { severity, message: message.into(), place: None, help: None, cut: None }
+        Self { severity, message: message.into(), place: None, help: None, other: None }
     }
 
     /// Adds help.
@@ -185,13 +185,22 @@ impl Report {
         let mut located: Vec<Located> = problems
             .into_iter()
             .map(|mut problem| {
-                let location = problem.place.and_then(|place| {
+                let traced = |place: Place| {
                     let index = usize::from(place.file.0);
-                    let file = files.get(index)?;
-                    let traced = trace(file, place, problem.cut.filter(|cut| cut.file == place.file));
+                    let (file, lines) = (files.get(index)?, lines.get(index)?);
+                    Some((file, lines, trace(file, place)))
+                };
+                let location = problem.place.and_then(|place| {
+                    let (file, lines, traced) = traced(place)?;
                     amend(&mut problem, file, &traced);
-                    Some(locate(file, lines.get(index)?, place.file, traced))
+                    Some(locate(file, lines, place.file, traced))
                 });
+                if let (Some(place), Some(help)) = (problem.other, &mut problem.help)
+                    && let Some((file, lines, traced)) = traced(place)
+                {
+                    let Location { line, column, .. } = locate(file, lines, place.file, traced);
+                    help.push_str(&format!("; the other one is at {}:{line}:{column}", file.name));
+                }
                 problem.message = message_without_passwords(&problem.message);
                 problem.help = problem.help.map(|help| message_without_passwords(&help));
                 Located { problem, location }
@@ -222,6 +231,15 @@ impl Report {
     #[must_use]
     pub fn count(&self, severity: Severity) -> usize {
         self.problems.iter().filter(|one| one.problem.severity == severity).count()
+    }
+
+    /// The report with every warning as a fault, which `check` rejects (C9).
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        for located in &mut self.problems {
+            located.problem.severity = located.problem.severity.min(Severity::Fault);
+        }
+        self
     }
 
     /// The report for a person.

@@ -11,7 +11,7 @@ use crate::values::{
     Account, DurationOrNever, DurationText, DurationWithUnit, Event, EventOrBool, Exec, Flag, HttpUrl,
     Interfaces, Limits, ListOf, LogOutput, MetricType, Mode, Numbers, Object, ObjectOrFalse, ObjectOrText,
     OneOf, OneOrMany, Port, RestartLimit, Scheme, Seconds, SecondsOrUnset, SignalName, TcpAddress, Text,
-    TextMap, TextOrUnset, Whole, Words,
+    TextMap, TextOrUnset, UncheckedOneOf, Whole, Words,
 };
 
 section! {
@@ -116,7 +116,7 @@ section! {
         restart_backoff: ObjectOrFalse<BackoffFields> = "restartBackoff", Is("{}"), "W8",
             "Back-off between restarts; `false` restarts without delay, as in 3.8.";
         stop_timeout: DurationText = "stopTimeout", Says("until the global `stopTimeout`"), "S2",
-            "How long a stopping job waits for its hooks: the jobs that run on its `stopping` event.";
+            "Not a kill timeout: how long a stopping job waits for its hooks, the jobs that run on its `stopping` event. SIGKILL comes after the global `stopTimeout`.";
         stop_signal: SignalName = "stopSignal", Is("\"SIGTERM\""), "S2",
             "The signal that stops the job.";
         drain: DurationText = "drain", Is("0"), "S2",
@@ -133,7 +133,7 @@ section! {
             "The tags of the service in the catalog.";
         meta: TextMap = "meta", Nothing, "D3",
             "The metadata of the service in the catalog.";
-        initial_status: OneOf<Status> = "initial_status", Nothing, "D4",
+        initial_status: UncheckedOneOf<Status> = "initial_status", Nothing, "D4",
             "Registers the service at startup with this status, before its first health check.";
         consul: Object<JobConsulFields> = "consul", Nothing, "D3",
             "Settings of the service that are specific to Consul.";
@@ -150,7 +150,7 @@ section! {
         env: TextMap = "env", Nothing, "P9",
             "Environment variables of the process, in addition to those of the supervisor.";
         umask: Mode = "umask", Nothing, "P9",
-            "The file mode creation mask of the process, in octal.";
+            "The file mode creation mask of the process, in octal: `\"0022\"`.";
         limits: Limits = "limits", Nothing, "P9",
             "Resource limits by name, such as `nofile` or `core`: a number or `unlimited` for both limits, or `[soft, hard]`.";
         no_new_privileges: Flag = "noNewPrivileges", Is("false"), "P9",
@@ -167,7 +167,7 @@ section! {
         once: EventOrBool = "once", Nothing, "W2, W12",
             "Runs the job the first time that this event is sent. With `all` or `any`: true, the default.";
         each: EventOrBool = "each", Nothing, "W2, W7, W12",
-            "Runs the job every time that this event is sent. With `all` or `any`: true.";
+            "Runs the job every time that this event is sent. Of several events during a run, one starts a further run. With `all` or `any`: true.";
         event: Event = "event", Nothing, "W2",
             "The same as `once`, for a global event.";
         interval: DurationText = "interval", Nothing, "W4",
@@ -227,6 +227,10 @@ section! {
             "The interval of heartbeats to the catalog while the job is healthy.";
         failures: Whole<1, 1_000_000> = "failures", Is("1"), "H8",
             "The number of consecutive failed checks that make the job unhealthy.";
+        successes: Whole<1, 1_000_000> = "successes", Is("1"), "H9",
+            "The number of consecutive passed checks that make the job healthy.";
+        start_period: DurationText = "startPeriod", Says("none"), "H9",
+            "How long after the start of the process failed checks do not count.";
         on_unhealthy: OneOf<OnUnhealthy> = "onUnhealthy", Is("\"report\""), "H8",
             "`restart` restarts the job when it becomes unhealthy.";
         logging: Object<JobLoggingFields> = "logging", Nothing, "L2",

@@ -13,8 +13,11 @@ pub enum Version {
     Three,
 }
 
+const PRE_START_HELP: &str = "in version 3 write a job, and when: { source: \"preStart\", once: \"exitSuccess\" } in \
+                              the jobs that wait for it";
+
 /// The keys that only a ContainerPilot 2 file has, and their replacement in version 3.
-const LEGACY_KEYS: [(&str, &str); 7] = [
+const LEGACY_KEYS: [(&str, &str); 8] = [
     ("services", "in version 3 write `jobs`, each with `exec` and health: { exec: …, interval: …, ttl: … }"),
     (
         "backends",
@@ -22,11 +25,8 @@ const LEGACY_KEYS: [(&str, &str); 7] = [
          `onChange`",
     ),
     ("tasks", "in version 3 write `jobs` with when: { interval: … }"),
-    (
-        "preStart",
-        "in version 3 write a job, and when: { source: \"preStart\", once: \"exitSuccess\" } in the jobs that wait \
-         for it",
-    ),
+    ("preStart", PRE_START_HELP),
+    ("onStart", PRE_START_HELP),
     ("preStop", "in version 3 write a job with when: { source: \"NAME\", once: \"stopping\" }"),
     ("postStop", "in version 3 write a job with when: { source: \"NAME\", once: \"stopped\" }"),
     ("etcd", "etcd is not supported: use Consul, for example consul: \"localhost:8500\""),

@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use containerpilot_core::plan::Process;
+
 use crate::interfaces::HostAddress;
 use crate::template::Environment;
 
@@ -18,12 +20,21 @@ pub trait Host {
     fn hostname(&self) -> &str;
     /// Checks whether a program can be run.
     fn program(&self, program: &str) -> ProgramState;
+    /// Returns true if the path is a directory.
+    fn is_directory(&self, path: &str) -> bool;
+    /// Returns false if a process cannot get its user and group, because the supervisor lacks the privilege.
+    fn can_switch_to(&self, process: &Process) -> bool;
     /// Checks that a file can be read. The error is the message of the operating system.
     fn readable(&self, path: &str) -> Result<(), String>;
     /// Returns true if the user exists.
     fn has_user(&self, name: &str) -> bool;
     /// Returns true if the group exists.
     fn has_group(&self, name: &str) -> bool;
+
+    /// The names of all users (`"user"`) or groups (`"group"`), for suggestions.
+    fn account_names(&self, _what: &str) -> Vec<String> {
+        Vec::new()
+    }
 
     /// An environment variable, if it is set, not empty and valid UTF-8.
     fn variable(&self, name: &str) -> Option<String> {
@@ -33,16 +44,25 @@ pub trait Host {
 }
 
 /// Whether a program can be run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramState {
     /// It can be run.
     Runnable,
     /// The file does not exist, or is not in `PATH`.
     Missing,
+    /// It is a script, and the program in its `#!` line does not exist.
+    NoInterpreter(String),
     /// The file is not executable.
     NotExecutable,
     /// It is a directory.
     Directory,
+    /// The file cannot be executed.
+    Unusable {
+        /// What is wrong with it: `is empty`.
+        reason: String,
+        /// What to do.
+        help: String,
+    },
 }
 
 /// A host with fixed answers.
@@ -56,6 +76,10 @@ pub struct StaticHost {
     pub hostname: String,
     /// The programs that cannot be run; all others can.
     pub programs: BTreeMap<String, ProgramState>,
+    /// The paths that are no directories; all others are.
+    pub not_directories: BTreeSet<String>,
+    /// True if the supervisor lacks the privilege to switch users.
+    pub unprivileged: bool,
     /// The files that can be read.
     pub files: BTreeSet<String>,
     /// The users and groups that exist.
@@ -76,7 +100,15 @@ impl Host for StaticHost {
     }
 
     fn program(&self, program: &str) -> ProgramState {
-        self.programs.get(program).copied().unwrap_or(ProgramState::Runnable)
+        self.programs.get(program).cloned().unwrap_or(ProgramState::Runnable)
+    }
+
+    fn is_directory(&self, path: &str) -> bool {
+        !self.not_directories.contains(path)
+    }
+
+    fn can_switch_to(&self, _: &Process) -> bool {
+        !self.unprivileged
     }
 
     fn readable(&self, path: &str) -> Result<(), String> {
@@ -89,5 +121,9 @@ impl Host for StaticHost {
 
     fn has_group(&self, name: &str) -> bool {
         self.accounts.contains(name)
+    }
+
+    fn account_names(&self, _: &str) -> Vec<String> {
+        self.accounts.iter().cloned().collect()
     }
 }

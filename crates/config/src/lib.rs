@@ -25,6 +25,7 @@ mod lower;
 mod merge;
 pub mod metrics;
 pub mod migrate;
+mod quoted_value;
 pub mod reference;
 pub mod schema;
 mod service_name;
@@ -34,6 +35,6 @@ pub mod values;
 pub use containerpilot_template as template;
 pub use containerpilot_template::{span, suggest};
 pub use load::{
-    Input, Loaded, Options, PlainFile, control_socket, load, load_with_program, read_plain_file, render,
-    version,
+    ControlSocket, Input, Loaded, Options, PlainFile, control_socket, load, load_with_program,
+    read_plain_file, render, version,
 };

@@ -12,6 +12,7 @@ use crate::json5::{self, Member, Node, Value};
 use crate::legacy::fields::LegacyFields;
 use crate::legacy::{self, Entry, Program};
 use crate::lower::{Lower, SOCKET_VARIABLE};
+use crate::quoted_value::{backslashes, broken_string};
 use crate::span::{SourceMap, Span};
 use crate::template::{self, Environment};
 use crate::{limits, merge, validate};
@@ -66,8 +67,17 @@ pub fn load_with_program(
     program: Option<&[String]>,
 ) -> Loaded {
     let mut problems = Vec::new();
-    let decoded = decode_files(inputs, host.environment(), program, &mut problems);
+    let main = program.map(|words| Program { words, host });
+    let decoded = decode_files(inputs, host.environment(), main, &mut problems);
     let plan = plan_of(&decoded, host, options, &mut problems);
+    if program.is_none()
+        && let (Some(plan), Some(fields)) = (&plan, &decoded.fields)
+        && !plan.jobs.iter().any(|job| matches!(job.role, Role::User | Role::Main))
+    {
+        let message = "the configuration has no jobs";
+        let problem = Problem::new(Severity::Warning, fields.place.first_byte(), message);
+        problems.push(problem.help("add `jobs`, or a program after `--`"));
+    }
     Loaded { plan, report: Report::new(decoded.files, problems) }
 }
 
@@ -103,10 +113,9 @@ pub(crate) struct Decoded {
 pub(crate) fn decode_files(
     inputs: Vec<Input>,
     environment: &Environment,
-    program: Option<&[String]>,
+    program: Option<Program<'_>>,
     problems: &mut Vec<Problem>,
 ) -> Decoded {
-    let program = program.map(|words| Program::rendered(words, environment));
     let mut decoded = Decoded {
         files: Vec::new(),
         fields: None,
@@ -120,7 +129,7 @@ pub(crate) fn decode_files(
     for (nth, input) in inputs.into_iter().enumerate() {
         let id = FileId::at(nth);
         let file = render_file(id, input, environment, problems);
-        let fields = decoded.decode(id, &file.rendered, program.as_ref(), problems);
+        let fields = decoded.decode(id, &file, program, problems);
         if decoded.version == Version::Two && !alone {
             let message = "a ContainerPilot 2 file cannot be combined with other files";
             let problem = Problem::new(Severity::Error, Place::source(id, Span::at(0)), message);
@@ -155,6 +164,9 @@ pub(crate) fn plan_of(
     let draft = lower.draft(fields);
     validate::check(fields, &draft, host, decoded.version, problems);
     let mut plan = draft.finish(decoded.version == Version::Two);
+    if let Some(plan) = plan.as_mut().filter(|_| decoded.version == Version::Two) {
+        legacy::delay_first_ticks(plan);
+    }
     let jobs = plan.iter_mut().flat_map(|plan| &mut plan.jobs);
     for job in jobs.filter(|job| decoded.main.as_ref() == Some(&job.name)) {
         job.role = Role::Main;
@@ -188,30 +200,38 @@ pub fn render(inputs: Vec<Input>, environment: &Environment) -> Result<Vec<Vec<u
     }
 }
 
-/// The path of the control socket of a configuration. Clients of a running supervisor need it even if the file has become
-/// invalid since the start, so errors are ignored as far as possible.
-///
-/// # Errors
-/// The problems, if the configuration cannot be decoded at all.
-pub fn control_socket(inputs: Vec<Input>, environment: &Environment) -> Result<String, Report> {
+/// The control socket of a configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlSocket {
+    /// Its path.
+    pub path: String,
+    /// False if the configuration cannot be read completely, and may name another path.
+    pub certain: bool,
+}
+
+/// The control socket of a configuration. Clients of a running supervisor need it even if the file has become invalid since
+/// the start, so it is read as far as possible.
+#[must_use]
+pub fn control_socket(inputs: Vec<Input>, environment: &Environment) -> ControlSocket {
     let mut problems = Vec::new();
     let decoded = decode_files(inputs, environment, None, &mut problems);
-    let fields = match (decoded.fields, decoded.version) {
-        // A version 2 file cannot set it, so it is known even for an invalid one.
-        (None, Version::Two) => {
-            let mut cx = context(FileId::default(), &mut problems);
-            Some(ConfigFields::from_members(&mut cx, Span::at(0), &[]))
-        }
-        (fields, _) => fields,
-    };
-    let Some(socket) = fields.and_then(|fields| fields.control?.value.socket) else {
-        return Err(Report::new(decoded.files, problems));
-    };
+    let has_errors = problems.iter().any(|problem| problem.severity == Severity::Error);
+    let socket_of = |fields: ConfigFields| fields.control?.value.socket;
+    let found = decoded.fields.and_then(socket_of);
+    // A version 2 file cannot set it, so it is known even for an invalid one.
+    let certain =
+        found.as_ref().is_some_and(|socket| socket.written) || !has_errors || decoded.version == Version::Two;
+    let found = found.or_else(|| {
+        let mut cx = context(FileId::default(), &mut problems);
+        socket_of(ConfigFields::from_members(&mut cx, Span::at(0), &[]))
+    });
     let variable = environment.get(SOCKET_VARIABLE.as_bytes()).filter(|path| !path.is_empty());
-    Ok(match variable.filter(|_| !socket.written) {
-        Some(path) => String::from_utf8_lossy(path).into_owned(),
-        None => socket.value,
-    })
+    let variable = variable.map(|path| String::from_utf8_lossy(path).into_owned());
+    let path = match found {
+        Some(socket) if socket.written => socket.value,
+        socket => variable.or(socket.map(|socket| socket.value)).unwrap_or_default(),
+    };
+    ControlSocket { path, certain }
 }
 
 /// A file with its own table of fields that is not a template.
@@ -312,24 +332,43 @@ impl Decoded {
     fn decode(
         &mut self,
         id: FileId,
-        text: &[u8],
-        program: Option<&Program>,
+        file: &SourceFile,
+        program: Option<Program<'_>>,
         problems: &mut Vec<Problem>,
     ) -> Option<ConfigFields> {
         if problems.iter().any(|problem| problem.place.is_some_and(|place| place.file == id)) {
             self.well_formed = false;
             return None;
         }
-        let parsed = json5::parse(text);
-        let before = problems.len();
+        let parsed = json5::parse(&file.rendered);
         self.well_formed &= parsed.errors.is_empty() && parsed.root.is_some();
+        if let Some(problem) = parsed.errors.iter().find_map(|error| broken_string(id, file, error)) {
+            problems.push(problem);
+            // All other problems may be consequences of it.
+            return self.decode_root(id, parsed.root?, program, &mut Vec::new(), 0);
+        }
+        let before = problems.len();
         for error in parsed.errors {
             let problem = Problem::new(Severity::Error, Place::rendered(id, error.span), error.message);
-            let cut = error.cut.map(|cut| Place::rendered(id, cut));
-            problems.push(Problem { help: error.help, cut, ..problem });
+            problems.push(Problem { help: error.help, ..problem });
         }
-        let Node { value, span } = parsed.root?;
-        let members = match value {
+        let root = parsed.root?;
+        if self.well_formed {
+            backslashes(id, file, &root, problems);
+        }
+        self.decode_root(id, root, program, problems, before)
+    }
+
+    /// Decodes a parsed file. Its problems are those from `before` on.
+    fn decode_root(
+        &mut self,
+        id: FileId,
+        Node { value, span }: Node,
+        program: Option<Program<'_>>,
+        problems: &mut Vec<Problem>,
+        before: usize,
+    ) -> Option<ConfigFields> {
+        let mut members = match value {
             Value::Object(members) => members,
             _ => Vec::new(),
         };
@@ -343,9 +382,10 @@ impl Decoded {
             }
             Version::Two => {
                 self.version = Version::Two;
-                let fields = LegacyFields::from_members(&mut cx, span, &members);
+                let mut fields = LegacyFields::from_members(&mut cx, span, &members);
                 keep_last_error_per_place(problems, before);
                 let cx = &mut context(id, problems);
+                legacy::replace_on_start(cx, &mut members, &mut fields);
                 self.translated(cx, span, &members, &fields, program)
             }
         }
@@ -358,16 +398,17 @@ impl Decoded {
         span: Span,
         members: &[Member],
         fields: &LegacyFields,
-        program: Option<&Program>,
+        program: Option<Program<'_>>,
     ) -> Option<ConfigFields> {
         legacy::check(cx, fields, program.is_some());
         if cx.has_errors() {
             self.well_formed = false;
             return None;
         }
-        self.tree = legacy::translate(span, members, fields, program);
-        self.main = program.map(|_| legacy::main_name(fields));
-        self.differences = legacy::differences(fields, program.is_some());
+        let words = program.map(|program| program.rendered(fields));
+        self.tree = legacy::translate(span, members, fields, words.as_deref());
+        self.main = words.as_ref().map(|_| legacy::main_name(fields));
+        self.differences = legacy::differences(fields, words.as_deref());
         Some(ConfigFields::from_members(cx, span, &legacy::members(&self.tree)))
     }
 }

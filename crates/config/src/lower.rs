@@ -17,7 +17,9 @@ pub(crate) use when::source_named;
 
 use std::time::Duration;
 
-use containerpilot_core::plan::{Catalog, Control, Job, Logging, Plan, Telemetry, Watch};
+use containerpilot_core::plan::{
+    Catalog, Control, Job, Logging, Plan, Telemetry, Watch, stop_signal_timeout,
+};
 
 use crate::decode::{SectionInfo, Spanned};
 use crate::diagnostics::{Place, Problem, Severity, is_reported};
@@ -130,7 +132,7 @@ impl Lower<'_> {
 /// A plan with missing parts where there are errors.
 pub(crate) struct Draft {
     pub(crate) jobs: Vec<Option<Job>>,
-    watches: Vec<Option<Watch>>,
+    pub(crate) watches: Vec<Option<Watch>>,
     coprocesses: Vec<Option<Job>>,
     catalog: Option<Catalog>,
     control: Option<Control>,
@@ -140,8 +142,14 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
+    /// How long a shutdown lets jobs drain, and the stop timeout (S4).
+    pub(crate) fn drain_limit(&self) -> Option<(Duration, Duration)> {
+        let hooks = self.jobs.iter().flatten().any(Job::is_stop_hook) || !self.coprocesses.is_empty();
+        self.stop_timeout.map(|timeout| (stop_signal_timeout(timeout, hooks), timeout))
+    }
+
     /// The plan, if it is complete.
-    pub(crate) fn finish(self, toggle_maintenance: bool) -> Option<Plan> {
+    pub(crate) fn finish(self, legacy_maintenance: bool) -> Option<Plan> {
         // Coprocesses start first.
         let mut jobs = self.coprocesses.into_iter().chain(self.jobs).collect::<Option<Vec<Job>>>()?;
         let telemetry = match self.telemetry {
@@ -161,7 +169,7 @@ impl Draft {
             telemetry,
             stop_timeout: self.stop_timeout?,
             pass_signals: false,
-            toggle_maintenance,
+            legacy_maintenance,
         })
     }
 }

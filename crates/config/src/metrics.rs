@@ -2,17 +2,24 @@
 
 use containerpilot_core::plan::{Metric, MetricKind};
 
-/// The supervisor's own metrics (T3), sorted by name.
-pub const SELF_METRICS: [&str; 16] = [
+/// The supervisor's own metrics (T3, T4), sorted by name.
+pub const SELF_METRICS: [&str; 23] = [
     "containerpilot_build_info",
+    "containerpilot_catalog_up",
     "containerpilot_check_duration_seconds",
     "containerpilot_check_up",
     "containerpilot_control_http_requests",
     "containerpilot_events",
+    "containerpilot_job_cpu_seconds_total",
     "containerpilot_job_last_exit_code",
+    "containerpilot_job_memory_bytes",
     "containerpilot_job_restarts_total",
+    "containerpilot_job_runs_total",
     "containerpilot_job_start_time_seconds",
+    "containerpilot_job_state",
     "containerpilot_job_up",
+    "containerpilot_log_lines_total",
+    "containerpilot_service_registered",
     "containerpilot_watch_instances",
     "process_cpu_seconds_total",
     "process_max_fds",

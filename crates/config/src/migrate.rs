@@ -5,8 +5,8 @@ use std::fmt::Write;
 use crate::diagnostics::{Problem, Report, Severity};
 use crate::file_version::Version;
 use crate::host::Host;
-use crate::legacy::as_version_3;
 use crate::legacy::print::{Printer, comment};
+use crate::legacy::{Program, as_version_3};
 use crate::load::{self, Input, Options};
 
 /// Why a file cannot be converted.
@@ -44,7 +44,8 @@ pub fn migrate(
 ) -> Result<Migrated, MigrateError> {
     let name = input.name.clone();
     let mut problems = Vec::new();
-    let decoded = load::decode_files(vec![input], host.environment(), program, &mut problems);
+    let main = program.map(|words| Program { words, host });
+    let decoded = load::decode_files(vec![input], host.environment(), main, &mut problems);
     if decoded.version == Version::Three && decoded.well_formed {
         return Err(MigrateError::NotLegacy);
     }

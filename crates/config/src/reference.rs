@@ -82,21 +82,27 @@ fn events(out: &mut String) {
 const EVENT: &str = "[event](#events)";
 
 /// The events: name, source, and when they are sent (E1).
-pub const EVENTS: [(&str, &str, &str); 12] = [
-    ("startup", "none", "once, when the supervisor is ready"),
+pub const EVENTS: [(&str, &str, &str); 14] = [
+    ("startup", "none", "when the supervisor is ready"),
     ("shutdown", "none", "when the supervisor shuts down"),
     ("enterMaintenance", "none", "when maintenance mode starts"),
     ("exitMaintenance", "none", "when maintenance mode ends"),
     ("exitSuccess", "a job", "when its process exits with code 0"),
     ("exitFailed", "a job", "when its process exits with another code or on a signal, or cannot be started"),
     ("stopping", "a job", "when the job starts to stop"),
-    ("stopped", "a job", "when the job is complete and will not run again"),
-    ("healthy", "a job with `health`, or a watch", "when it becomes healthy"),
+    ("stopped", "a job", "when the job has ended and will not run again"),
+    (
+        "healthy",
+        "a job with `health`, or a watch",
+        "when a check passes and the job is healthy; when the instances of the watch change and there are some",
+    ),
     (
         "unhealthy",
         "a job with `health`, or a watch",
-        "when it becomes unhealthy; from a job, also at every further failed check",
+        "when a check fails and the job is unhealthy; when the watch has no instances any more",
     ),
+    ("becameHealthy", "a job with `health`", "when it is healthy and was not"),
+    ("becameUnhealthy", "a job with `health`", "when it is unhealthy and was not"),
     ("changed", "a watch", "when the healthy instances of the service change"),
     ("timerExpired", "a job with `when.timeout`", "when the timeout passes before the job has started"),
 ];

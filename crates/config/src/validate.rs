@@ -1,13 +1,16 @@
-//! Finds what is well-formed but can never work (C7).
+//! Finds what is well-formed but can never work, or not as intended (C7).
 //!
-//! 3.8 starts such files without a message, so these are faults, not errors: `check` rejects them, the supervisor logs a
-//! warning and starts.
+//! 3.8 starts such files without a message, so what can never work is a fault, not an error: `check` rejects it, the supervisor
+//! logs a warning and starts. A file that does its work gets only warnings, which `check --strict` rejects (C9).
 
 mod cycles;
 mod duplicate_names;
 mod embedded_catalog;
 mod events;
+mod no_effect;
+mod processes;
 mod programs;
+mod shell_words;
 mod ttl;
 mod waits;
 
@@ -33,7 +36,14 @@ pub(crate) fn check(
     let jobs = fields.jobs.as_ref().map(|given| given.value.as_slice()).unwrap_or_default();
     let drafts = draft.jobs.iter().map(Option::as_ref);
     let pairs: Vec<(&JobFields, Option<&Job>)> = jobs.iter().zip(drafts).collect();
-    let names_incomplete = ["name", "jobs", "watches"].iter().any(|key| is_reported(problems, None, key));
+    // An unknown key beside `jobs` was not meant to be `jobs`.
+    let sections = [("jobs", fields.jobs.is_some()), ("watches", fields.watches.is_some())];
+    let lost = |(key, given): (&str, bool)| {
+        let quoted = format!("`{key}`");
+        let is_about = |problem: &Problem| is_error(problem) && problem.message.contains(&quoted);
+        if given { problems.iter().any(is_about) } else { is_reported(problems, None, key) }
+    };
+    let names_incomplete = is_reported(problems, None, "name") || sections.into_iter().any(lost);
     let mut checker = Checker { host, problems, names: Names::new(fields), names_incomplete, pairs };
     checker.events();
     checker.cycles();
@@ -42,8 +52,17 @@ pub(crate) fn check(
         checker.ttls();
     }
     checker.duplicate_names(fields);
+    checker.reserved_names(fields);
+    checker.no_effect();
+    checker.long_drains(draft);
+    checker.shell_words(fields);
     checker.programs(fields);
-    checker.embedded_catalog(fields);
+    checker.processes();
+    checker.embedded_catalog(fields, draft);
+}
+
+fn is_error(problem: &Problem) -> bool {
+    problem.severity == Severity::Error
 }
 
 struct Checker<'a> {

@@ -19,8 +19,10 @@ mod time;
 pub use account::Account;
 pub use address::{HttpUrl, TcpAddress};
 pub use command::Exec;
+pub(crate) use command::{listed_words, variables_in};
 pub use event::{EVENT_NAMES, Event, EventName, EventOrBool, EventOrFlag};
-pub use keyword::{Keyword, MetricType, OneOf, Scheme, listed};
+pub(crate) use keyword::keyword;
+pub use keyword::{Keyword, MetricType, OneOf, Scheme, UncheckedOneOf, listed};
 pub use list::{Interfaces, Numbers, TextMap, Words};
 pub use log_output::LogOutput;
 pub use mode::Mode;
@@ -28,7 +30,7 @@ pub use number::{Port, Whole, parse_whole};
 pub use object::{Either, ListOf, Object, ObjectOrFalse, ObjectOrText, OneOrMany, Several};
 pub use resource_limits::{Limits, RESOURCES};
 pub use restarts::RestartLimit;
-pub use signal::SignalName;
+pub use signal::{SignalName, nearest_signal};
 pub use text::{Flag, Text, TextOrUnset, parse_bool};
 pub use time::{
     DurationOrNever, DurationText, DurationWithUnit, Seconds, SecondsOrUnset, TimeLimit, to_duration,

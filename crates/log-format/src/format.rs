@@ -5,15 +5,20 @@
 //!
 //! ```text
 //! default  2026-11-15T00:15:28.645445913Z main 17 text        a check: main/check; the supervisor: no pid
-//! text     time="2026-…" level=info msg="text" job=main pid=17 check=web
-//! json     {"time":"2026-…","level":"info","job":"main","pid":17,"check":"web","msg":"text"}
+//! text     time="2026-…" level=info msg="text" job=main pid=17 check=web stream=stdout
+//! json     {"time":"2026-…","level":"info","job":"main","pid":17,"check":"web","stream":"stdout","msg":"text"}
 //! ```
+//!
+//! Entries of the supervisor have no `stream`, but the fields of the core (L7): `event`, `code`, `signal`, `duration` (seconds) and
+//! `cause`, in the formats `text` and `json`.
 //!
 //! `default` copies the bytes of a job unchanged; the other two escape everything that could forge an entry. The supervisor's
 //! own messages are escaped in all three.
 
+use std::fmt;
 use std::io::Write;
 
+use containerpilot_core::log_entry::Fields;
 use containerpilot_core::plan::{Format, Level};
 
 use super::clock::Stamp;
@@ -26,10 +31,41 @@ pub struct Labels<'a> {
     pub level: Level,
     /// The job it is about.
     pub job: Option<&'a str>,
-    /// The process that wrote it; `None` for entries of the supervisor.
-    pub pid: Option<u32>,
-    /// The check of the job that wrote it.
-    pub check: Option<&'a str>,
+    /// What wrote it.
+    pub writer: Writer<'a>,
+}
+
+/// What wrote an entry.
+#[derive(Clone, Copy, Debug)]
+pub enum Writer<'a> {
+    /// A process of the job.
+    Process {
+        /// Its pid.
+        pid: u32,
+        /// The check of the job that it belongs to.
+        check: Option<&'a str>,
+        /// What it wrote to.
+        stream: StreamName,
+    },
+    /// The supervisor. Entries of the core have fields.
+    Supervisor(Option<&'a Fields>),
+}
+
+/// Which of its two output streams a process wrote to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the usual streams")]
+pub enum StreamName {
+    Stdout,
+    Stderr,
+}
+
+impl StreamName {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+        }
+    }
 }
 
 /// Formats entries, with the current prefix and suffix.
@@ -63,35 +99,41 @@ impl EntryFormatter {
                 prefix.push(b' ');
                 if let Some(job) = labels.job {
                     escape::plain(job.as_bytes(), prefix);
-                    if let Some(check) = labels.check {
+                    if let Writer::Process { check: Some(check), .. } = labels.writer {
                         prefix.push(b'/');
                         escape::plain(check.as_bytes(), prefix);
                     }
                     prefix.push(b' ');
                 }
-                if let Some(pid) = labels.pid {
+                if let Writer::Process { pid, .. } = labels.writer {
                     let _ = write!(prefix, "{pid} ");
                 }
             }
             Format::Text => {
                 append([b"time=\"", stamp, b"\" level=", level_name(labels.level), b" msg="], prefix);
-                for (key, value) in [("job", labels.job), ("check", labels.check)] {
-                    let Some(value) = value else { continue };
+                for_each_field(labels, |key, value| {
                     let _ = write!(suffix, " {key}=");
-                    logfmt_value(value.as_bytes(), suffix);
-                    if let (Some(pid), "job") = (labels.pid, key) {
-                        let _ = write!(suffix, " pid={pid}");
+                    match value {
+                        Value::Text(text) => logfmt_value(text.as_bytes(), suffix),
+                        Value::Number(number) => drop(write!(suffix, "{number}")),
                     }
-                }
+                });
             }
             Format::Json => {
                 let level = level_name(labels.level);
                 append([b"{\"time\":\"", stamp, b"\",\"level\":\"", level, b"\","], prefix);
-                json_member("job", labels.job, prefix);
-                if let Some(pid) = labels.pid {
-                    let _ = write!(prefix, "\"pid\":{pid},");
-                }
-                json_member("check", labels.check, prefix);
+                for_each_field(labels, |key, value| {
+                    let _ = write!(prefix, "\"{key}\":");
+                    match value {
+                        Value::Text(text) => {
+                            prefix.push(b'"');
+                            escape::json(text.as_bytes(), prefix);
+                            prefix.push(b'"');
+                        }
+                        Value::Number(number) => drop(write!(prefix, "{number}")),
+                    }
+                    prefix.push(b',');
+                });
                 prefix.extend_from_slice(b"\"msg\":\"");
             }
         }
@@ -216,13 +258,51 @@ fn append(parts: [&[u8]; 5], prefix: &mut Vec<u8>) {
     parts.into_iter().for_each(|part| prefix.extend_from_slice(part));
 }
 
-/// Appends a member of a JSON object and a comma, if there is a value.
-fn json_member(key: &str, value: Option<&str>, out: &mut Vec<u8>) {
-    let Some(value) = value else { return };
-    // Writes to a vector cannot fail.
-    let _ = write!(out, "\"{key}\":\"");
-    escape::json(value.as_bytes(), out);
-    out.extend_from_slice(b"\",");
+/// The value of a field.
+enum Value<'a> {
+    Text(&'a str),
+    Number(fmt::Arguments<'a>),
+}
+
+/// Calls `write` with every field that an entry has in the formats `text` and `json`.
+fn for_each_field(labels: Labels<'_>, mut write: impl FnMut(&str, Value<'_>)) {
+    if let Some(job) = labels.job {
+        write("job", Value::Text(job));
+    }
+    let fields = match labels.writer {
+        Writer::Process { pid, check, stream } => {
+            write("pid", Value::Number(format_args!("{pid}")));
+            if let Some(check) = check {
+                write("check", Value::Text(check));
+            }
+            return write("stream", Value::Text(stream.name()));
+        }
+        Writer::Supervisor(None) => return,
+        Writer::Supervisor(Some(fields)) => fields,
+    };
+    let Fields { event, pid, check, code, signal, duration, cause } = fields;
+    if let Some(pid) = pid {
+        write("pid", Value::Number(format_args!("{pid}")));
+    }
+    if let Some(check) = check {
+        write("check", Value::Text(check));
+    }
+    write("event", Value::Text(event.name()));
+    if let Some(code) = code {
+        write("code", Value::Number(format_args!("{code}")));
+    }
+    if let Some(signal) = signal {
+        write("signal", Value::Text(&signal.to_string()));
+    }
+    if let Some(duration) = duration {
+        write(
+            "duration",
+            Value::Number(format_args!("{}.{:03}", duration.as_secs(), duration.subsec_millis())),
+        );
+    }
+    if let Some(cause) = cause {
+        write("cause", Value::Text(cause));
+    }
 }
 
 /// The name of a level in logrus.
@@ -239,10 +319,21 @@ fn level_name(level: Level) -> &'static [u8] {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use containerpilot_core::event::Code;
+    use containerpilot_core::log_entry::LogEvent;
+    use containerpilot_core::signal::Signal;
+
     use super::*;
 
     const STAMP: &Stamp = b"2026-11-15T00:15:28.645445913Z";
-    const CHILD: Labels<'_> = Labels { level: Level::Info, job: Some("main"), pid: Some(17), check: None };
+    const CHILD: Labels<'_> = child(None);
+
+    const fn child(check: Option<&str>) -> Labels<'_> {
+        let writer = Writer::Process { pid: 17, check, stream: StreamName::Stdout };
+        Labels { level: Level::Info, job: Some("main"), writer }
+    }
 
     fn line(format: Format, labels: Labels<'_>, text: &[u8]) -> String {
         let mut form = EntryFormatter::new(format);
@@ -277,8 +368,7 @@ mod tests {
     fn l1_default_is_time_job_pid_text() {
         let time = "2026-11-15T00:15:28.645445913Z";
         assert_eq!(line(Format::Default, CHILD, b"hello  you"), format!("{time} main 17 hello  you\n"));
-        let check = Labels { check: Some("web"), ..CHILD };
-        assert_eq!(line(Format::Default, check, b""), format!("{time} main/web 17 \n"));
+        assert_eq!(line(Format::Default, child(Some("web")), b""), format!("{time} main/web 17 \n"));
         let forged = Labels { job: Some("a\nb"), ..CHILD };
         assert_eq!(line(Format::Default, forged, b"x"), format!("{time} a\\nb 17 x\n"));
     }
@@ -288,23 +378,24 @@ mod tests {
         let time = "time=\"2026-11-15T00:15:28.645445913Z\"";
         assert_eq!(
             line(Format::Text, CHILD, b"hello"),
-            format!("{time} level=info msg=hello job=main pid=17\n")
+            format!("{time} level=info msg=hello job=main pid=17 stream=stdout\n")
         );
-        let check = Labels { level: Level::Warn, check: Some("web one"), ..CHILD };
+        let check = Labels { level: Level::Warn, ..child(Some("web one")) };
         assert_eq!(
             line(Format::Text, check, b"a=\"b\"\r\x1b"),
-            format!("{time} level=warning msg=\"a=\\\"b\\\"\\r\\x1b\" job=main pid=17 check=\"web one\"\n")
+            format!(
+                "{time} level=warning msg=\"a=\\\"b\\\"\\r\\x1b\" job=main pid=17 check=\"web one\" stream=stdout\n"
+            )
         );
     }
 
     #[test]
     fn l1_json_is_one_object_per_line() {
-        let check = Labels { check: Some("web"), ..CHILD };
-        let text = line(Format::Json, check, b"say \"hi\"\0\xff");
+        let text = line(Format::Json, child(Some("web")), b"say \"hi\"\0\xff");
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         let expected = serde_json::json!({
             "time": "2026-11-15T00:15:28.645445913Z", "level": "info", "job": "main", "pid": 17, "check": "web",
-            "msg": "say \"hi\"\0\u{fffd}",
+            "stream": "stdout", "msg": "say \"hi\"\0\u{fffd}",
         });
         assert_eq!(value, expected);
         assert_eq!(text.matches('\n').count(), 1);
@@ -312,7 +403,7 @@ mod tests {
 
     #[test]
     fn l6_entry_contains_the_last_lines() {
-        let own = Labels { level: Level::Error, job: Some("main"), pid: None, check: None };
+        let own = Labels { level: Level::Error, job: Some("main"), writer: Writer::Supervisor(None) };
         let output = ["one".to_owned(), "two \"2\"".to_owned()];
         let write = |format| {
             let mut form = EntryFormatter::new(format);
@@ -330,5 +421,41 @@ mod tests {
         assert_eq!(value["output"], "one\ntwo \"2\"");
         assert_eq!(value["msg"], "exited with\ncode 1");
         assert_eq!(value["level"], "error");
+    }
+    #[test]
+    fn l7_what_a_program_filters_on_is_a_field_in_text_and_json() {
+        let fields = Fields {
+            event: LogEvent::Event(Code::ExitFailed),
+            pid: Some(17),
+            check: None,
+            code: Some(3),
+            signal: Some(Signal::KILL),
+            duration: Some(Duration::from_millis(5600)),
+            cause: Some("out of \"memory\"".into()),
+        };
+        let own =
+            Labels { level: Level::Error, job: Some("main"), writer: Writer::Supervisor(Some(&fields)) };
+        let write = |format| {
+            let mut form = EntryFormatter::new(format);
+            form.label(STAMP, own);
+            let mut out = Vec::new();
+            form.entry("exited", &[], &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        let time = "2026-11-15T00:15:28.645445913Z";
+        assert_eq!(write(Format::Default), format!("{time} main exited\n"), "only the sentence");
+        assert_eq!(
+            write(Format::Text),
+            format!(
+                "time=\"{time}\" level=error msg=exited job=main pid=17 event=exitFailed code=3 signal=SIGKILL \
+                 duration=5.600 cause=\"out of \\\"memory\\\"\"\n"
+            )
+        );
+        let value: serde_json::Value = serde_json::from_str(&write(Format::Json)).unwrap();
+        let expected = serde_json::json!({
+            "time": time, "level": "error", "job": "main", "pid": 17, "event": "exitFailed", "code": 3,
+            "signal": "SIGKILL", "duration": 5.6, "cause": "out of \"memory\"", "msg": "exited",
+        });
+        assert_eq!(value, expected);
     }
 }

@@ -10,4 +10,4 @@ mod format;
 
 pub use clock::{Stamp, stamp};
 pub use escape::is_hidden;
-pub use format::{EntryFormatter, Labels};
+pub use format::{EntryFormatter, Labels, StreamName, Writer};

@@ -125,7 +125,16 @@ impl SourceMap {
         printed.then(|| (piece.source, Span::new(piece.rendered as usize, end)))
     }
 
-    /// The same, if the byte before `offset` is part of the same output.
+    /// The first output of an action that starts in a rendered range.
+    #[must_use]
+    pub fn printed_in(&self, range: Span, length: usize) -> Option<(Span, Span)> {
+        let first = self.pieces.partition_point(|piece| piece.rendered < range.start);
+        let mut inside = self.pieces.get(first..)?.iter().take_while(|piece| piece.rendered < range.end);
+        let piece = inside.find(|piece| !piece.copied)?;
+        self.printed_at(piece.rendered, length)
+    }
+
+    /// The same as [`printed_at`](Self::printed_at), if the byte before `offset` is part of the same output.
     #[must_use]
     pub fn printed_around(&self, offset: u32, length: usize) -> Option<(Span, Span)> {
         self.printed_at(offset, length).filter(|(_, printed)| printed.start < offset)
@@ -174,6 +183,9 @@ mod tests {
         map.copied(5, Span::new(10, 12));
         let inside = Some((Span::new(2, 10), Span::new(2, 5)));
         assert_eq!([2, 3, 4, 5].map(|at| map.printed_around(at, 7)), [None, inside, inside, None]);
+        let found =
+            [(0, 7), (2, 3), (3, 7), (0, 2)].map(|(start, end)| map.printed_in(Span::new(start, end), 7));
+        assert_eq!(found, [inside, inside, None, None]);
     }
 
     #[test]

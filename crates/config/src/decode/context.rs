@@ -102,6 +102,7 @@ impl<'a> DecodeContext<'a> {
         rows: &mut dyn Rows,
     ) {
         let mut filled = vec![false; info.fields.len()];
+        let mut keys: Vec<Option<Span>> = vec![None; info.fields.len()];
         for member in members {
             let same = |field: &Field| match info.any_case {
                 true => member.key.eq_ignore_ascii_case(field.key),
@@ -116,9 +117,13 @@ impl<'a> DecodeContext<'a> {
                 }
                 continue;
             };
+            let name = field.key;
+            if let Some(earlier) = keys.get_mut(row).and_then(|key| key.replace(member.key_span)) {
+                self.replaced(name, earlier, member.key_span);
+            }
             let node = &member.value;
             let (place, key) = (self.at(node.span), self.at(member.key_span));
-            let found = Found { name: field.key, node, place, key, written: true };
+            let found = Found { name, node, place, key, written: true };
             *filled = rows.fill(row, self, Some(&found).filter(|_| node.value != Value::Null));
         }
         for (row, (field, filled)) in info.fields.iter().zip(filled).enumerate() {
@@ -130,6 +135,16 @@ impl<'a> DecodeContext<'a> {
                 let found = Found { name: field.key, node: &node, place, key: place, written: false };
                 rows.fill(row, self, Some(&found));
             }
+        }
+    }
+
+    /// Warns about a key that a later one of the same name replaces, as in 3.8.
+    pub fn replaced(&mut self, key: &str, earlier: Span, later: Span) {
+        if self.problems.len() < limits::PROBLEMS {
+            let message = format!("`{key}` is written twice, and the last one counts");
+            let problem =
+                Problem::new(Severity::Warning, self.at(earlier), message).help("remove one of them");
+            self.problems.push(Problem { other: Some(self.at(later)), ..problem });
         }
     }
 

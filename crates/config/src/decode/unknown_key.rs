@@ -16,7 +16,7 @@ pub struct Roots {
 }
 
 /// The names of keys in other programs and in older versions: name, and key here.
-const OTHER_NAMES: [(&str, &str); 27] = [
+const OTHER_NAMES: [(&str, &str); 29] = [
     ("command", "exec"),
     ("cmd", "exec"),
     ("run", "exec"),
@@ -27,6 +27,8 @@ const OTHER_NAMES: [(&str, &str); 27] = [
     ("depends_on", "when"),
     ("dependsOn", "when"),
     ("after", "when"),
+    ("once", "event"),
+    ("each", "event"),
     ("src", "source"),
     ("from", "source"),
     ("poll", "interval"),

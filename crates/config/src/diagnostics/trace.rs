@@ -62,16 +62,15 @@ pub(super) fn locate(file: &SourceFile, lines: &LineIndex, id: FileId, traced: T
 }
 
 /// Maps a place back to the source.
-pub(super) fn trace(file: &SourceFile, place: Place, cut: Option<Place>) -> Traced {
+pub(super) fn trace(file: &SourceFile, place: Place) -> Traced {
     let span = place.span;
     if place.in_source {
         return Traced { span, rendered: None, kind: Trace::Plain };
     }
-    // If a line break or a quotation mark in a value ends the string around it, the place is the action.
-    let cut = cut.and_then(|cut| file.map.printed_at(cut.span.start, file.rendered.len()));
+    // If a quotation mark in a value ends the string around it, the place is the action.
     let inside = file.map.printed_around(span.start, file.rendered.len());
     let inside = inside.filter(|(_, printed)| span.is_empty() && is_in_string(file, *printed));
-    if let Some((action, printed)) = cut.or(inside) {
+    if let Some((action, printed)) = inside {
         return Traced { span: action, rendered: Some(printed), kind: Trace::Breaks };
     }
     if let Some(action) = nothing_printed(file, span) {
@@ -114,8 +113,7 @@ pub(super) fn amend(problem: &mut Problem, file: &SourceFile, traced: &Traced) {
             let inside = source.trim_start_matches("{{").trim_end_matches("}}");
             let inside = inside.trim_start_matches("- ").trim_end_matches(" -").trim();
             problem.help = Some(format!(
-                "a quotation mark or a line break in the value ends the string around it; \
-                 write {{{{ {inside} | js }}}} to escape them"
+                "a quotation mark in the value ends the string around it; write {{{{ {inside} | js }}}} to escape it"
             ));
         }
     }

@@ -3,6 +3,7 @@
 use crate::decode::{DecodeContext, Section, SectionInfo, Spanned};
 use crate::diagnostics::Place;
 use crate::fields::CoprocessFields;
+use crate::json5::Member;
 use crate::legacy::fields::{
     BackendFields, LegacyFields, LegacyTelemetryFields, SensorFields, ServiceFields, TaskFields,
 };
@@ -33,6 +34,26 @@ pub(crate) fn check(cx: &mut DecodeContext<'_>, fields: &LegacyFields, has_progr
         let message = "`postStop` runs after the main program, but there is none";
         let help = "add it on the command line: containerpilot -config FILE PROGRAM ARGS";
         cx.warn(given.key.span, message, help);
+    }
+}
+
+/// Replaces `onStart`, the old name of `preStart`, which wins.
+pub(crate) fn replace_on_start(
+    cx: &mut DecodeContext<'_>,
+    members: &mut Vec<Member>,
+    fields: &mut LegacyFields,
+) {
+    let Some(given) = fields.on_start.take() else { return };
+    let help = "`onStart` is the old name of `preStart`";
+    if fields.pre_start.is_some() {
+        cx.warn(given.key.span, "`onStart` is ignored, because there is a `preStart`", help);
+        return members.retain(|member| member.key != "onStart");
+    }
+    cx.warn(given.key.span, "`onStart` runs as `preStart`", help);
+    fields.pre_start = Some(given);
+    members.retain(|member| member.key != "preStart");
+    for member in members.iter_mut().filter(|member| member.key == "onStart") {
+        "preStart".clone_into(&mut member.key);
     }
 }
 

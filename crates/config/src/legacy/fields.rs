@@ -35,6 +35,8 @@ section! {
             "How long the main program may take to exit before it gets SIGKILL; -1 sends SIGKILL at once.";
         pre_start: Exec = "preStart", Nothing, "C8",
             "Runs before everything else. If it fails, the container exits with its exit code.";
+        on_start: Exec = "onStart", Nothing, "C8",
+            "An old name of `preStart`, which wins if both are given.";
         pre_stop: Exec = "preStop", Nothing, "C8, S2",
             "Runs before the main program gets its stop signal.";
         post_stop: Exec = "postStop", Nothing, "C8, S3",

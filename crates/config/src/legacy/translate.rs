@@ -7,39 +7,19 @@
 use crate::decode::Spanned;
 use crate::json5::{Member, Node, Value};
 use crate::legacy::fields::LegacyFields;
+use crate::legacy::program::ProgramWord;
 use crate::legacy::tree::{Entry, Piece};
 use crate::lower::PRE_START;
 use crate::service_name::is_service_name;
 use crate::span::Span;
-use crate::template::{self, Environment};
 use crate::values::command::joined;
-
-/// The main program of the command line.
-#[derive(Clone, Debug)]
-pub(crate) struct Program {
-    /// Its words as written and as rendered.
-    pub(crate) words: Vec<(String, String)>,
-}
-
-impl Program {
-    /// Renders each word as a template, as in version 2. If one of them is not a valid template, all are used as they are.
-    pub(crate) fn rendered(words: &[String], environment: &Environment) -> Self {
-        let render = |word: &String| {
-            let rendered = template::render(word.as_bytes(), environment).ok()?;
-            String::from_utf8(rendered.text).ok().map(|text| (word.clone(), text))
-        };
-        let rendered: Option<Vec<_>> = words.iter().map(render).collect();
-        let unrendered = || words.iter().map(|word| (word.clone(), word.clone())).collect();
-        Self { words: rendered.unwrap_or_else(unrendered) }
-    }
-}
 
 /// Translates a file without errors.
 pub(crate) fn translate(
     span: Span,
     top: &[Member],
     fields: &LegacyFields,
-    program: Option<&Program>,
+    program: Option<&[ProgramWord]>,
 ) -> Vec<Entry> {
     let translation = Translation {
         top,
@@ -58,7 +38,7 @@ struct Translation<'a> {
     here: Span,
     /// The name of the job of the main program.
     main: Option<String>,
-    program: Option<&'a Program>,
+    program: Option<&'a [ProgramWord]>,
 }
 
 /// The last member with a key, unless it is null.
@@ -218,9 +198,9 @@ impl Translation<'_> {
     fn main_job(&self) -> Option<Piece> {
         let (program, name) = (self.program?, self.main.as_ref()?);
         let (time, kills) = self.program_timeout();
-        let words = program.words.iter().map(|(given, rendered)| {
-            // A template action is kept if it can be written in a string.
-            let plain = !given.contains(['"', '\\', '\n', '\r']) && given.contains("{{");
+        let words = program.iter().map(|ProgramWord { given, rendered, has_address }| {
+            // A template action is kept if it can be written in a string, and a version 3 file has its variables.
+            let plain = !given.contains(['"', '\\', '\n', '\r']) && given.contains("{{") && !has_address;
             if plain {
                 Piece::literal(rendered, format!("\"{given}\""), self.here)
             } else {
@@ -378,10 +358,13 @@ impl Translation<'_> {
 }
 
 /// The differences from version 2 that concern a file.
-pub(crate) fn differences(fields: &LegacyFields, has_program: bool) -> Vec<&'static str> {
+pub(crate) fn differences(fields: &LegacyFields, program: Option<&[ProgramWord]>) -> Vec<&'static str> {
+    let has_program = program.is_some();
     let note = |applies: bool, text: &'static str| applies.then_some(text);
     let tasks = fields.tasks.as_ref().is_some_and(|given| !given.value.is_empty());
     let backends = fields.backends.as_ref().is_some_and(|given| !given.value.is_empty());
+    let sensors = fields.telemetry.as_ref().and_then(|given| given.value.sensors.as_ref());
+    let sensors = sensors.is_some_and(|given| !given.value.is_empty());
     let services = fields.services.iter().flat_map(|given| &given.value);
     let has_underscore =
         services.filter_map(|one| one.name.as_ref()).any(|given| with_dashes(&given.value).is_some());
@@ -399,10 +382,15 @@ pub(crate) fn differences(fields: &LegacyFields, has_program: bool) -> Vec<&'sta
             "postStop is missing: it runs after the main program, which is not in this file.",
         ),
         note(
-            tasks,
-            "Tasks also run at startup, not only after their first interval; they do not wait for preStart.",
+            tasks || sensors,
+            "Tasks and sensors also run at startup, not only after their first interval; they do not wait for preStart.",
         ),
         note(backends && fields.pre_start.is_some(), "onChange does not wait for preStart."),
+        note(
+            program.is_some_and(|words| words.iter().any(|word| word.has_address)),
+            "The addresses of services in the arguments of the program are those of this host: a version 3 file has them in the environment of jobs, but not in templates.",
+        ),
+        note(tasks || backends || sensors, "Maintenance mode does not pause tasks, sensors and onChange."),
         note(
             has_underscore,
             "In the name of a service, `_` is replaced by `-`, because the catalog does not allow `_`.",

@@ -1,6 +1,6 @@
 //! The catalog: Consul (D1) or the embedded one (D2).
 
-use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, NetworkParts, Tls};
+use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, NetworkParts, Tls, TokenSource};
 
 use super::Lower;
 use crate::decode::Spanned;
@@ -31,27 +31,39 @@ impl Lower<'_> {
             },
             _ => self.consul_address(&written, Some(place))?,
         };
-        let from_environment = self.host.variable("CONSUL_HTTP_SSL").and_then(|text| parse_bool(&text));
-        let scheme =
-            scheme_of_address.unwrap_or(if from_environment == Some(true) { Scheme::Https } else { scheme });
-        let (token, token_file) = self.token(token);
+        // As in 3.8, a plain address in a string, and `scheme`, mean what they say.
+        let names_scheme = match &given.value {
+            Either::Text(_) => true,
+            Either::Object(fields) => fields.scheme.as_ref().is_some_and(|scheme| scheme.written),
+        };
+        let ssl = || self.host.variable("CONSUL_HTTP_SSL").and_then(|text| parse_bool(&text)) == Some(true);
+        let scheme = match scheme_of_address {
+            Some(scheme) => scheme,
+            None if (written.is_empty() || !names_scheme) && ssl() => Scheme::Https,
+            None => scheme,
+        };
+        let (token, token_file, token_source) = self.token(token);
         let tls = self.tls(tls);
-        Some(Catalog::Consul(Consul { address, https: scheme == Scheme::Https, token, token_file, tls }))
+        let https = scheme == Scheme::Https;
+        Some(Catalog::Consul(Consul { address, https, token, token_file, token_source, tls }))
     }
 
-    /// The token, or the file with the token. The environment takes precedence over the configuration, and a token file over a
+    /// The token, or the file with the token, and where it was named. The environment takes precedence over the configuration, and a token file over a
     /// token, as in Consul's own clients. The file is not checked, because it may be created later.
     fn token(
         &self,
         (token, token_file): (Option<String>, Option<String>),
-    ) -> (Option<String>, Option<String>) {
+    ) -> (Option<String>, Option<String>, Option<TokenSource>) {
         let from_environment =
             (self.host.variable("CONSUL_HTTP_TOKEN"), self.host.variable("CONSUL_HTTP_TOKEN_FILE"));
         match from_environment {
-            (_, Some(file)) => (None, Some(file)),
-            (Some(token), None) => (Some(token), None),
-            (None, None) if token_file.is_some() => (None, token_file),
-            (None, None) => (token, None),
+            (_, Some(file)) => (None, Some(file), Some(TokenSource::TokenFileVariable)),
+            (Some(token), None) => (Some(token), None, Some(TokenSource::TokenVariable)),
+            (None, None) if token_file.is_some() => (None, token_file, Some(TokenSource::TokenFileKey)),
+            (None, None) => {
+                let source = token.is_some().then_some(TokenSource::TokenKey);
+                (token, None, source)
+            }
         }
     }
 
@@ -176,5 +188,7 @@ fn is_reachable(parts: NetworkParts<'_>) -> bool {
     let address = parts.host.split('%').next().unwrap_or_default();
     let is_host = !parts.host.contains(':') || address.parse::<std::net::Ipv6Addr>().is_ok();
     let unusable = |c: char| c.is_control() || matches!(c, '?' | '#' | '\\');
-    is_host && !parts.host.contains(unusable) && !parts.prefix.contains(unusable)
+    // `http//host` without its colon.
+    let is_scheme = matches!(parts.authority, "http" | "https" | "unix") && !parts.prefix.is_empty();
+    is_host && !is_scheme && !parts.host.contains(unusable) && !parts.prefix.contains(unusable)
 }

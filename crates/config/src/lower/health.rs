@@ -1,4 +1,6 @@
-//! Health checks: H1, H2, H5, H6 and H8.
+//! Health checks: H1, H2, H5, H6, H8 and H9.
+
+use std::time::Duration;
 
 use containerpilot_core::plan::{Check, Health, OnUnhealthy, Probe};
 
@@ -56,7 +58,9 @@ impl Lower<'_> {
         let timeout = value_of(&fields.timeout).filter(|time| *time > 0).map_or(interval, to_duration);
         let raw_output = raw_output(&fields.logging);
         let failures = value_of(&fields.failures).and_then(|count| u32::try_from(count).ok())?;
-        Some(Check { name, probe, interval, timeout, failures, raw_output })
+        let successes = value_of(&fields.successes).and_then(|count| u32::try_from(count).ok())?;
+        let start_period = value_of(&fields.start_period).map_or(Duration::ZERO, to_duration);
+        Some(Check { name, probe, interval, timeout, failures, successes, start_period, raw_output })
     }
 
     fn probe(&mut self, fields: &HealthFields) -> Option<Probe> {

@@ -89,7 +89,7 @@ impl Lower<'_> {
 
     fn timeout(&mut self, fields: &JobFields, when: Option<&When>) -> Option<Option<Duration>> {
         let interval = when.and_then(|when| match &when.trigger {
-            Trigger::Interval(interval) => Some(*interval),
+            Trigger::Interval { every: interval, .. } => Some(*interval),
             _ => None,
         });
         match &fields.timeout {
@@ -106,7 +106,7 @@ impl Lower<'_> {
     fn restarts(&mut self, fields: &JobFields, when: Option<&When>) -> Option<Restarts> {
         let trigger = when.map(|when| &when.trigger);
         let Some(given) = &fields.restarts else {
-            let periodic = matches!(trigger, Some(Trigger::Interval(_)));
+            let periodic = matches!(trigger, Some(Trigger::Interval { .. }));
             return Some(if periodic { Restarts::Unlimited } else { Restarts::Limited(0) });
         };
         let each = fields.when.as_ref().is_some_and(|when| when.value.each.is_some())
@@ -146,11 +146,11 @@ impl Lower<'_> {
     }
 
     fn process(&mut self, fields: &JobFields) -> Option<Process> {
-        let user = self.account(fields.user.as_ref(), "user", |host, name| host.has_user(name))?;
-        let group = self.account(fields.group.as_ref(), "group", |host, name| host.has_group(name))?;
+        let user = self.account(fields.user.as_ref(), "user", |host, name| host.has_user(name));
+        let group = self.account(fields.group.as_ref(), "group", |host, name| host.has_group(name));
         Some(Process {
-            user,
-            group,
+            user: user?,
+            group: group?,
             cwd: value_of(&fields.cwd).filter(|cwd| !cwd.is_empty()),
             env: value_of(&fields.env).unwrap_or_default(),
             umask: value_of(&fields.umask),
@@ -171,11 +171,12 @@ impl Lower<'_> {
             && !exists(self.host, name)
         {
             let message = format!("unknown {what} `{name}`");
-            self.error(
-                given.place,
-                message,
-                &format!("create it in the image, or use a numeric id: {what}: 1000"),
-            );
+            let names = self.host.account_names(what);
+            let help = match crate::suggest::nearest(name, names.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None => format!("create it in the image, or use a numeric id: {what}: 1000"),
+            };
+            self.error(given.place, message, &help);
             return None;
         }
         Some(Some(given.value.clone()))

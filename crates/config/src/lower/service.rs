@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use containerpilot_core::plan::Service;
+use containerpilot_core::plan::{Service, Status};
 
 use super::Lower;
 use crate::decode::Spanned;
@@ -13,7 +13,7 @@ use crate::fields::JobFields;
 use crate::interfaces::{self, InterfaceSpec};
 use crate::service_name::{is_service_name, service_name_like, service_name_rule};
 use crate::span::Span;
-use crate::values::{to_duration, value_of};
+use crate::values::{keyword, to_duration, value_of};
 
 impl Lower<'_> {
     /// The service of an advertised job; the inner `None` means that the job is not advertised.
@@ -51,6 +51,16 @@ impl Lower<'_> {
             None => Some(None),
             Some(given) => self.with_unit(given, Severity::Error).map(Some),
         };
+        let initial_status = match fields.initial_status.as_ref() {
+            None => None,
+            Some(given) => match keyword::<Status>("initial_status", &given.value) {
+                Ok(status) => Some(status),
+                Err((message, help)) => {
+                    self.error(given.place, message, &help);
+                    return None;
+                }
+            },
+        };
         let name = name.filter(|name| is_service_name(name))?;
         Some(Some(Service {
             name: name.to_owned(),
@@ -60,7 +70,7 @@ impl Lower<'_> {
             tags: value_of(&fields.tags).unwrap_or_default(),
             meta: value_of(&fields.meta).unwrap_or_default(),
             ttl: ttl.unwrap_or_default(),
-            initial_status: value_of(&fields.initial_status),
+            initial_status,
             enable_tag_override: extras
                 .and_then(|extras| value_of(&extras.enable_tag_override))
                 .unwrap_or(false),

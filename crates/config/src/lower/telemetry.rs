@@ -50,6 +50,8 @@ impl Lower<'_> {
             interval: HEARTBEAT,
             timeout: HEARTBEAT,
             failures: 1,
+            successes: 1,
+            start_period: Duration::ZERO,
             raw_output: false,
         };
         let health =
@@ -93,7 +95,7 @@ impl Lower<'_> {
             if let Some((other, _)) = metrics.iter().find(|(other, _)| other.name == metric.name) {
                 let message = format!("two metrics are named `{}`", metric.name);
                 // 3.8 accepts two metrics with the same name and help, although their values cannot be distinguished.
-                let severity = if other.help == metric.help { Severity::Fault } else { Severity::Error };
+                let severity = if other.help == metric.help { Severity::Warning } else { Severity::Error };
                 self.report(severity, place, message, "rename one of them");
                 complete &= severity != Severity::Error;
             } else {
@@ -210,7 +212,7 @@ impl Sensor {
             name: format!("sensor.{}", metric.name),
             role: Role::Sensor(index),
             exec: Some(self.command),
-            when: When { trigger: Trigger::Interval(self.interval), timeout: None },
+            when: When { trigger: Trigger::every(self.interval), timeout: None },
             timeout: Some(self.timeout),
             restarts: Restarts::Unlimited,
             backoff: None,

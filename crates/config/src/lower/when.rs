@@ -72,7 +72,7 @@ impl Lower<'_> {
             self.error(interval.place, "`interval` must be at least 1ms", "for example: 5 or \"500ms\"");
             return None;
         }
-        Some(Trigger::Interval(to_duration(interval.value)))
+        Some(Trigger::every(to_duration(interval.value)))
     }
 
     fn event_trigger(&mut self, fields: &WhenFields) -> Option<Trigger> {
@@ -198,7 +198,7 @@ pub(super) fn resolve_sources(jobs: &mut [Option<Job>], fields: &ConfigFields) {
             Trigger::All { conditions, .. } | Trigger::Any { conditions, .. } => {
                 conditions.iter_mut().for_each(resolve)
             }
-            Trigger::Interval(_) | Trigger::Never => {}
+            Trigger::Interval { .. } | Trigger::Never => {}
         }
     }
 }

@@ -56,7 +56,14 @@ impl Checker<'_> {
             let message = format!("the job `{only}` waits for itself, so it can never run");
             (message, "remove `when` to run it at startup; use `restarts` to run it again after it exits")
         } else {
-            let message = format!("these jobs wait for each other and can never run: {}", names.join(" → "));
+            let jobs = cycle.iter().filter_map(|nth| self.pairs.get(*nth)?.1);
+            // One of them runs at the shutdown, which stops another one (S4).
+            let when = if jobs.into_iter().any(|job| job.when.has_stop_event()) {
+                "cannot run before the shutdown"
+            } else {
+                "can never run"
+            };
+            let message = format!("these jobs wait for each other and {when}: {}", names.join(" → "));
             (message, "change the event of one of them")
         };
         self.fault(place, message, help);
@@ -93,12 +100,23 @@ impl Checker<'_> {
             .collect()
     }
 
-    /// The jobs that must start before an event can be sent.
+    /// The jobs of which one must start before an event can be sent. A job that gives up (`when.timeout`) stops without a
+    /// start.
     fn waited_for(&self, event: &EventPattern) -> &[usize] {
-        match &event.source {
-            Source::Job(name) if needs_start(event.code) => {
-                self.names.jobs.get(name).map(Vec::as_slice).unwrap_or_default()
-            }
+        let Source::Job(name) = &event.source else { return &[] };
+        let jobs = self.names.jobs.get(name).map(Vec::as_slice).unwrap_or_default();
+        let gives_up = |nth: &usize| {
+            let job = self.pairs.get(*nth).and_then(|(_, job)| *job);
+            job.is_none_or(|job| job.when.timeout.is_some())
+        };
+        match event.code {
+            Code::ExitSuccess
+            | Code::ExitFailed
+            | Code::Healthy
+            | Code::Unhealthy
+            | Code::BecameHealthy
+            | Code::BecameUnhealthy => jobs,
+            Code::Stopping | Code::Stopped if !jobs.iter().any(gives_up) => jobs,
             _ => &[],
         }
     }
@@ -125,9 +143,4 @@ impl Checker<'_> {
             _ => waits.iter().find_map(blocker),
         }
     }
-}
-
-/// Returns true if only a job that has started can send the event.
-fn needs_start(code: Code) -> bool {
-    matches!(code, Code::ExitSuccess | Code::ExitFailed | Code::Healthy | Code::Unhealthy)
 }

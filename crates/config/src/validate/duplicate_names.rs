@@ -3,13 +3,44 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use containerpilot_core::event::UserSignal;
+
 use crate::decode::Spanned;
 use crate::default_names::{coprocess_name, job_name};
 use crate::diagnostics::Severity;
 use crate::fields::{ConfigFields, JobFields};
+use crate::lower::TELEMETRY_JOB;
 use crate::validate::Checker;
 
 impl Checker<'_> {
+    /// Warns about jobs whose events cannot be named, or are mixed up with others (E1).
+    pub(super) fn reserved_names(&mut self, fields: &ConfigFields) {
+        for (job, _) in self.pairs.clone() {
+            let (Some(name), place) = (job_name(job), job.name.as_ref().map(|given| given.place)) else {
+                continue;
+            };
+            let taken = match &*name {
+                "global" => "is the source of the supervisor's own events",
+                name if UserSignal::from_name(name).is_some() => "is a signal",
+                name if name.starts_with("watch.") => "is the name of a watch",
+                TELEMETRY_JOB if fields.telemetry.is_some() => {
+                    let message = format!("the telemetry server is a job named `{name}`, too");
+                    let help = "a job that waits for one of them cannot tell them apart: rename the job";
+                    self.report(Severity::Warning, place.unwrap_or(job.place.first_byte()), message, help);
+                    continue;
+                }
+                _ => continue,
+            };
+            let message = format!("no job can wait for the job `{name}`: as a source, this {taken}");
+            self.report(
+                Severity::Warning,
+                place.unwrap_or(job.place.first_byte()),
+                message,
+                "rename the job",
+            );
+        }
+    }
+
     /// Reports names that are used twice.
     pub(super) fn duplicate_names(&mut self, fields: &ConfigFields) {
         let advertised = |job: &JobFields| job.port.as_ref().is_some_and(|port| port.value != 0);
@@ -22,22 +53,14 @@ impl Checker<'_> {
                 continue;
             };
             let Some(other) = first.get(&name).filter(|first| !std::ptr::eq(**first, job)) else { continue };
-            if advertised(job) && advertised(other) {
-                let message = format!("two jobs with a `port` are named `{name}`");
-                self.fault(
-                    place,
-                    message,
-                    "they would overwrite each other in the catalog: rename one of them",
-                );
+            let (message, help) = if advertised(job) && advertised(other) {
+                let help = "they overwrite each other in the catalog: rename one of them";
+                (format!("two jobs with a `port` are named `{name}`"), help)
             } else {
-                let message = format!("two jobs are named `{name}`");
-                self.report(
-                    Severity::Warning,
-                    place,
-                    message,
-                    "a job that waits for one of them cannot tell them apart",
-                );
-            }
+                let help = "a job that waits for one of them cannot tell them apart";
+                (format!("two jobs are named `{name}`"), help)
+            };
+            self.report(Severity::Warning, place, message, help);
         }
         for one in fields.coprocesses.iter().flat_map(|given| &given.value) {
             if let Some(name) = coprocess_name(one).filter(|name| first.contains_key(name.as_str())) {

@@ -1,7 +1,7 @@
 //! Sources that do not exist, and events that their source never sends.
 
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{EventPattern, Signal, Trigger};
+use containerpilot_core::plan::{EventPattern, Job, Repeat, Signal, Trigger};
 
 use crate::decode::Spanned;
 use crate::diagnostics::{Place, Problem, Severity, is_reported};
@@ -10,7 +10,7 @@ use crate::lower::source_named;
 use crate::suggest;
 use crate::validate::Checker;
 use crate::validate::waits::{Wait, event_place, waits};
-use crate::values::{EventName, EventOrFlag};
+use crate::values::{EventName, EventOrFlag, nearest_signal};
 
 impl Checker<'_> {
     /// Reports sources that do not exist, and events that their source never sends.
@@ -24,7 +24,7 @@ impl Checker<'_> {
                 self.never(fields);
             }
             for wait in waits(fields, job) {
-                self.wait(&wait);
+                self.wait(&wait, job);
             }
         }
     }
@@ -66,7 +66,7 @@ impl Checker<'_> {
             }
             Some(source) if self.is_unknown_signal(&source.value) => {
                 let message = format!("unknown job or watch `{}`", source.value);
-                self.unknown(source.place, &source.value, &message);
+                self.unknown(Severity::Fault, source.place, &source.value, &message);
             }
             Some(source) => {
                 let message = "`when` has a source but no event, so the job can never run".to_owned();
@@ -87,18 +87,18 @@ impl Checker<'_> {
         };
         match source_named(value) {
             Source::Watch(name) if !self.names.watches.contains(&name) => {
-                self.unknown(*place, value, &format!("unknown watch `{name}`"));
+                self.unknown(Severity::Fault, *place, value, &format!("unknown watch `{name}`"));
             }
             Source::Job(name)
                 if !self.names.jobs.contains_key(&name) && !self.names.watches.contains(&name) =>
             {
-                self.unknown(*place, value, &format!("unknown job or watch `{name}`"));
+                self.unknown(Severity::Fault, *place, value, &format!("unknown job or watch `{name}`"));
             }
             _ => {}
         }
     }
 
-    fn wait(&mut self, wait: &Wait<'_>) {
+    fn wait(&mut self, wait: &Wait<'_>, job: &Job) {
         let EventPattern { source, code } = wait.event;
         match source {
             Source::Signal(_) => {}
@@ -110,14 +110,23 @@ impl Checker<'_> {
             }
             Source::Watch(name) => {
                 if !self.names.watches.contains(name) {
-                    self.unknown(wait.source, &format!("watch.{name}"), &format!("unknown watch `{name}`"));
+                    // Without a job that only reacts to changes, the container still does its work.
+                    let reacts = matches!(job.when.trigger, Trigger::Event { repeat: Repeat::Each, .. });
+                    let severity = if reacts { Severity::Warning } else { Severity::Fault };
+                    let message = format!("unknown watch `{name}`");
+                    self.unknown(severity, wait.source, &format!("watch.{name}"), &message);
                 } else if !Code::OF_WATCHES.contains(code) {
                     let message = format!("a watch never sends `{code}`");
                     self.fault(wait.code, message, "a watch sends changed, healthy and unhealthy");
                 }
             }
             Source::Job(name) => match self.names.jobs.get(name) {
-                None => self.unknown(wait.source, name, &format!("unknown job or watch `{name}`")),
+                None => self.unknown(
+                    Severity::Fault,
+                    wait.source,
+                    name,
+                    &format!("unknown job or watch `{name}`"),
+                ),
                 Some(jobs) => {
                     let jobs = jobs.clone();
                     self.sent_by(wait, name, &jobs);
@@ -133,7 +142,7 @@ impl Checker<'_> {
         !is_number && !is_known && Signal::from_name(name).is_some()
     }
 
-    fn unknown(&mut self, place: Place, name: &str, message: &str) {
+    fn unknown(&mut self, severity: Severity, place: Place, name: &str, message: &str) {
         if self.names_incomplete {
             return;
         }
@@ -150,7 +159,7 @@ impl Checker<'_> {
             None if all.len() > 20 => "a source is the name of a job, or watch.NAME".to_owned(),
             None => format!("the sources are {}", all.join(", ")),
         };
-        self.fault(place, message.to_owned(), help);
+        self.report(severity, place, message.to_owned(), help);
     }
 
     /// Reports an event that its source never sends.
@@ -178,7 +187,7 @@ impl Checker<'_> {
             {
                 ("it has no `exec`", "use healthy, stopping or stopped".to_owned())
             }
-            Code::Healthy | Code::Unhealthy
+            Code::Healthy | Code::Unhealthy | Code::BecameHealthy | Code::BecameUnhealthy
                 if all(|fields| fields.health.is_none()) && !unclear("health") =>
             {
                 ("it has no `health`", format!("add `health` to the job `{name}`, or use another event"))
@@ -206,7 +215,11 @@ fn signal_help(name: &str) -> String {
         name @ ("TERM" | "INT" | "QUIT") => {
             format!("write when: {{ once: \"shutdown\" }}, which SIG{name} causes")
         }
-        _ => "a job can wait for SIGHUP and SIGUSR2".to_owned(),
+        _ => match nearest_signal(&name).filter(|_| Signal::from_name(&name).is_none()) {
+            Some(near @ (Signal::HUP | Signal::USR2)) => signal_help(&near.to_string()),
+            Some(near) => format!("did you mean {near}? {}", signal_help(&near.to_string())),
+            None => "a job can wait for SIGHUP and SIGUSR2".to_owned(),
+        },
     }
 }
 

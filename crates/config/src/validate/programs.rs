@@ -10,37 +10,46 @@ use crate::fields::ConfigFields;
 use crate::host::ProgramState;
 use crate::validate::Checker;
 
-impl Checker<'_> {
-    /// Warns about programs that do not exist or are not executable.
-    pub(super) fn programs(&mut self, fields: &ConfigFields) {
-        let mut commands: Vec<(&Spanned<Command>, &str, bool)> = Vec::new();
+/// A command of the configuration.
+#[derive(Clone, Copy)]
+pub(super) struct UsedCommand<'a> {
+    pub(super) command: &'a Spanned<Command>,
+    /// What runs it.
+    user: &'static str,
+    /// With its own `cwd` or PATH, the program can only be found when it is started.
+    elsewhere: bool,
+}
+
+impl<'a> Checker<'a> {
+    /// All commands of the configuration.
+    pub(super) fn commands(&self, fields: &'a ConfigFields) -> Vec<UsedCommand<'a>> {
+        let mut commands = Vec::new();
+        let used = |user, elsewhere| move |command| UsedCommand { command, user, elsewhere };
         for (job, _) in &self.pairs {
-            // With its own `cwd` or PATH, the program can only be found when it is started.
             let elsewhere =
                 job.cwd.is_some() || job.env.as_ref().is_some_and(|env| env.value.contains_key("PATH"));
-            let checks = job
-                .health
-                .iter()
-                .flat_map(|given| &given.value.items)
-                .filter_map(|check| check.exec.as_ref());
-            commands.extend(job.exec.iter().map(|command| (command, "job", elsewhere)));
-            commands.extend(checks.map(|command| (command, "check", elsewhere)));
+            let checks = job.health.iter().flat_map(|given| &given.value.items);
+            commands.extend(job.exec.iter().map(used("job", elsewhere)));
+            commands.extend(checks.filter_map(|check| check.exec.as_ref()).map(used("check", elsewhere)));
         }
         let coprocesses = fields.coprocesses.iter().flat_map(|given| &given.value);
-        let coprocesses = coprocesses.filter_map(|one| one.command.as_ref());
-        commands.extend(coprocesses.map(|command| (command, "coprocess", false)));
+        commands.extend(coprocesses.filter_map(|one| one.command.as_ref()).map(used("coprocess", false)));
         let metrics = fields.telemetry.iter().flat_map(|given| &given.value.metrics);
         let metrics = metrics.flat_map(|given| &given.value).filter_map(|metric| metric.exec.as_ref());
-        commands.extend(metrics.map(|command| (command, "measurement", false)));
-        commands.retain(|(command, _, elsewhere)| {
-            !elsewhere || command.value.program.as_bytes().starts_with(b"/")
-        });
+        commands.extend(metrics.map(used("measurement", false)));
+        commands
+    }
+
+    /// Warns about programs that do not exist or are not executable.
+    pub(super) fn programs(&mut self, fields: &'a ConfigFields) {
+        let mut commands = self.commands(fields);
+        commands.retain(|used| !used.elsewhere || used.command.value.program.as_bytes().starts_with(b"/"));
         // Each program is searched once.
-        let programs: BTreeSet<&Word> = commands.iter().map(|(command, ..)| &command.value.program).collect();
+        let programs: BTreeSet<&Word> = commands.iter().map(|used| &used.command.value.program).collect();
         let states: BTreeMap<&Word, ProgramState> =
             programs.into_iter().map(|program| (program, self.host.program(&program.text()))).collect();
-        for (command, user, _) in commands {
-            let Some(state) = states.get(&command.value.program).copied() else { continue };
+        for UsedCommand { command, user, .. } in commands {
+            let Some(state) = states.get(&command.value.program) else { continue };
             let program = command.value.program.text();
             let (message, help) = match state {
                 ProgramState::Runnable => continue,
@@ -49,10 +58,23 @@ impl Checker<'_> {
                     let help = format!("the {user} will fail unless the program exists when it runs");
                     (format!("program `{program}` not found{place}"), help)
                 }
-                ProgramState::NotExecutable => {
-                    let help = "make it executable, for example with chmod +x";
-                    (format!("`{program}` is not executable"), help.to_owned())
+                ProgramState::NoInterpreter(interpreter) => {
+                    let help = if interpreter.ends_with('\r') {
+                        "the script has Windows line endings: convert it to LF".to_owned()
+                    } else {
+                        format!("the {user} will fail unless the interpreter exists when it runs")
+                    };
+                    (format!("interpreter `{}` of `{program}` not found", interpreter.escape_debug()), help)
                 }
+                ProgramState::NotExecutable => {
+                    let help = if program.contains('/') {
+                        format!("chmod +x {program}")
+                    } else {
+                        "make it executable, for example with chmod +x".to_owned()
+                    };
+                    (format!("`{program}` is not executable"), help)
+                }
+                ProgramState::Unusable { reason, help } => (format!("`{program}` {reason}"), help.clone()),
                 ProgramState::Directory => {
                     let help = "write the path of the program itself";
                     (format!("`{program}` is a directory, not a program"), help.to_owned())

@@ -1,5 +1,6 @@
 //! TTLs that expire before the next heartbeat (C7).
 
+use crate::diagnostics::Severity;
 use crate::validate::Checker;
 
 impl Checker<'_> {
@@ -13,7 +14,7 @@ impl Checker<'_> {
                     None => ttl_too_short(ttl.value, interval.value, "interval", "heartbeats"),
                 };
                 if let Some((message, help)) = problem {
-                    self.fault(ttl.place, message, help);
+                    self.report(Severity::Warning, ttl.place, message, help);
                 }
             }
         }

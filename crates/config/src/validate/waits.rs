@@ -71,7 +71,7 @@ pub(super) fn waits<'a>(fields: &'a JobFields, job: &'a Job) -> Vec<Wait<'a>> {
         }
         Trigger::All { conditions, .. } => together(conditions, when.value.all.as_ref()),
         Trigger::Any { conditions, .. } => together(conditions, when.value.any.as_ref()),
-        Trigger::Interval(_) | Trigger::Never => Vec::new(),
+        Trigger::Interval { .. } | Trigger::Never => Vec::new(),
     }
 }
 

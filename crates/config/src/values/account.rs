@@ -19,9 +19,14 @@ impl ValueType for Account {
             cx.error(node.span, message, help);
             return None;
         }
-        Some(match text.parse() {
-            Ok(id) => Principal::Id(id),
-            Err(_) => Principal::Name(text),
-        })
+        match text.parse() {
+            // To the kernel, the largest number means no change.
+            Ok(id) if id < u32::MAX => Some(Principal::Id(id)),
+            Err(_) if !text.bytes().all(|byte| byte.is_ascii_digit()) => Some(Principal::Name(text)),
+            _ => {
+                cx.error(node.span, format!("`{key}` is too large: {text}"), "the largest id is 4294967294");
+                None
+            }
+        }
     }
 }

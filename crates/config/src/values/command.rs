@@ -16,8 +16,12 @@ impl ValueType for Exec {
         let words = match &node.value {
             Value::String(text) => {
                 let words = split(text);
-                if let Some(word) = words.iter().skip(1).find(|word| is_meant_for_a_shell(word)) {
-                    let message = format!("`{key}` is not run by a shell: `{word}` is passed as an argument");
+                if words.iter().skip(1).any(|word| is_meant_for_a_shell(word)) {
+                    let is_shell_word =
+                        |word: &&String| is_meant_for_a_shell(word) || variables_in(word).next().is_some();
+                    let (names, many) = listed_words(words.iter().skip(1).filter(is_shell_word).cloned());
+                    let are = if many { "are passed as arguments" } else { "is passed as an argument" };
+                    let message = format!("`{key}` is not run by a shell: {names} {are}");
                     cx.warn(
                         node.span,
                         message,
@@ -27,11 +31,9 @@ impl ValueType for Exec {
                 words
             }
             Value::List(items) => {
-                let mut words = Vec::with_capacity(items.len());
-                for item in items {
-                    words.push(argument(cx, key, item)?);
-                }
-                words
+                // All errors are reported.
+                let words: Vec<_> = items.iter().map(|item| argument(cx, key, item)).collect();
+                words.into_iter().collect::<Option<_>>()?
             }
             _ => {
                 cx.error(node.span, format!("`{key}` must be a command, not {}", found(node)), HELP);
@@ -70,7 +72,34 @@ pub(crate) fn joined(command: &Command) -> String {
 
 /// Returns true if a word of a split command was probably written for a shell.
 fn is_meant_for_a_shell(word: &str) -> bool {
-    word.starts_with(['\'', '"']) || matches!(word, "&&" | "||" | "|" | ";" | "&" | ">" | ">>" | "<" | "2>&1")
+    word.starts_with(['\'', '"'])
+        || word.ends_with(';')
+        || word.contains("$(")
+        || matches!(word, "&&" | "||" | "|" | "&" | ">" | ">>" | "<" | "2>&1")
+}
+
+/// The variables in a word, as a shell would understand it: `$PORT` or `${PORT}`.
+pub(crate) fn variables_in(word: &str) -> impl Iterator<Item = String> {
+    word.split('$').skip(1).filter_map(|rest| {
+        let rest = rest.strip_prefix('{').unwrap_or(rest);
+        let is_name = |letter: char| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_';
+        let name: String = rest.chars().take_while(|letter| is_name(*letter)).collect();
+        name.starts_with(|letter: char| letter.is_ascii_uppercase()).then(|| format!("${name}"))
+    })
+}
+
+/// The words in quotes, each once: "`a`, `b` and `c`"; and whether they are several.
+pub(crate) fn listed_words(words: impl Iterator<Item = String>) -> (String, bool) {
+    let mut all: Vec<String> = Vec::new();
+    for word in words.map(|word| format!("`{word}`")) {
+        if !all.contains(&word) {
+            all.push(word);
+        }
+    }
+    match all.split_last() {
+        Some((last, rest)) if !rest.is_empty() => (format!("{} and {last}", rest.join(", ")), true),
+        _ => (all.concat(), false),
+    }
 }
 
 fn argument(cx: &mut DecodeContext<'_>, key: &str, item: &Node) -> Option<String> {

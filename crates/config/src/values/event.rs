@@ -24,8 +24,8 @@ pub enum EventOrFlag {
 }
 
 /// The names of events in a configuration.
-pub const EVENT_NAMES: [&str; 12] = {
-    let mut names = [""; 12];
+pub const EVENT_NAMES: [&str; Code::NAMED.len()] = {
+    let mut names = [""; Code::NAMED.len()];
     let mut at = 0;
     while at < names.len() {
         names[at] = Code::NAMED[at].name();

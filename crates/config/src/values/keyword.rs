@@ -31,6 +31,27 @@ impl<K: Keyword> ValueType for OneOf<K> {
     }
 }
 
+/// One of a few strings that is not checked when it is read, because it may not matter. The empty string counts as absent.
+pub struct UncheckedOneOf<K>(PhantomData<K>);
+
+impl<K: Keyword> ValueType for UncheckedOneOf<K> {
+    type Value = String;
+    const SHAPE: Shape = Shape::OneOf(K::NAMES);
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<String> {
+        cx.text(key, node).filter(|text| !text.is_empty())
+    }
+}
+
+/// The value of a keyword that was not checked before, or what is wrong with it and a suggestion.
+pub(crate) fn keyword<K: Keyword>(key: &str, text: &str) -> Result<K, (String, String)> {
+    let place = K::NAMES.iter().position(|name| *name == text);
+    place.and_then(|place| K::VALUES.get(place).copied()).ok_or_else(|| {
+        let message = format!("`{key}` must be {}, not the string \"{text}\"", listed(K::NAMES));
+        let near = crate::suggest::best_match(text, K::NAMES, K::OTHERS);
+        (message, near.map(|near| format!("did you mean \"{near}\"?")).unwrap_or_default())
+    })
+}
+
 /// The index of the name that is written.
 fn chosen(
     cx: &mut DecodeContext<'_>,

@@ -93,9 +93,21 @@ impl ValueType for TextMap {
     const SHAPE: Shape = Shape::Map;
     fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Self::Value> {
         let mut pairs = Vec::new();
+        let mut keys = BTreeMap::new();
         for member in cx.members(key, node, "{ NAME: \"value\" }")? {
+            if let Some(earlier) = keys.insert(&member.key, member.key_span) {
+                cx.replaced(&member.key, earlier, member.key_span);
+            }
             if member.key.is_empty() || member.key.contains(['=', '\0']) {
                 cx.error(member.key_span, format!("a name in `{key}` must not be empty or contain `=`"), "");
+                continue;
+            }
+            // As for `putenv`. A shell cannot use such a variable.
+            if key == "env"
+                && member.key.contains(|letter: char| letter.is_whitespace() || letter.is_control())
+            {
+                let message = format!("a name in `{key}` must not contain whitespace or a control character");
+                cx.error(member.key_span, message, "");
                 continue;
             }
             let value = cx.text(&member.key, &member.value)?;

@@ -3,7 +3,7 @@
 use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::{Node, Value};
 
-/// Permission bits in octal: `"0600"`, `"022"`.
+/// Permission bits in octal: `"0600"`, `"0022"`.
 pub struct Mode;
 
 impl ValueType for Mode {

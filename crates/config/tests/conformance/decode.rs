@@ -141,15 +141,18 @@ fn accepted_deviation(case: &Value) -> Option<&'static str> {
         return Some("one-interface-for-telemetry");
     }
     let sensors = get(&root, "telemetry").and_then(|telemetry| get(telemetry, "sensors"));
-    if kind == "unknown-key" && sensors.is_some() && get(&root, "jobs").is_none() {
+    let legacy = sensors.is_some() || get(&root, "onStart").is_some();
+    if kind == "unknown-key" && legacy && get(&root, "jobs").is_none() {
         return Some("version-2-files");
     }
-    const NEW: [&str; 25] = [
+    const NEW: [&str; 27] = [
         "event",
         "all",
         "any",
         "heartbeat",
         "failures",
+        "successes",
+        "startPeriod",
         "onUnhealthy",
         "http",
         "tcp",

@@ -91,7 +91,7 @@ pub(crate) fn facts(plan: &Plan) -> Value {
 
 fn job_facts(plan: &Plan, job: &Job) -> Value {
     let frequency = match job.when.trigger {
-        Trigger::Interval(interval) => nanoseconds(interval),
+        Trigger::Interval { every: interval, .. } => nanoseconds(interval),
         _ => 0,
     };
     json!({
@@ -150,7 +150,7 @@ fn waits_for_stopping(job: &Job, name: &str) -> bool {
 
 fn when_facts(job: &Job) -> Value {
     let (event, source, limit) = match &job.when.trigger {
-        Trigger::Interval(_) => ("Startup", "global".to_owned(), 1),
+        Trigger::Interval { .. } => ("Startup", "global".to_owned(), 1),
         Trigger::Event { event, repeat } => {
             (event.code.legacy_name(), event.source.to_string(), if *repeat == Repeat::Once { 1 } else { -1 })
         }

@@ -2,7 +2,7 @@
 
 use containerpilot_config::diagnostics::Severity;
 use containerpilot_config::host::StaticHost;
-use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, MetricKind, Role, Status};
+use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, MetricKind, Role, Status, TokenSource};
 
 use crate::support::{errors, host_with, job, job_errors, load_files, messages, plan, plan_on, shown};
 
@@ -86,10 +86,27 @@ fn d1_the_environment_overrides_everything_except_the_address() {
 }
 
 #[test]
+fn d1_the_variable_for_encryption_does_not_change_what_the_file_says() {
+    let https = |text: &str| consul(&format!("{{ consul: {text} }}"), &[("CONSUL_HTTP_SSL", "true")]).https;
+    for encrypted in
+        ["''", "{}", "{ address: 'c:1' }", "{ scheme: 'http' }", "{ address: 'https://c:1', scheme: 'http' }"]
+    {
+        assert!(https(encrypted), "{encrypted}");
+    }
+    for plain in ["'c:1'", "'http://c:1'", "{ address: 'c:1', scheme: 'http' }", "{ address: 'http://c:1' }"]
+    {
+        assert!(!https(plain), "{plain}");
+    }
+}
+
+#[test]
 fn d1_a_token_can_be_in_a_file_and_the_environment_takes_precedence() {
     let tokens = |text: &str, variables: &[(&str, &str)]| {
         let found = consul(&format!("{{ consul: {{ address: 'c', {text} }} }}"), variables);
         (found.token, found.token_file)
+    };
+    let source = |text: &str, variables: &[(&str, &str)]| {
+        consul(&format!("{{ consul: {{ address: 'c', {text} }} }}"), variables).token_source
     };
     let (some, file) = (|text: &str| Some(text.to_owned()), "tokenfile: '/run/token'");
     assert_eq!(tokens(file, &[]), (None, some("/run/token")));
@@ -97,6 +114,11 @@ fn d1_a_token_can_be_in_a_file_and_the_environment_takes_precedence() {
     assert_eq!(tokens(file, &[("CONSUL_HTTP_TOKEN", "e")]), (some("e"), None));
     let both = [("CONSUL_HTTP_TOKEN", "e"), ("CONSUL_HTTP_TOKEN_FILE", "/run/other")];
     assert_eq!(tokens("token: 't'", &both), (None, some("/run/other")));
+    assert_eq!(source("", &[]), None);
+    assert_eq!(source("token: 't'", &[]), Some(TokenSource::TokenKey));
+    assert_eq!(source(file, &[]), Some(TokenSource::TokenFileKey));
+    assert_eq!(source(file, &[("CONSUL_HTTP_TOKEN", "e")]), Some(TokenSource::TokenVariable));
+    assert_eq!(source(file, &both), Some(TokenSource::TokenFileVariable));
 }
 
 #[test]
@@ -240,4 +262,36 @@ fn t2_metrics() {
     ] {
         assert_eq!(errors(&format!("{{ telemetry: {{ metrics: [{bad}] }} }}")).len(), 1, "{bad}");
     }
+}
+
+#[test]
+fn d4_an_initial_status_is_looked_at_only_with_a_port() {
+    let job = "name: 'web', exec: 'x', initial_status: 'pasing', interfaces: 'static:10.0.0.1'";
+    let (errors, warnings) =
+        (|text: &str| messages(text, Severity::Error), |text: &str| messages(text, Severity::Warning));
+    let plain = format!("{{ jobs: [{{ {job} }}] }}");
+    assert!(errors(&plain).is_empty());
+    assert!(warnings(&plain).iter().any(|one| one == "`initial_status` has no effect without a `port`"));
+    let advertised = format!("{{ jobs: [{{ {job}, port: 80, health: {{ interval: 1, ttl: 5 }} }}] }}");
+    let words =
+        "`initial_status` must be \"passing\", \"warning\" or \"critical\", not the string \"pasing\"";
+    assert_eq!(errors(&advertised), [words]);
+}
+
+#[test]
+fn d6_interfaces_without_a_port_must_still_be_text() {
+    let job =
+        |interfaces: &str| format!("{{ jobs: [{{ name: 'a', exec: 'x', interfaces: {interfaces} }}] }}");
+    let unused = ["`interfaces` has no effect without a `port`"];
+    assert_eq!(messages(&job("['!!']"), Severity::Warning), unused);
+    let wrong = ["`interfaces` must be a string or a list of strings, not an object"];
+    assert_eq!(messages(&job("{ a: 1 }"), Severity::Error), wrong);
+}
+
+#[test]
+fn d3_negative_port_is_an_error() {
+    let wrong = ["`port` must be an integer from 0 to 65535, not the number -1"];
+    let job = "{ jobs: [{ name: 'a', exec: 'x', port: -1, health: { interval: 1, ttl: 2 } }] }";
+    assert_eq!(messages(job, Severity::Error), wrong);
+    assert_eq!(messages("{ telemetry: { port: -1 } }", Severity::Error), wrong);
 }

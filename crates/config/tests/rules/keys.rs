@@ -193,12 +193,13 @@ fn x4_the_control_socket_is_found_in_an_invalid_file() {
     use containerpilot_config::{Input, control_socket};
     let socket = |texts: &[&str]| {
         let inputs = texts.iter().map(|text| Input { name: "a".to_owned(), text: text.as_bytes().to_vec() });
-        control_socket(inputs.collect(), &[("RUN".into(), "/run".into())].into_iter().collect()).ok()
+        let found = control_socket(inputs.collect(), &[("RUN".into(), "/run".into())].into_iter().collect());
+        (found.path, found.certain)
     };
-    let usual = Some("/var/run/containerpilot.socket".to_owned());
-    assert_eq!(socket(&["{}"]), usual);
-    assert_eq!(socket(&["{ control: { mode: 8 }, jobs: 7 }"]), usual);
-    let found = Some("/run/x.socket".to_owned());
+    let usual = |certain| ("/var/run/containerpilot.socket".to_owned(), certain);
+    assert_eq!(socket(&["{}"]), usual(true));
+    assert_eq!(socket(&["{ control: { mode: 8 }, jobs: 7 }"]), usual(false));
+    let found = ("/run/x.socket".to_owned(), true);
     assert_eq!(socket(&["{ control: { socket: '{{ .RUN }}/x.socket' } }"]), found);
     assert_eq!(
         socket(&["{ nope: 1, jobs: [{ exce: 2 }], control: { socket: '/run/x.socket' }, b: @ }"]),
@@ -207,8 +208,10 @@ fn x4_the_control_socket_is_found_in_an_invalid_file() {
     assert_eq!(socket(&["{ control: { socket: '/a' } }", "{ control: { Socket: '/run/x.socket' } }"]), found);
     let variable = || [("CONTAINERPILOT_SOCKET".into(), "/run/y.socket".into())].into_iter().collect();
     let input = |text: &str| vec![Input { name: "a".to_owned(), text: text.as_bytes().to_vec() }];
-    assert_eq!(control_socket(input("{}"), &variable()).unwrap(), "/run/y.socket");
-    assert_eq!(control_socket(input("{ control: { socket: '/a' } }"), &variable()).unwrap(), "/a");
-    assert_eq!(socket(&["{{ if }}"]), None);
-    assert_eq!(socket(&["["]), None);
+    assert_eq!(control_socket(input("{}"), &variable()).path, "/run/y.socket");
+    assert_eq!(control_socket(input("{{ if }}"), &variable()).path, "/run/y.socket");
+    assert_eq!(control_socket(input("{ control: { socket: '/a' } }"), &variable()).path, "/a");
+    for broken in ["{{ if }}", "[", "", "{ jobs: ["] {
+        assert_eq!(socket(&[broken]), usual(false), "{broken}");
+    }
 }

@@ -9,8 +9,8 @@ use containerpilot_config::migrate::{MigrateError, migrate};
 use containerpilot_config::{Input, Loaded, Options, load_with_program, version};
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Catalog, Command, EventPattern, Job, MetricKind, OnCompletion, Output, Plan, Probe, Repeat, Restarts,
-    Role, Signal, Trigger,
+    Catalog, Command, EventPattern, FirstTick, Job, MetricKind, OnCompletion, Output, Plan, Probe, Repeat,
+    Restarts, Role, Signal, Trigger,
 };
 
 use crate::support::{errors, faults, host, host_with, load_files, messages, plan, shown};
@@ -36,7 +36,7 @@ fn old(text: &str) -> Plan {
     let loaded = loaded(text, &["nginx", "-g", "daemon off;"], &host());
     let report = shown(&loaded);
     let plan = loaded.plan.unwrap_or_else(|| panic!("{report}"));
-    assert!(plan.toggle_maintenance, "a version 2 file");
+    assert!(plan.legacy_maintenance, "a version 2 file");
     plan
 }
 
@@ -50,6 +50,11 @@ fn once(source: &str, code: Code) -> Trigger {
     Trigger::Event { event, repeat: Repeat::Once }
 }
 
+fn after_startup(every: Duration) -> Trigger {
+    let event = EventPattern { source: Source::Global, code: Code::Startup };
+    Trigger::Interval { every, first: FirstTick::IntervalAfter(event) }
+}
+
 fn command(program: &str, arguments: &[&str]) -> Command {
     Command { program: program.into(), arguments: arguments.iter().map(|word| (*word).into()).collect() }
 }
@@ -61,6 +66,7 @@ fn c8_the_keys_determine_the_version() {
         ("{ backends: [] }", Version::Two),
         ("{ tasks: [] }", Version::Two),
         ("{ consul: 'a', preStart: 'x' }", Version::Two),
+        ("{ onStart: 'x' }", Version::Two),
         ("{ preStop: 'x' }", Version::Two),
         ("{ postStop: 'x' }", Version::Two),
         ("{ etcd: {} }", Version::Two),
@@ -135,6 +141,28 @@ fn c8_the_arguments_of_the_program_are_templates() {
 }
 
 #[test]
+fn c8_p7_the_arguments_of_the_program_have_the_addresses_of_services() {
+    let text = "{ services: [{ name: 'my-app', port: 1, poll: 1, ttl: 2, interfaces: 'static:10.1.1.1' },
+        { name: 'node_exporter', port: 2, poll: 1, ttl: 2, interfaces: ['none', 'static:10.1.1.2'] }],
+        telemetry: { interfaces: 'static:10.1.1.3', sensors: [] } }";
+    let program = [
+        "etcd",
+        "http://{{ .CONTAINERPILOT_MY_APP_IP }}:{{ .PORT }}",
+        "{{ .CONTAINERPILOT_NODE_EXPORTER_IP }}",
+        "{{ .CONTAINERPILOT_CONTAINERPILOT_IP }}",
+        "{{ .PORT }}",
+    ];
+    let host = host_with(&[("PORT", "81"), ("CONTAINERPILOT_MY_APP_IP", "the old one")]);
+    let exec = named(&loaded(text, &program, &host).plan.unwrap(), "app").exec.unwrap();
+    assert_eq!(exec, command("etcd", &["http://10.1.1.1:81", "10.1.1.2", "10.1.1.3", "81"]));
+    let migrated = migrate(input(text), &host, OPTIONS, Some(&words(&program))).unwrap();
+    assert!(
+        migrated.text.contains(r#"["etcd", "http://10.1.1.1:81", "10.1.1.2", "10.1.1.3", "{{ .PORT }}"]"#)
+    );
+    assert!(migrated.notes.iter().any(|note| note.starts_with("The addresses of services in the arguments")));
+}
+
+#[test]
 fn c8_without_a_program_everything_else_runs() {
     let text = "{ preStop: 'bye', postStop: 'x', services: [{ name: 'db', port: 1, poll: 1, ttl: 2 }] }";
     let loaded = loaded(text, &[], &host());
@@ -189,7 +217,12 @@ fn c8_tasks_are_periodic_jobs() {
     let plan = old("{ tasks: [{ name: 'backup', command: 'b', frequency: '1500ms', timeout: '100ms' },
                    { command: ['c', 'd e'], frequency: '10' }] }");
     let (first, second) = (named(&plan, "backup"), named(&plan, "c d e"));
-    assert_eq!(first.when.trigger, Trigger::Interval(Duration::from_millis(1500)));
+    let startup = EventPattern { source: Source::Global, code: Code::Startup };
+    let after = |every, event| Trigger::Interval { every, first: FirstTick::IntervalAfter(event) };
+    assert_eq!(first.when.trigger, after(Duration::from_millis(1500), startup));
+    let waits = old("{ preStart: 'a', tasks: [{ name: 'backup', command: 'b', frequency: '1s' }] }");
+    let exited = EventPattern { source: Source::Job("preStart".into()), code: Code::ExitSuccess };
+    assert_eq!(named(&waits, "backup").when.trigger, after(Duration::from_secs(1), exited));
     assert_eq!(first.timeout, Some(Duration::from_millis(100)));
     assert_eq!((second.timeout, second.restarts), (Some(Duration::from_secs(10)), Restarts::Unlimited));
 }
@@ -208,6 +241,23 @@ fn c8_everything_waits_for_pre_start_and_its_failure_stops_the_container() {
     }
     assert!(matches!(named(&plan, "agent").when.trigger, Trigger::Any { .. }));
     assert_eq!(old("{ preStart: ['a', 'b c'] }").jobs[0].exec, Some(command("a", &["b c"])));
+}
+
+#[test]
+fn c8_on_start_is_the_old_name_of_pre_start() {
+    for text in ["{ onStart: 'setup now' }", "{ preStart: null, onStart: 'setup now' }"] {
+        let plan = old(text);
+        assert_eq!(plan, old("{ preStart: 'setup now' }"), "{text}");
+        assert_eq!(messages(text, Severity::Warning)[0], "`onStart` runs as `preStart`");
+        let migrated = migrate(input(text), &host(), OPTIONS, Some(&words(&["nginx"]))).unwrap();
+        assert!(migrated.text.contains(r#"name: "preStart""#), "{}", migrated.text);
+    }
+    let both = "{ onStart: 'old', preStart: 'new' }";
+    assert_eq!(old(both), old("{ preStart: 'new' }"));
+    assert_eq!(messages(both, Severity::Warning)[0], "`onStart` is ignored, because there is a `preStart`");
+    assert_eq!(old("{ onStart: null, services: [] }"), old("{ services: [] }"));
+    assert_eq!(errors("{ onStart: '' }").len(), 1, "the error has the name in the file");
+    assert!(errors("{ onStart: '' }")[0].starts_with("`onStart` has no program"));
 }
 
 #[test]
@@ -261,7 +311,7 @@ fn c8_telemetry_and_its_sensors() {
     assert_eq!((load.name.as_str(), load.role), ("sensor.my_app_load", Role::Sensor(0)));
     assert_eq!(load.exec, Some(command("s", &["x"])));
     let five = Duration::from_secs(5);
-    assert_eq!((&load.when.trigger, load.timeout), (&Trigger::Interval(five), Some(five)));
+    assert_eq!((&load.when.trigger, load.timeout), (&after_startup(five), Some(five)));
     assert!(load.service.is_none() && load.health.is_none());
     assert_eq!((count.role, count.timeout), (Role::Sensor(1), Some(Duration::from_secs(1))));
 }
@@ -335,6 +385,18 @@ fn c8_migrate_keeps_template_actions() {
         let first = note.split(' ').next().unwrap();
         assert!(migrated.text.contains(&format!("// - {first}")), "the file contains the note: {note}");
     }
+}
+
+#[test]
+fn c8_d8_migrate_notes_that_maintenance_mode_pauses_nothing() {
+    let noted = |text: &str| {
+        let migrated = migrate(input(text), &host(), OPTIONS, None).unwrap();
+        migrated.notes.iter().any(|note| note.starts_with("Maintenance mode does not pause"))
+    };
+    assert!(noted("{ tasks: [{ command: 'x', frequency: '1s' }] }"));
+    assert!(noted("{ backends: [{ name: 'db', poll: 1, onChange: 'x' }] }"));
+    assert!(noted("{ telemetry: { sensors: [{ name: 'a', type: 'gauge', poll: 1, check: 'x' }] } }"));
+    assert!(!noted("{ preStart: 'x', tasks: [] }"));
 }
 
 #[test]
@@ -495,6 +557,13 @@ fn c8_every_version_2_file_migrates_to_the_same_plan() {
         );
         for (again, mut before) in again.jobs.into_iter().zip(before.jobs) {
             before.role = if before.role == Role::Main { Role::User } else { before.role };
+            // The notes say that the first run is at startup.
+            if let Trigger::Interval { first, .. } = &mut before.when.trigger {
+                assert!(matches!(first, FirstTick::IntervalAfter(_)), "seed {seed}");
+                *first = FirstTick::AtStartup;
+                let noted = |note: &String| note.starts_with("Tasks and sensors also run at startup");
+                assert!(migrated.notes.iter().any(noted), "seed {seed}");
+            }
             assert_eq!(again, before, "seed {seed}");
         }
     }

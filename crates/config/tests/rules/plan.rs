@@ -61,7 +61,7 @@ fn w3_a_signal_starts_the_job_every_time() {
 #[test]
 fn w4_an_interval_is_at_least_1_ms_and_unlimited() {
     let job = job("name: 'a', exec: 'x', when: { interval: '1ms' }");
-    assert_eq!(job.when.trigger, Trigger::Interval(Duration::from_millis(1)));
+    assert_eq!(job.when.trigger, Trigger::every(Duration::from_millis(1)));
     assert_eq!((job.restarts, job.timeout), (Restarts::Unlimited, Some(Duration::from_millis(1))));
     assert_eq!(job_errors("name: 'a', exec: 'x', when: { interval: '999us' }").len(), 1);
 }
@@ -361,4 +361,15 @@ fn x1_the_control_socket_comes_from_the_file_or_the_environment() {
     assert_eq!((open.mode, open.group), (0o660, Some(Principal::Id(7))));
     let loaded = crate::support::load_files(&["{ control: { group: 7 } }"], &crate::support::host());
     assert!(crate::support::shown(&loaded).contains("so `group` has no effect"));
+}
+
+#[test]
+fn h9_successes_and_start_period() {
+    let check = |keys: &str| {
+        let text = format!("exec: 'x', health: {{ exec: 'c', interval: 1, ttl: 9, {keys} }}");
+        let check = job(&text).health.unwrap().checks.remove(0);
+        (check.successes, check.start_period.as_secs())
+    };
+    assert_eq!(check(""), (1, 0));
+    assert_eq!(check("successes: 3, startPeriod: '1m'"), (3, 60));
 }

@@ -6,7 +6,7 @@ use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input, Loaded, Options, load};
 use containerpilot_core::plan::{Job, Plan};
 
-/// A host with two interfaces, one user, and no program called `missing` or `locked`.
+/// A host with two interfaces, two users, no directory `/missing`, and no program called `missing` or `locked`.
 pub(crate) fn host() -> StaticHost {
     let address =
         |interface: &str, ip: &str| HostAddress { interface: interface.into(), ip: ip.parse().unwrap() };
@@ -18,8 +18,11 @@ pub(crate) fn host() -> StaticHost {
             ("/bin/missing".to_owned(), ProgramState::Missing),
             ("locked".to_owned(), ProgramState::NotExecutable),
             ("/etc".to_owned(), ProgramState::Directory),
+            ("script".to_owned(), ProgramState::NoInterpreter("/bin/missing".to_owned())),
+            ("windows".to_owned(), ProgramState::NoInterpreter("/bin/sh\r".to_owned())),
         ]
         .into(),
+        not_directories: ["/missing".to_owned()].into(),
         accounts: ["app".to_owned(), "www".to_owned()].into(),
         ..StaticHost::default()
     }

@@ -1,0 +1,94 @@
+//! Settings that have no effect, or less than intended (C7).
+
+use containerpilot_core::event::{Code, Source};
+use containerpilot_core::plan::{Job, OnCompletion, Restarts};
+use containerpilot_core::time::fmt_duration;
+
+use crate::diagnostics::{Problem, Severity, is_reported};
+use crate::fields::JobFields;
+use crate::lower::Draft;
+use crate::validate::Checker;
+
+impl Checker<'_> {
+    /// Reports settings of jobs that have no effect.
+    pub(super) fn no_effect(&mut self) {
+        for (fields, job) in self.pairs.clone() {
+            if let Some(job) = job {
+                self.stop_timeout_without_hook(fields, job);
+                self.completion_that_never_comes(fields, job);
+            }
+            self.nothing_to_do(fields);
+        }
+    }
+
+    /// A job's `stopTimeout` limits how long it waits for its stop hooks (S2).
+    fn stop_timeout_without_hook(&mut self, fields: &JobFields, job: &Job) {
+        let Some(given) = &fields.stop_timeout else { return };
+        // What has an error may be the hook.
+        let is_error = |problem: &Problem| problem.severity == Severity::Error;
+        let mut jobs = self.pairs.iter().filter_map(|(_, job)| *job);
+        if self.problems.iter().any(is_error) || jobs.any(|other| waits_for_stop(other, job)) {
+            return;
+        }
+        let message =
+            format!("`stopTimeout` has no effect: nothing waits for `{}` to be `stopping`", job.name);
+        let help = "it is not a kill timeout: it limits how long the job waits for its stop hooks;\n\
+                    SIGKILL comes after the `stopTimeout` at the top level";
+        self.report(Severity::Warning, given.key, message, help);
+    }
+
+    /// A job that is always restarted neither succeeds nor fails (S5).
+    fn completion_that_never_comes(&mut self, fields: &JobFields, job: &Job) {
+        if job.restarts != Restarts::Unlimited {
+            return;
+        }
+        for (key, given) in [("onSuccess", &fields.on_success), ("onFailure", &fields.on_failure)] {
+            let Some(given) = given.as_ref().filter(|given| given.value == OnCompletion::Shutdown) else {
+                continue;
+            };
+            let (why, help) = if fields.restarts.is_some() {
+                ("the job is restarted without limit", "remove `restarts`, or limit it to a number")
+            } else {
+                ("a periodic job runs without limit", "limit its runs with `restarts`")
+            };
+            self.fault(given.key, format!("`{key}` never stops the container: {why}"), help);
+        }
+    }
+
+    /// W11: a job without `exec` only advertises and checks.
+    fn nothing_to_do(&mut self, fields: &JobFields) {
+        let Some(name) = &fields.name else { return };
+        let is_empty = fields.exec.is_none() && fields.health.is_none() && fields.port.is_none();
+        let wrong = |key| is_reported(self.problems, Some(fields.place), key);
+        if is_empty && !["exec", "health", "port"].into_iter().any(wrong) {
+            let message =
+                format!("the job `{}` has neither `exec` nor `health`, so it does nothing", name.value);
+            self.report(Severity::Warning, name.place, message, "add `exec`, or remove the job");
+        }
+    }
+
+    /// Warns about a `drain` that a shutdown cuts short (S4).
+    pub(super) fn long_drains(&mut self, draft: &Draft) {
+        let Some((limit, timeout)) = draft.drain_limit() else { return };
+        for (fields, job) in self.pairs.clone() {
+            let (Some(given), Some(job)) = (&fields.drain, job) else { continue };
+            if job.stop.drain > limit {
+                let message = format!(
+                    "a shutdown cuts the `drain` of {} to {}",
+                    fmt_duration(job.stop.drain),
+                    fmt_duration(limit)
+                );
+                let timeout = fmt_duration(timeout);
+                let help = format!(
+                    "raise the `stopTimeout` at the top level, which is {timeout} for drain and exit together"
+                );
+                self.report(Severity::Warning, given.place, message, help);
+            }
+        }
+    }
+}
+
+fn waits_for_stop(hook: &Job, job: &Job) -> bool {
+    let is_its_stop = |source: &Source| matches!(source, Source::Job(name) if *name == job.name);
+    hook.when.patterns().iter().any(|event| event.code == Code::Stopping && is_its_stop(&event.source))
+}
