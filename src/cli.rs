@@ -32,7 +32,7 @@ mod wait;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use containerpilot_config::{duration, suggest};
@@ -147,6 +147,9 @@ fn success((): ()) -> u8 {
 
 fn subcommand(name: &str, global: &Arguments) -> Result<u8, Failure> {
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+        if run::is_configuration(global) {
+            return run::run(&run::with_configuration(global.flags_only(), &global.rest)?);
+        }
         // With a ContainerPilot 2 configuration it is the main program.
         return run::run(global);
     };
@@ -178,9 +181,12 @@ fn run_command(command: &'static Command, global: &Arguments) -> Result<u8, Fail
     if let Some(flag) = global.names().find(|name| !command.flags.iter().any(|flag| flag.name == *name)) {
         return Err(Failure::Usage(format!("`{name}` has no flag -{flag}")));
     }
+    if name == "run" {
+        return run::run(&run::with_configuration(global.flags_only(), args)?);
+    }
     own.inherit(global);
-    // Only these commands take a program after `--`.
-    own.double_dash &= matches!(command.name, "run" | "migrate");
+    // Only `migrate` takes a program after `--`.
+    own.double_dash &= name == "migrate";
     check_argument_count(command, &own)?;
     let outcome = match command.name {
         "check" => check::check(&own),
@@ -212,27 +218,38 @@ fn run_command(command: &'static Command, global: &Arguments) -> Result<u8, Fail
         "completions" => completions::completions(&own),
         "migrate" => migrate::migrate(&own),
         "man" => print(&man::page()),
-        _ => return run::run(&own),
+        _ => Err(Failure::Usage(unknown_command(name))),
     };
+    if let Err(Failure::Failed(why) | Failure::InvalidInput(why)) = &outcome
+        && prints_json_errors(name, &own)
+    {
+        print(&format!("{}\n", serde_json::json!({ "error": why })))?;
+    }
     outcome.map(success)
+}
+
+/// Returns true if a command prints its failure as JSON. `check` and `simulate` have their own JSON for that.
+fn prints_json_errors(command: &str, args: &Arguments) -> bool {
+    let knows = match command {
+        "status" | "explain" | "events" | "reload" => true,
+        "check" => args.is_on("diff"),
+        _ => false,
+    };
+    knows && args.text("format") == "json"
 }
 
 /// Checks the number of arguments against the table of commands.
 fn check_argument_count(command: &Command, given: &Arguments) -> Result<(), Failure> {
     let name = command.name;
     let words = || command.arguments.split(' ').filter(|word| !word.is_empty());
-    let (most, hint) = match name {
-        "run" if given.double_dash => (usize::MAX, ""),
-        "run" => (0, ": use -config for a configuration and `--` before a program"),
-        _ if words().any(|word| word.ends_with(['…', ']']) && word.contains('…')) => (usize::MAX, ""),
-        _ => (words().count(), ""),
-    };
+    let many = words().any(|word| word.ends_with(['…', ']']) && word.contains('…'));
+    let most = if many { usize::MAX } else { words().count() };
     if let Some(extra) = given.rest.get(most) {
         let extra = extra.to_string_lossy();
-        return Err(Failure::Usage(format!("unexpected argument `{extra}` for `{name}`{hint}")));
+        return Err(Failure::Usage(format!("unexpected argument `{extra}` for `{name}`")));
     }
     let least = words().filter(|word| !word.starts_with('[')).count();
-    if given.rest.len() < least && !matches!(name, "run" | "migrate") {
+    if given.rest.len() < least && name != "migrate" {
         let usage = help::usage(command);
         return Err(Failure::Usage(format!("missing argument; usage: {usage}")));
     }
@@ -241,7 +258,11 @@ fn check_argument_count(command: &Command, given: &Arguments) -> Result<(), Fail
 
 /// A command that does not exist, which may be a program.
 fn unknown_command_or_program(name: &str) -> Failure {
-    Failure::Usage(format!("{}\nTo run a program, put `--` before it.", unknown_command(name)))
+    let what = match name.contains('/') && !Path::new(name).exists() {
+        true => format!("there is no configuration `{name}`, and no such command"),
+        false => unknown_command(name),
+    };
+    Failure::Usage(format!("{what}\nTo run a program, put `--` before it."))
 }
 
 fn unknown_command(name: &str) -> String {
@@ -284,14 +305,18 @@ fn as_json(args: &Arguments) -> Result<bool, Failure> {
 
 /// The value of --timeout.
 fn time_limit(args: &Arguments) -> Result<Option<Duration>, Failure> {
-    let Some(text) = args.value("timeout") else { return Ok(None) };
-    let wrong = |why: String| invalid_value("timeout", text, &why);
+    args.value("timeout").map(|text| parse_duration("timeout", text)).transpose()
+}
+
+/// The value of a flag that is a duration.
+fn parse_duration(flag: &str, text: &str) -> Result<Duration, Failure> {
+    let wrong = |why: String| invalid_value(flag, text, &why);
     if text.is_empty() {
         return Err(wrong("it is empty".to_owned()));
     }
     let time = duration::parse(text).map_err(|error| wrong(format!("{error}; {}", error.help())))?;
     let time = u64::try_from(time).map_err(|_| wrong("it is negative".to_owned()))?;
-    Ok(Some(Duration::from_nanos(time)))
+    Ok(Duration::from_nanos(time))
 }
 
 /// The value of --lines; `None` means all lines.

@@ -103,6 +103,10 @@ impl Control {
         Ok(())
     }
 
+    pub(crate) fn path(&self) -> &str {
+        &self.plan.socket
+    }
+
     /// The descriptor to poll until the first connection; -1 afterwards.
     pub(crate) fn poll_fd(&self) -> RawFd {
         match &self.state {

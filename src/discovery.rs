@@ -21,11 +21,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use containerpilot_core::catalog::connectivity::{Known, Trouble};
 use containerpilot_core::catalog::watch_queries::QuerySlots;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::Instance;
-use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Job, Plan, Watch};
+use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Job, Plan, Service, Watch};
 use containerpilot_core::{Input, Time};
 use thiserror::Error;
 use tokio::runtime::Handle;
@@ -35,10 +36,11 @@ use tokio::task::AbortHandle;
 use self::client::{Client, Response};
 use self::connectivity_log::{ConnectivityLog, Failure, FailureKind};
 use self::embedded::Embedded;
-use self::services::{Definition, ServiceCommand, ServiceHandle, ServiceTask};
+use self::services::{Definition, ServiceCommand, ServiceHandle, ServiceTask, requester};
 use self::watches::{CONCURRENT_QUERIES, WatchTask};
 use crate::error_text::describe;
 use crate::messages::LoopSender;
+use crate::messages::query::{CatalogReport, ConsulReport};
 use crate::regular_file;
 
 /// Requests about services at the same time.
@@ -53,8 +55,10 @@ const PANIC_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) struct Discovery {
     settings: Catalog,
     backend: Backend,
-    /// The desired state of each service by its id, for a reload that changes the catalog.
-    desired: BTreeMap<String, DesiredService>,
+    /// The desired state of each service by its id, and since when, for a reload that changes the catalog.
+    desired: BTreeMap<String, (DesiredService, Time)>,
+    /// The origin of the core's time.
+    origin: Instant,
 }
 
 #[derive(Debug)]
@@ -64,12 +68,13 @@ enum Backend {
 }
 
 impl Discovery {
-    /// The catalog of a plan. Consul needs the runtime of the network thread.
-    pub(crate) fn new(plan: &Plan, runtime: Option<&Handle>, sender: &LoopSender) -> Self {
+    /// The catalog of a plan. Consul needs the runtime of the network thread. `origin` is that of the core's time.
+    pub(crate) fn new(plan: &Plan, runtime: Option<&Handle>, sender: &LoopSender, origin: Instant) -> Self {
         Self {
             settings: plan.catalog.clone(),
-            backend: Backend::new(&plan.catalog, runtime, sender),
+            backend: Backend::new(&plan.catalog, runtime, sender, origin),
             desired: BTreeMap::new(),
+            origin,
         }
     }
 
@@ -89,19 +94,22 @@ impl Discovery {
         let is_possible = runtime.is_some() || !Self::needs_network(plan);
         if is_possible && !self.follows(plan) {
             self.settings = plan.catalog.clone();
-            let before = std::mem::replace(&mut self.backend, Backend::new(&plan.catalog, runtime, sender));
+            let before = std::mem::replace(
+                &mut self.backend,
+                Backend::new(&plan.catalog, runtime, sender, self.origin),
+            );
             if let Backend::Consul(consul) = before {
                 drop(consul.shut_down());
             }
             for (nth, job) in plan.jobs.iter().enumerate() {
                 let desired = job.service.as_ref().and_then(|service| self.desired.get(&service.id));
-                if let Some(desired @ DesiredService::Present(_)) = desired {
+                if let Some((desired @ DesiredService::Present(_), _)) = desired {
                     inputs.extend(self.backend.advertise(plan, JobIx::at(nth), *desired));
                 }
             }
         }
         // The task of an absent service continues: it knows whether Consul has confirmed the deregistration.
-        self.desired.retain(|_, desired| *desired != DesiredService::Absent);
+        self.desired.retain(|_, (desired, _)| *desired != DesiredService::Absent);
         match &mut self.backend {
             // At the start the catalog is empty.
             Backend::Embedded(_) if self.desired.is_empty() => {}
@@ -114,9 +122,56 @@ impl Discovery {
     /// Sets the desired state of a service. Returns inputs that are known at once.
     pub(crate) fn advertise(&mut self, plan: &Plan, job: JobIx, desired: DesiredService) -> Vec<Input> {
         if let Some(service) = plan.jobs.get(job.index()).and_then(|job| job.service.as_ref()) {
-            self.desired.insert(service.id.clone(), desired);
+            let now = since(self.origin);
+            let entry = self.desired.entry(service.id.clone()).or_insert((desired, now));
+            if entry.0 != desired {
+                *entry = (desired, now);
+            }
         }
         self.backend.advertise(plan, job, desired)
+    }
+
+    /// What is known about the catalog, and about the service of each job in it (D11).
+    pub(crate) fn report(&self, plan: &Plan) -> CatalogReport {
+        let service = |job: &Job| job.service.as_ref().map(|service| self.known(service));
+        CatalogReport {
+            consul: match &self.backend {
+                Backend::Embedded(_) => None,
+                Backend::Consul(consul) => {
+                    let contact = consul.shared.connectivity.contact();
+                    let mut trouble = contact.trouble().cloned();
+                    let lasts = contact.interruption().is_some_and(|interruption| !interruption.is_over);
+                    if let (Some(trouble), more @ 2.., false) = (&mut trouble, contact.refused().len(), lasts)
+                    {
+                        trouble.error += &format!(" (and {} more)", more - 1);
+                    }
+                    Some(ConsulReport { up: contact.is_up(), trouble })
+                }
+            },
+            services: plan.jobs.iter().map(service).collect(),
+        }
+    }
+
+    /// What is known about the service of a job in the catalog (D11).
+    pub(crate) fn known(&self, service: &Service) -> Known {
+        match &self.backend {
+            Backend::Embedded(_) => {
+                let desired = self.desired.get(&service.id);
+                let confirmed = desired.map_or(DesiredService::Absent, |(desired, _)| *desired);
+                Known { confirmed: Some(confirmed), since: desired.map(|(_, since)| *since), error: None }
+            }
+            Backend::Consul(consul) => {
+                let confirmation = consul.services.get(&service.id).and_then(ServiceHandle::confirmation);
+                let contact = consul.shared.connectivity.contact();
+                contact.known(consul.shared.now(), &requester(service), confirmation)
+            }
+        }
+    }
+
+    /// Why Consul does not answer a watch.
+    pub(crate) fn watch_trouble(&self, watch: &str) -> Option<Trouble> {
+        let Backend::Consul(consul) = &self.backend else { return None };
+        consul.shared.connectivity.contact().trouble_of(&watches::requester(watch)).cloned()
     }
 
     /// The input for new instances of a watch. A reload may have moved the watch to another index, or removed it.
@@ -174,10 +229,10 @@ impl Deregistration {
 }
 
 impl Backend {
-    fn new(settings: &Catalog, runtime: Option<&Handle>, sender: &LoopSender) -> Self {
+    fn new(settings: &Catalog, runtime: Option<&Handle>, sender: &LoopSender, origin: Instant) -> Self {
         match (settings, runtime) {
             (Catalog::Consul(consul), Some(runtime)) => {
-                Self::Consul(Box::new(ConsulBackend::new(consul, runtime.clone(), sender.clone())))
+                Self::Consul(Box::new(ConsulBackend::new(consul, runtime.clone(), sender.clone(), origin)))
             }
             _ => Self::Embedded(Embedded::default()),
         }
@@ -201,13 +256,14 @@ struct Shared {
     connectivity: ConnectivityLog,
     sender: LoopSender,
     request_slots: Semaphore,
-    started: Instant,
+    /// The origin of the core's time.
+    origin: Instant,
     random: RandomState,
 }
 
 impl Shared {
     fn now(&self) -> Time {
-        Time::from_nanos(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        since(self.origin)
     }
 
     /// A seed for the jitter of a task, different for every task and process.
@@ -221,10 +277,11 @@ impl Shared {
     fn failure(&self, response: &Response) -> Failure {
         let mut reason = self.client.describe(response);
         let refused = (400..500).contains(&response.status) && response.status != 429;
-        if matches!(response.status, 401 | 403)
-            && let Err(error) = self.client.reload_token()
-        {
-            reason = format!("{reason}; the token file: {error}");
+        if matches!(response.status, 401 | 403) {
+            reason = format!("{reason} ({})", self.client.describe_token());
+            if let Err(error) = self.client.reload_token() {
+                reason = format!("{reason}; the token file: {error}");
+            }
         }
         let kind = if refused { FailureKind::Refused } else { FailureKind::Unavailable };
         Failure { kind, reason }
@@ -250,7 +307,7 @@ struct Followed {
 }
 
 impl ConsulBackend {
-    fn new(consul: &Consul, runtime: Handle, sender: LoopSender) -> Self {
+    fn new(consul: &Consul, runtime: Handle, sender: LoopSender, origin: Instant) -> Self {
         let address = match &consul.address {
             ConsulAddress::Network(address) => address.clone(),
             ConsulAddress::Unix(path) => format!("unix://{path}"),
@@ -260,7 +317,7 @@ impl ConsulBackend {
             connectivity: ConnectivityLog::new(address, sender.clone()),
             sender,
             request_slots: Semaphore::new(CONCURRENT_REQUESTS),
-            started: Instant::now(),
+            origin,
             random: RandomState::new(),
         };
         Self { shared: Arc::new(shared), runtime, services: BTreeMap::new(), watches: Vec::new() }
@@ -284,7 +341,7 @@ impl ConsulBackend {
         self.watches = kept;
         for (followed, task) in removed {
             task.abort();
-            self.shared.connectivity.forget(&format!("watch {}", followed.watch.name));
+            self.shared.connectivity.forget(&watches::requester(&followed.watch.name));
         }
         let query_slots = Arc::new(Semaphore::new(CONCURRENT_QUERIES as usize));
         for followed in desired {
@@ -333,6 +390,11 @@ impl ConsulBackend {
         }
         done
     }
+}
+
+/// The core's time now.
+fn since(origin: Instant) -> Time {
+    Time::from_nanos(u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// A file of certificates or tokens cannot be read.

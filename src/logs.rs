@@ -49,14 +49,15 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 
+use containerpilot_core::log_entry::{self as core_log, Fields};
 use containerpilot_core::plan::{Level, Logging};
 pub(crate) use containerpilot_log_format::is_hidden;
 
-use self::log_thread::LogWorker;
+use self::log_thread::{LogWorker, OUTPUT_BYTES, OUTPUT_LINES};
 use self::output::{Output, write_stderr};
 use self::queue::{Entry, Queue, Work};
-pub(crate) use self::tail::Reader;
 use self::tail::Tail;
+pub(crate) use self::tail::{Line, LineCounts, Reader};
 use crate::process::sys::Waker;
 
 /// After this many panics the log thread gives up.
@@ -103,18 +104,37 @@ pub(crate) struct Tails {
 
 impl Tails {
     /// The last lines of a job, of this run and earlier ones.
-    pub(crate) fn last_lines(&self, job: &str) -> Vec<String> {
+    pub(crate) fn last_lines(&self, job: &str) -> Vec<Line> {
+        self.read(job, Tail::lines)
+    }
+
+    /// The last few lines of one run of a job.
+    pub(crate) fn last_lines_of_run(&self, job: &str, pid: u32) -> Vec<String> {
+        self.read(job, |tail| tail.of_run(pid, OUTPUT_LINES, OUTPUT_BYTES))
+    }
+
+    fn read<T>(&self, job: &str, what: impl FnOnce(&Tail) -> Vec<T>) -> Vec<T> {
         let tails = self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(tail) = tails.get(job).cloned() else { return Vec::new() };
         drop(tails);
-        tail.lock().unwrap_or_else(PoisonError::into_inner).lines()
+        what(&tail.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How many lines each job has written.
+    pub(crate) fn line_counts(&self) -> BTreeMap<Box<str>, LineCounts> {
+        let tails = self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: Vec<(Box<str>, Arc<Mutex<Tail>>)> =
+            tails.iter().map(|(job, tail)| (job.clone(), Arc::clone(tail))).collect();
+        drop(tails);
+        let counts = |tail: &Mutex<Tail>| tail.lock().unwrap_or_else(PoisonError::into_inner).counts();
+        all.into_iter().map(|(job, tail)| (job, counts(&tail))).collect()
     }
 
     /// Sends the last lines of a job to a reader, at most `lines`, and then each new line until the log is finished. A reader that
-    /// is too slow is dropped.
-    pub(crate) fn follow(&self, job: &str, lines: usize, reader: Box<dyn Reader>) {
+    /// is too slow is dropped. With `times`, each line has its time, and an empty line follows the last lines.
+    pub(crate) fn follow(&self, job: &str, lines: usize, times: bool, reader: Box<dyn Reader>) {
         let tail = self.shared.tail(job);
-        tail.lock().unwrap_or_else(PoisonError::into_inner).follow(lines, reader);
+        tail.lock().unwrap_or_else(PoisonError::into_inner).follow(lines, times, reader);
     }
 }
 
@@ -227,31 +247,44 @@ impl Logs {
 
     /// Writes an entry of the supervisor, about a job or in general.
     pub(crate) fn entry(&self, level: Level, job: Option<&str>, message: &str) {
-        self.push(level, job, message, None);
+        self.push(level, job, message, None, None);
     }
 
-    /// Writes an entry about a job with the last lines of one of its processes (L6). After [`Logs::process_exited`] these
-    /// are the last ones it wrote.
-    pub(crate) fn entry_with_output(&self, level: Level, job: &str, pid: u32, message: &str) {
-        self.push(level, Some(job), message, Some(pid));
-    }
-
-    fn push(&self, level: Level, job: Option<&str>, message: &str, output_of: Option<u32>) {
-        if (level as u8) < self.shared.level.load(Ordering::Relaxed) {
-            return;
-        }
-        let entry = Entry {
-            time: SystemTime::now(),
-            level,
-            job: job.map(Into::into),
-            message: message.into(),
-            output_of,
-        };
+    /// Writes an entry with fields (L7), and with the last lines of one of the job's processes (L6). After
+    /// [`Logs::process_exited`] these are the last ones it wrote.
+    pub(crate) fn push(
+        &self,
+        level: Level,
+        job: Option<&str>,
+        message: &str,
+        fields: Option<Fields>,
+        output_of: Option<u32>,
+    ) {
+        let Some(entry) = self.new_entry(level, job, message, fields, output_of) else { return };
         let many = self.shared.queue.push_entry(entry);
         self.wake();
         if many {
             self.shared.queue.wake();
         }
+    }
+
+    /// An entry, unless its level is not written.
+    fn new_entry(
+        &self,
+        level: Level,
+        job: Option<&str>,
+        message: &str,
+        fields: Option<Fields>,
+        output_of: Option<u32>,
+    ) -> Option<Entry> {
+        ((level as u8) >= self.shared.level.load(Ordering::Relaxed)).then(|| Entry {
+            time: SystemTime::now(),
+            level,
+            job: job.map(Into::into),
+            message: message.into(),
+            fields: fields.map(Box::new),
+            output_of,
+        })
     }
 
     pub(crate) fn tails(&self) -> Tails {
@@ -277,10 +310,13 @@ impl Logs {
         self.push_work(Work::Reopen);
     }
 
-    /// Writes everything that is in the pipes and the queue, and waits for that until the deadline (S6). Returns true if
-    /// everything was written. Nothing is written afterwards.
-    pub(crate) fn finish(&self, deadline: Instant) -> bool {
-        let all_written = self.is_unused() || self.write_all(deadline);
+    /// Writes everything that is in the pipes and the queue, and then the last entry (S12). Waits for that until the deadline
+    /// (S6). Returns true if everything was written. Nothing is written afterwards.
+    pub(crate) fn finish(&self, deadline: Instant, last: Option<&core_log::Entry>) -> bool {
+        let last = last.and_then(|last| {
+            self.new_entry(last.level, None, &last.message, Some(last.fields.clone()), None)
+        });
+        let all_written = last.is_none() && self.is_unused() || self.write_all(deadline, last);
         // Closes the streams of the readers.
         self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).clear();
         all_written
@@ -288,8 +324,8 @@ impl Logs {
 
     /// Writes everything: on this thread if the log thread is waiting or was never started, because two thread switches
     /// take longer than the writing.
-    fn write_all(&self, deadline: Instant) -> bool {
-        self.shared.queue.push_work(Work::Finish(deadline));
+    fn write_all(&self, deadline: Instant, last: Option<Entry>) -> bool {
+        self.shared.queue.push_work(Work::Finish(deadline, last));
         let idle = match self.worker.try_lock() {
             Ok(worker) => Some(worker),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -313,7 +349,7 @@ impl Logs {
 impl Drop for Logs {
     /// Stops the log thread.
     fn drop(&mut self) {
-        self.shared.queue.push_work(Work::Finish(Instant::now()));
+        self.shared.queue.push_work(Work::Finish(Instant::now(), None));
         self.shared.queue.wake();
     }
 }

@@ -11,7 +11,7 @@ mod sync {
     pub(super) use std::sync::mpsc;
 }
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use containerpilot_core::ids::{JobIx, WatchIx};
@@ -42,6 +42,8 @@ pub(crate) enum LoopMessage {
     Loaded(Box<Loaded>),
     /// What was found out about orphans.
     OrphansRead(Report),
+    /// The telemetry server listens at this address of the plan, or cannot.
+    TelemetryListens(SocketAddr, Result<(), String>),
     /// A log entry.
     Log(Level, String),
     /// A query, with the channel for its reply.

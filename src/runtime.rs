@@ -150,19 +150,21 @@ impl<D: Decider> Runtime<D> {
             }
         });
         let plan = core.plan();
-        let reloads = Reloads::new(source, host::environment, receiver.sender());
-        let metrics = Metrics::new(telemetry::definitions(&plan));
+        let reloads = Reloads::new(source, host::supervisor_environment, receiver.sender());
         let logs = Logs::start(&plan.logging).map_err(StartupError::Logs)?;
+        let metrics = Metrics::new(telemetry::definitions(&plan)).with_tails(logs.tails());
         warn(&logs, "cannot set the process name", named);
         warn(&logs, "cannot become a child subreaper", subreaper);
         let mut net = LazyNet::default();
+        let origin = Instant::now();
         let runtime = Discovery::needs_network(&plan).then(|| net.get().map(Net::handle)).transpose();
-        let catalog = Discovery::new(&plan, runtime.map_err(StartupError::Network)?, &receiver.sender());
+        let catalog =
+            Discovery::new(&plan, runtime.map_err(StartupError::Network)?, &receiver.sender(), origin);
         panics::install_hook(receiver.sender());
         Ok(Self {
             core,
             plan,
-            origin: Instant::now(),
+            origin,
             signals,
             receiver,
             network: NetworkUse::default(),

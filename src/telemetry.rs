@@ -5,6 +5,7 @@
 
 mod exposition;
 pub(crate) mod fuzz;
+mod job_usage;
 mod process;
 mod quantile;
 mod self_metrics;
@@ -20,12 +21,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use containerpilot_core::ids::RunId;
 use containerpilot_core::plan::{Metric, Plan};
 
+use job_usage::Usage;
 pub(crate) use sensors::{InvalidOutput, SensorOutputs};
 pub(crate) use server::Telemetry;
 use store::Store;
 pub(crate) use store::ValueError;
+
+use crate::logs::Tails;
 
 /// The metrics that a plan defines; none without telemetry.
 pub(crate) fn definitions(plan: &Plan) -> &[Metric] {
@@ -36,6 +41,8 @@ pub(crate) fn definitions(plan: &Plan) -> &[Metric] {
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     shared: Arc<Mutex<Shared>>,
+    /// Counts the lines of jobs.
+    tails: Option<Tails>,
     started: Instant,
 }
 
@@ -44,13 +51,20 @@ struct Shared {
     store: Store,
     /// Requests to the control socket, by status code and route.
     requests: BTreeMap<(u16, &'static str), u64>,
+    /// The usage of each run when it was last read.
+    usage: BTreeMap<RunId, Usage>,
 }
 
 impl Metrics {
     pub(crate) fn new(definitions: &[Metric]) -> Self {
         let started = Instant::now();
         let store = Store::new(definitions, started.elapsed());
-        Self { shared: Arc::new(Mutex::new(Shared { store, ..Shared::default() })), started }
+        Self { shared: Arc::new(Mutex::new(Shared { store, ..Shared::default() })), tails: None, started }
+    }
+
+    /// Also shows how many lines jobs have written.
+    pub(crate) fn with_tails(self, tails: Tails) -> Self {
+        Self { tails: Some(tails), ..self }
     }
 
     /// Records values by the names of their metrics, or by 3.8's names for them. If one value is invalid, none is recorded.

@@ -19,6 +19,9 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
             let words = "-diff takes no path: the supervisor reads its own configuration";
             return Err(Failure::Usage(words.to_owned()));
         }
+        if args.is_on("strict") {
+            return Err(Failure::Usage("-strict cannot be combined with -diff".to_owned()));
+        }
         return control::diff(args);
     }
     let json = as_json(args)?;
@@ -34,6 +37,7 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
     };
     let names: Vec<String> = read.iter().map(|input| input.name.clone()).collect();
     let Loaded { plan, report } = load_here(read);
+    let report = if args.is_on("strict") { report.strict() } else { report };
     let good = plan.is_some() && report.count(Severity::Fault) == 0;
     if json {
         print(&summary::json(plan.as_ref(), good, &report))?;

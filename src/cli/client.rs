@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use containerpilot_config::ControlSocket;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -47,6 +48,8 @@ const RESPONSE_BYTES: usize = 64 * 1024 * 1024;
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     socket: PathBuf,
+    /// False if the configuration cannot be read completely, and may name another socket.
+    certain: bool,
     timeout: Duration,
 }
 
@@ -87,12 +90,13 @@ impl From<ClientError> for Failure {
 
 impl Client {
     /// The supervisor that the flags or the configuration name.
-    pub(super) fn of(args: &Arguments) -> Result<Self, Failure> {
-        Ok(Self::at(socket::path(args)?))
+    pub(super) fn of(args: &Arguments) -> Self {
+        let ControlSocket { path, certain } = socket::find(args);
+        Self { certain, ..Self::at(path.into()) }
     }
 
-    pub(super) fn at(socket: PathBuf) -> Self {
-        Self { socket, timeout: DEFAULT_TIMEOUT }
+    pub(super) const fn at(socket: PathBuf) -> Self {
+        Self { socket, certain: true, timeout: DEFAULT_TIMEOUT }
     }
 
     pub(super) fn with_timeout(mut self, timeout: Duration) -> Self {
@@ -105,7 +109,12 @@ impl Client {
     }
 
     pub(super) fn post(&self, path: &str, body: Option<&str>) -> Result<Response, ClientError> {
-        self.send(Method::POST, path, body)
+        self.send(Method::POST, path, body).map_err(|error| match error {
+            ClientError::Timeout { .. } => {
+                ClientError::Failed(format!("{error}; it may still do what was requested"))
+            }
+            other => other,
+        })
     }
 
     /// A stream of bytes that continues as long as the supervisor sends.
@@ -187,8 +196,12 @@ impl Client {
     }
 
     fn connect_error(&self, error: io::Error) -> ClientError {
-        let not_running =
-            |reason: &str| ClientError::NotRunning { socket: self.socket.clone(), reason: reason.to_owned() };
+        let not_running = |reason: &str| {
+            let other =
+                "; the configuration cannot be read completely: if it names another socket, use --socket";
+            let reason = format!("{reason}{}", if self.certain { "" } else { other });
+            ClientError::NotRunning { socket: self.socket.clone(), reason }
+        };
         match error.kind() {
             io::ErrorKind::NotFound => not_running("there is no such socket"),
             io::ErrorKind::ConnectionRefused => match self.socket.metadata() {
@@ -243,6 +256,10 @@ impl Response {
     /// Whether the status is 2xx.
     pub(super) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
+    }
+
+    pub(super) fn is_not_found(&self) -> bool {
+        self.status == 404
     }
 
     pub(super) fn text(&self) -> std::borrow::Cow<'_, str> {

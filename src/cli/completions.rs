@@ -29,8 +29,9 @@ pub(super) fn completions(args: &Arguments) -> Result<(), Failure> {
 /// The names of the running supervisor's jobs, one per line; nothing if the supervisor does not answer.
 fn jobs(args: &Arguments) -> String {
     // Completion must be fast and must not print errors.
-    let client = Client::of(&args.flags_only()).map(|client| client.with_timeout(Duration::from_secs(1)));
-    let status: Status = client.and_then(|client| client.get("/v3/status")?.json()).unwrap_or_default();
+    let client = Client::of(&args.flags_only()).with_timeout(Duration::from_secs(1));
+    let status = client.get("/v3/status").map_err(Failure::from).and_then(|response| response.json());
+    let status: Status = status.unwrap_or_default();
     status.jobs.iter().map(|job| format!("{}\n", sanitized(&job.name))).collect()
 }
 
@@ -119,7 +120,7 @@ fn bash() -> String {
     }
     let _ = writeln!(
         out,
-        "        *) COMPREPLY=($(compgen -W '{commands} {}' -- \"$word\")) ;;\n    esac\n}}\n\
+        "        *) COMPREPLY=($(compgen -f -W '{commands} {}' -- \"$word\")) ;;\n    esac\n}}\n\
          complete -o filenames -F _containerpilot containerpilot",
         names(MAIN_FLAGS)
     );
@@ -155,7 +156,7 @@ fn zsh() -> String {
     }
     out.push_str("        '1:command:->command' '*::argument:->argument'\n    case $state in\n");
     out.push_str(
-        "        command) _describe command commands ;;\n        argument)\n            case $words[1] in\n",
+        "        command) _describe command commands; _files ;;\n        argument)\n            case $words[1] in\n",
     );
     for command in COMMANDS {
         let flags = command.flags.iter().map(|flag| zsh_flag(flag)).collect::<Vec<_>>().join(" ");
@@ -196,6 +197,7 @@ fn fish() -> String {
     for flag in MAIN_FLAGS {
         out.push_str(&fish_flag("__fish_use_subcommand", flag));
     }
+    out.push_str("complete -c containerpilot -n __fish_use_subcommand -F\n");
     for command in COMMANDS {
         let _ = writeln!(
             out,

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use containerpilot_config::values::nearest_signal;
 use containerpilot_core::plan::Signal;
 use serde::Serialize;
 
@@ -20,7 +21,7 @@ fn utf8_arguments(args: &Arguments) -> Result<Vec<&str>, Failure> {
 
 /// `start`, `stop` and `restart`. If one job fails, the following jobs are still tried.
 pub(super) fn jobs(command: &str, args: &Arguments) -> Result<(), Failure> {
-    let client = Client::of(args)?;
+    let client = Client::of(args);
     let mut ok = true;
     for job in utf8_arguments(args)? {
         let response = client.post(&format!("/v3/jobs/{}/{command}", percent_encoded(job)), None)?;
@@ -51,48 +52,57 @@ pub(super) fn signal(args: &Arguments) -> Result<(), Failure> {
         return Err(Failure::Usage("`signal` needs a job and a signal".to_owned()));
     };
     if Signal::from_name(signal).is_none() {
-        let message = format!("unknown signal `{signal}`; use a name such as TERM or a number");
+        let help = match nearest_signal(signal) {
+            Some(near) => format!("did you mean {near}?"),
+            None => "use a name such as TERM or a number".to_owned(),
+        };
+        let message = format!("unknown signal `{signal}`; {help}");
         return Err(Failure::Usage(message));
     }
     let path = format!("/v3/jobs/{}/signal", percent_encoded(job));
-    let response = Client::of(args)?.post(&path, Some(&json_body(&Body { signal })?))?;
+    let response = Client::of(args).post(&path, Some(&json_body(&Body { signal })?))?;
     if report(job, response.json())? { Ok(()) } else { Err(Failure::Reported) }
 }
 
 pub(super) fn reload(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
-    let response = Client::of(args)?.post("/v3/reload", None)?;
-    print_reload(&response.success()?, json, false)
+    print_reload(args, &Client::of(args).post("/v3/reload", None)?, json, false)
 }
 
 /// `check --diff`: what a reload would do. Only the supervisor knows the current configuration.
 pub(super) fn diff(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
-    let response = Client::of(args)?.post("/v3/reload?dry-run=true", None)?;
-    print_reload(&response.success()?, json, true)
+    print_reload(args, &Client::of(args).post("/v3/reload?dry-run=true", None)?, json, true)
 }
 
-fn print_reload(response: &Response, json: bool, dry_run: bool) -> Result<(), Failure> {
+fn print_reload(args: &Arguments, response: &Response, json: bool, dry_run: bool) -> Result<(), Failure> {
     let text = response.text();
+    if !response.is_success() {
+        return Err(Failure::Failed(response.reason()));
+    }
     // The response of 3.8 is empty.
     let reload: Reload = serde_json::from_str(&text).unwrap_or_default();
     if !reload.warnings.is_empty() {
         // The reload has been done, whether or not standard error is open.
         let _ = writeln!(std::io::stderr(), "{}", reload.warnings.trim_end());
     }
+    if !reload.message.is_empty() {
+        // It is not done, and a script must not go on.
+        return Err(Failure::Failed(reload.message));
+    }
     if json {
         return print(&text);
     }
-    if !reload.message.is_empty() {
-        return print(&format!("{}\n", reload.message));
-    }
-    print(&reload_text(&reload, dry_run))
+    print(&reload_text(&reload, dry_run, args.is_on("verbose")))
 }
 
-fn reload_text(reload: &Reload, dry_run: bool) -> String {
+/// More names than these are only counted, unless all are requested.
+const MAX_NAMES: usize = 10;
+
+fn reload_text(reload: &Reload, dry_run: bool, verbose: bool) -> String {
     let Some(kept) = &reload.kept else { return "reloaded\n".to_owned() };
-    let Reload { restarted, started, stopped, settings, .. } = reload;
-    let unchanged = [restarted, started, stopped, settings].iter().all(|names| names.is_empty());
+    let Reload { restarted, waiting, started, stopped, settings, .. } = reload;
+    let unchanged = [restarted, waiting, started, stopped, settings].iter().all(|names| names.is_empty());
     let mut out = match (dry_run, unchanged) {
         (true, true) => "a reload would change nothing\n",
         (true, false) => "a reload would\n",
@@ -102,21 +112,26 @@ fn reload_text(reload: &Reload, dry_run: bool) -> String {
     .to_owned();
     for (future, past, names) in [
         ("restart", "restarted", restarted),
+        ("change", "waiting", waiting),
         ("start", "started", started),
-        ("stop", "stopped", stopped),
+        ("remove", "removed", stopped),
         ("change", "changed", settings),
         ("keep", "kept", kept),
     ] {
         if !names.is_empty() {
             let verb = if dry_run { future } else { past };
-            out.push_str(&format!("  {verb:<10} {}\n", names.join(", ")));
+            let names = match verbose || names.len() <= MAX_NAMES {
+                true => names.join(", "),
+                false => format!("{} jobs (-v prints their names)", names.len()),
+            };
+            out.push_str(&format!("  {verb:<10} {names}\n"));
         }
     }
     out
 }
 
 pub(super) fn ping(args: &Arguments) -> Result<(), Failure> {
-    Client::of(args)?.get("/v3/ping")?.success()?;
+    Client::of(args).get("/v3/ping")?.success()?;
     print("ok\n")
 }
 
@@ -125,7 +140,7 @@ pub(super) fn maintenance(args: &Arguments) -> Result<(), Failure> {
     let client = || Client::of(args);
     let enable = match words.first().copied().unwrap_or_default() {
         "status" => {
-            let status: Status = client()?.get("/v3/status")?.json()?;
+            let status: Status = client().get("/v3/status")?.json()?;
             return print(if status.maintenance {
                 "in maintenance mode: checks are suspended\n"
             } else {
@@ -140,7 +155,7 @@ pub(super) fn maintenance(args: &Arguments) -> Result<(), Failure> {
             )));
         }
     };
-    let response: Maintenance = client()?.post(maintenance_path(enable), None)?.json()?;
+    let response: Maintenance = client().post(maintenance_path(enable), None)?.json()?;
     print(match (enable, response.updated != Some(false)) {
         (true, true) => {
             "entered maintenance mode: services are deregistered, checks are suspended, jobs keep running\n"
@@ -164,7 +179,7 @@ pub(super) fn put(path: &str, args: &Arguments) -> Result<(), Failure> {
         let (key, value) = pair.ok_or_else(not_a_pair)?;
         pairs.insert(key, value);
     }
-    Client::of(args)?.post(path, Some(&json_body(&pairs)?))?.success()?;
+    Client::of(args).post(path, Some(&json_body(&pairs)?))?.success()?;
     Ok(())
 }
 
@@ -184,7 +199,7 @@ pub(super) fn flags(args: &Arguments) -> Result<(), Failure> {
             return Err(Failure::Usage(format!("-maintenance takes `enable` or `disable`, not `{other}`")));
         }
     };
-    let client = Client::of(args)?;
+    let client = Client::of(args);
     let post = |flag: &str, path: &str, body: Option<&str>| match client.post(path, body) {
         Ok(response) if response.is_success() => Ok(()),
         Ok(response) => Err(failed(flag, &response.reason())),
@@ -225,8 +240,17 @@ mod tests {
     fn r3_reload_prints_only_the_lists_that_are_not_empty() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let reload = Reload { kept: Some(names(&["a", "b"])), started: names(&["c"]), ..Reload::default() };
-        assert_eq!(reload_text(&reload, false), "reloaded\n  started    c\n  kept       a, b\n");
-        assert_eq!(reload_text(&reload, true), "a reload would\n  start      c\n  keep       a, b\n");
-        assert_eq!(reload_text(&Reload::default(), false), "reloaded\n");
+        assert_eq!(reload_text(&reload, false, false), "reloaded\n  started    c\n  kept       a, b\n");
+        assert_eq!(reload_text(&reload, true, false), "a reload would\n  start      c\n  keep       a, b\n");
+        assert_eq!(reload_text(&Reload::default(), false, false), "reloaded\n");
+    }
+
+    #[test]
+    fn r3_reload_counts_many_jobs_and_names_them_on_request() {
+        let many: Vec<String> = (0..2_000).map(|nth| format!("job-{nth}")).collect();
+        let reload = Reload { kept: Some(many), waiting: vec!["a".to_owned()], ..Reload::default() };
+        let text = "reloaded\n  waiting    a\n  kept       2000 jobs (-v prints their names)\n";
+        assert_eq!(reload_text(&reload, false, false), text);
+        assert!(reload_text(&reload, false, true).ends_with(", job-1999\n"));
     }
 }

@@ -39,6 +39,8 @@ impl Flag {
         match self.name {
             "follow" => Some("f"),
             "lines" => Some("n"),
+            "timestamps" => Some("t"),
+            "verbose" => Some("v"),
             _ => None,
         }
     }
@@ -83,6 +85,11 @@ impl Arguments {
         let mut given = main.given.clone();
         given.append(&mut self.given);
         self.given = given;
+    }
+
+    /// Adds a flag, as if it were given last.
+    pub(crate) fn add(&mut self, flag: &'static str, value: String) {
+        self.given.push((flag, value));
     }
 
     /// The flags without the other arguments.

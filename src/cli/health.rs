@@ -5,13 +5,13 @@ use super::flags::Arguments;
 use super::responses::{Health, Job, Status};
 use super::{Failure, print, time_limit};
 
-/// How many unhealthy jobs are named.
+/// How many jobs are named.
 const MAX_NAMED: usize = 5;
 
 pub(super) fn health(args: &Arguments) -> Result<(), Failure> {
     let client = match time_limit(args)? {
-        Some(limit) => Client::of(args)?.with_timeout(limit),
-        None => Client::of(args)?,
+        Some(limit) => Client::of(args).with_timeout(limit),
+        None => Client::of(args),
     };
     let (healthy, reason) = match args.rest.first() {
         None => {
@@ -39,7 +39,7 @@ fn job_health(name: &str, job: &Job, maintenance: bool) -> (bool, String) {
         ("none", "running") => (true, format!("{name} is running; it has no checks")),
         ("none", state) => (false, format!("{name} {}", state_verb(state))),
         ("unknown", "running") if maintenance => {
-            (true, format!("{name} is in maintenance mode: checks are suspended"))
+            (true, format!("{name} is running; the container is in maintenance mode: checks are suspended"))
         }
         ("unknown", "running") => (false, format!("{name} has not passed its checks yet")),
         ("unknown", state) => (false, format!("{name} {}", state_verb(state))),
@@ -53,23 +53,29 @@ fn job_health(name: &str, job: &Job, maintenance: bool) -> (bool, String) {
 /// The supervisor's reason, followed by the jobs that are not healthy.
 fn reason(health: &Health) -> String {
     let unhealthy = health.jobs.iter().filter(|job| job.health != "healthy");
-    let mut unhealthy: Vec<String> =
+    let unhealthy: Vec<String> =
         unhealthy.map(|job| state_and_health(&job.name, &job.state, &job.health)).collect();
     if health.healthy || unhealthy.is_empty() {
         return health.reason.clone();
     }
-    if unhealthy.len() > MAX_NAMED {
-        let others = unhealthy.len() - MAX_NAMED;
-        unhealthy.truncate(MAX_NAMED);
-        unhealthy.push(format!("and {others} more"));
+    format!("{}: {}", health.reason, named(unhealthy))
+}
+
+/// The first sentences about jobs, and how many more there are.
+pub(super) fn named(mut sentences: Vec<String>) -> String {
+    if sentences.len() > MAX_NAMED {
+        let others = sentences.len() - MAX_NAMED;
+        sentences.truncate(MAX_NAMED);
+        sentences.push(format!("and {others} more"));
     }
-    format!("{}: {}", health.reason, unhealthy.join(", "))
+    sentences.join("; ")
 }
 
 /// `app is running but unhealthy`
 pub(super) fn state_and_health(name: &str, state: &str, health: &str) -> String {
     match (state, health) {
-        (state, "unknown") => format!("{name} {}, health unknown", state_verb(state)),
+        ("running", "unknown") => format!("{name} is running, health unknown"),
+        (state, "unknown") => format!("{name} {}", state_verb(state)),
         ("running", "unhealthy") => format!("{name} is running but unhealthy"),
         ("failed", health) => format!("{name} has failed and is {health}"),
         (state, health) => format!("{name} is {state} and {health}"),
@@ -77,8 +83,12 @@ pub(super) fn state_and_health(name: &str, state: &str, health: &str) -> String 
 }
 
 /// `is running`, `has failed`
-fn state_verb(state: &str) -> String {
-    if state == "failed" { "has failed".to_owned() } else { format!("is {state}") }
+pub(super) fn state_verb(state: &str) -> String {
+    match state {
+        "failed" => "has failed".to_owned(),
+        "skipped" | "stopped" => format!("was {state}"),
+        state => format!("is {state}"),
+    }
 }
 
 #[cfg(test)]
@@ -95,7 +105,7 @@ mod tests {
         assert_eq!(reason(&health), "1 of 2 are healthy: b is running but unhealthy");
         health["jobs"] = (0..7).map(|nth| job(&format!("j{nth}"), "unknown")).collect();
         assert!(
-            reason(&health).ends_with("j4 is running, health unknown, and 2 more"),
+            reason(&health).ends_with("j4 is running, health unknown; and 2 more"),
             "{}",
             reason(&health)
         );

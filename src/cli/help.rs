@@ -11,7 +11,7 @@ const WIDTH: usize = 80;
 pub(super) fn overview() -> String {
     let mut out = String::from(
         "containerpilot: an init system for containers\n\n\
-         Usage:\n  containerpilot [FLAGS] [-- PROGRAM ARGS…]\n  containerpilot COMMAND [FLAGS] [ARGUMENTS]\n\n\
+         Usage:\n  containerpilot [FLAGS] [PATH] [-- PROGRAM ARGS…]\n  containerpilot COMMAND [FLAGS] [ARGUMENTS]\n\n\
          Commands:\n",
     );
     for command in COMMANDS {

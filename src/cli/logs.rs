@@ -1,13 +1,18 @@
 //! `logs`: the last lines that jobs wrote, and with --follow the new ones.
+//!
+//! The lines of one job are copied as they are. For several jobs, and for --timestamps and --since, the supervisor sends the time of
+//! each line too: the kept lines of all jobs are sorted by it (X11), and new ones are printed as they arrive.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Instant, SystemTime};
 
 use super::client::{ByteStream, Client, DEFAULT_TIMEOUT};
 use super::flags::Arguments;
 use super::responses::Status;
-use super::{Failure, line_limit, write_stdout};
+use super::{Failure, invalid_value, line_limit, parse_duration, timestamps, write_stdout};
+use crate::logs::rfc3339;
 use crate::net::percent_encoded;
 
 /// How many jobs can be followed at once; each takes a connection and a thread.
@@ -16,7 +21,8 @@ const MAX_FOLLOWED: usize = 32;
 pub(super) fn logs(args: &Arguments) -> Result<(), Failure> {
     let follow = args.is_on("follow");
     let limit = line_limit(args)?;
-    let client = Client::of(args)?;
+    let since = since(args, SystemTime::now())?;
+    let client = Client::of(args);
     let mut names: Vec<String> = args.rest.iter().map(|name| name.to_string_lossy().into_owned()).collect();
     if names.is_empty() {
         let status: Status = client.get("/v3/status")?.json()?;
@@ -25,8 +31,10 @@ pub(super) fn logs(args: &Arguments) -> Result<(), Failure> {
         let mut seen = BTreeSet::new();
         names = jobs.map(|job| job.name).filter(|name| seen.insert(name.clone())).collect();
     }
+    let format = Format { times: args.is_on("timestamps"), names: names.len() != 1, since };
+    let timed = format.times || format.names || format.since.is_some();
     let open = |name: &String| {
-        let mut path = format!("/v3/jobs/{}/logs?follow={follow}", percent_encoded(name));
+        let mut path = format!("/v3/jobs/{}/logs?follow={follow}&times={timed}", percent_encoded(name));
         if let Some(limit) = limit {
             path += &format!("&lines={limit}");
         }
@@ -34,8 +42,10 @@ pub(super) fn logs(args: &Arguments) -> Result<(), Failure> {
     };
     // The kept lines are sent at once; only new lines may take any time.
     let until = (!follow).then(|| Instant::now() + DEFAULT_TIMEOUT);
-    if let [only] = names.as_slice() {
-        return copy(open(only)?, None, until);
+    if let [only] = names.as_slice()
+        && !timed
+    {
+        return copy(open(only)?, until);
     }
     if follow && names.len() > MAX_FOLLOWED {
         return Err(Failure::Usage(format!(
@@ -43,55 +53,187 @@ pub(super) fn logs(args: &Arguments) -> Result<(), Failure> {
         )));
     }
     if !follow {
+        let mut lines = Vec::new();
         for name in &names {
-            copy(open(name)?, Some(name), until)?;
+            let job: Arc<str> = name.as_str().into();
+            read(open(name)?, until, |line| lines.push(Line::new(&job, line)))?;
         }
-        return Ok(());
+        return format.print_sorted(lines).map(drop);
     }
     let streams = names.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    let first = Mutex::new(Ok(()));
-    std::thread::scope(|scope| {
-        for (name, stream) in names.iter().zip(streams) {
-            let first = &first;
-            scope.spawn(move || {
-                let result = copy(stream, Some(name), None);
-                if let (Err(failure), Ok(mut first)) = (result, first.lock())
-                    && first.is_ok()
-                {
-                    *first = Err(failure);
-                }
-            });
-        }
-    });
-    first.into_inner().unwrap_or(Ok(()))
+    let (sender, received) = mpsc::channel();
+    for (name, stream) in names.iter().zip(streams) {
+        let (name, sender): (Arc<str>, Sender<Received>) = (name.as_str().into(), sender.clone());
+        // The threads end with the command, which does not wait for them.
+        std::thread::spawn(move || {
+            // Sending fails only when the command ends.
+            let end = read(stream, None, |line| drop(sender.send(Received::Line(Line::new(&name, line)))));
+            drop(sender.send(Received::End(end)));
+        });
+    }
+    drop(sender);
+    follow_all(&format, names.len(), &received)
 }
 
-/// Copies a log to standard output. With a name, it is copied line by line with the name in front.
-fn copy(mut stream: ByteStream, name: Option<&str>, until: Option<Instant>) -> Result<(), Failure> {
-    let mut line = Vec::new();
+/// What a thread has read.
+enum Received {
+    Line(Line),
+    End(Result<(), Failure>),
+}
+
+/// Prints the kept lines of all jobs, sorted by time, and then new lines as they arrive.
+fn follow_all(format: &Format, jobs: usize, received: &Receiver<Received>) -> Result<(), Failure> {
+    // The kept lines, until those of all jobs are there. An empty line, without a time, follows those of each job.
+    let mut kept = Some(Vec::new());
+    let mut complete = 0;
+    let mut outcome = Ok(());
+    for received in received {
+        let mut new = Vec::new();
+        match (received, &mut kept) {
+            (Received::Line(line), Some(_)) if line.time.is_empty() && line.text == b"\n" => complete += 1,
+            (Received::Line(line), Some(kept)) => kept.push(line),
+            (Received::Line(line), None) => new.push(line),
+            (Received::End(end), _) => {
+                complete += 1;
+                outcome = outcome.and(end);
+            }
+        }
+        if complete >= jobs {
+            new.splice(..0, kept.take().unwrap_or_default());
+        }
+        if !new.is_empty() && !format.print_sorted(new)? {
+            return Ok(());
+        }
+    }
+    outcome
+}
+
+/// A line of a job.
+struct Line {
+    job: Arc<str>,
+    /// In RFC 3339 with a fixed width, so that times can be compared as text; empty for a message of the supervisor.
+    time: String,
+    /// With its newline.
+    text: Vec<u8>,
+}
+
+impl Line {
+    /// Splits the time and the text of a line.
+    fn new(job: &Arc<str>, line: &[u8]) -> Self {
+        let job = Arc::clone(job);
+        let at = line.iter().position(|byte| *byte == b' ').unwrap_or(0);
+        let (time, text) = line.split_at(at);
+        match std::str::from_utf8(time) {
+            Ok(time) if timestamps::is_timestamp(time) => {
+                Self { job, time: time.to_owned(), text: text.get(1..).unwrap_or_default().to_vec() }
+            }
+            _ => Self { job, time: String::new(), text: line.to_vec() },
+        }
+    }
+}
+
+/// How lines are printed.
+struct Format {
+    times: bool,
+    names: bool,
+    /// Only lines from this time on.
+    since: Option<String>,
+}
+
+impl Format {
+    /// Prints lines in the order of their times. Returns false if the reader of standard output has gone.
+    fn print_sorted(&self, mut lines: Vec<Line>) -> Result<bool, Failure> {
+        lines.sort_by(|a, b| a.time.cmp(&b.time));
+        let mut out = Vec::new();
+        for line in &lines {
+            if self.since.as_ref().is_some_and(|since| !line.time.is_empty() && line.time < *since) {
+                continue;
+            }
+            if self.times && !line.time.is_empty() {
+                out.extend_from_slice(timestamps::to_millis(&line.time).as_bytes());
+                out.push(b' ');
+            }
+            if self.names {
+                out.extend_from_slice(line.job.as_bytes());
+                out.extend_from_slice(b" | ");
+            }
+            out.extend_from_slice(&line.text);
+        }
+        write_stdout(&out)
+    }
+}
+
+/// The value of --since as a time.
+fn since(args: &Arguments, now: SystemTime) -> Result<Option<String>, Failure> {
+    let Some(text) = args.value("since") else { return Ok(None) };
+    let time = match timestamps::parse(text) {
+        Some(time) => time,
+        None => {
+            let wrong = |_| {
+                let why = "neither a duration such as 5m nor a time such as 2026-11-15T08:00:00Z";
+                invalid_value("since", text, why)
+            };
+            let ago = parse_duration("since", text).map_err(wrong)?;
+            now.checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH)
+        }
+    };
+    Ok(Some(rfc3339(time)))
+}
+
+/// Copies a log to standard output.
+fn copy(mut stream: ByteStream, until: Option<Instant>) -> Result<(), Failure> {
+    while let Some(piece) = stream.next(until)? {
+        if !write_stdout(piece)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Reads a log line by line. Each line has its newline.
+fn read(mut stream: ByteStream, until: Option<Instant>, mut each: impl FnMut(&[u8])) -> Result<(), Failure> {
+    let mut rest = Vec::new();
     loop {
         let piece = stream.next(until)?;
         let end = piece.is_none();
-        let Some(name) = name else {
-            match piece {
-                Some(piece) if write_stdout(piece)? => continue,
-                _ => return Ok(()),
-            }
-        };
-        line.extend_from_slice(piece.unwrap_or_default());
-        if end && !line.is_empty() && !line.ends_with(b"\n") {
-            line.push(b'\n');
+        rest.extend_from_slice(piece.unwrap_or_default());
+        if end && !rest.is_empty() && !rest.ends_with(b"\n") {
+            rest.push(b'\n');
         }
-        let whole = memchr::memrchr(b'\n', &line).map_or(0, |at| at + 1);
-        let mut out = Vec::new();
-        for one in line.get(..whole).unwrap_or_default().split_inclusive(|byte| *byte == b'\n') {
-            out.extend_from_slice(name.as_bytes());
-            out.extend_from_slice(b" | ");
-            out.extend_from_slice(one);
-        }
-        line.drain(..whole);
-        if !write_stdout(&out)? || end {
+        let whole = memchr::memrchr(b'\n', &rest).map_or(0, |at| at + 1);
+        rest.get(..whole).unwrap_or_default().split_inclusive(|byte| *byte == b'\n').for_each(&mut each);
+        rest.drain(..whole);
+        if end {
             return Ok(());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x11_since_is_a_duration_or_a_time() {
+        let now = timestamps::parse("2026-11-15T08:00:00Z").unwrap();
+        let since = |text: &str| {
+            let args =
+                super::super::flags::parse(super::super::table::LOGS.flags, &["-since", text]).unwrap();
+            super::since(&args, now).map(Option::unwrap).map_err(|failure| failure.to_string())
+        };
+        assert_eq!(since("5m").unwrap(), "2026-11-15T07:55:00.000000000Z");
+        assert_eq!(since("90").unwrap(), "2026-11-15T07:58:30.000000000Z");
+        assert_eq!(since("2026-11-15T09:00:00.5+02:00").unwrap(), "2026-11-15T07:00:00.500000000Z");
+        for wrong in ["", "yesterday", "-5m", "2026-11-15", "2026-13-15T08:00:00Z"] {
+            assert!(since(wrong).unwrap_err().contains("neither a duration such as 5m"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn x11_a_line_has_a_time_and_a_text() {
+        let line = Line::new(&"a".into(), b"2026-11-15T07:55:00.000000000Z x y\n");
+        assert_eq!((line.time.as_str(), line.text), ("2026-11-15T07:55:00.000000000Z", b"x y\n".to_vec()));
+        let line = Line::new(&"a".into(), b"containerpilot: too slow\n");
+        assert_eq!((line.time.as_str(), line.text), ("", b"containerpilot: too slow\n".to_vec()));
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn page() -> String {
     let mut out = format!(
         ".TH CONTAINERPILOT 1 \"2026-11-15\" \"containerpilot {}\" \"User Commands\"\n\
          .SH NAME\ncontainerpilot \\- an init system for containers\n\
-         .SH SYNOPSIS\n.B containerpilot\n[\\fIFLAGS\\fR] [\\fB\\-\\-\\fR \\fIPROGRAM ARGS\\fR…]\n.br\n\
+         .SH SYNOPSIS\n.B containerpilot\n[\\fIFLAGS\\fR] [\\fIPATH\\fR] [\\fB\\-\\-\\fR \\fIPROGRAM ARGS\\fR…]\n.br\n\
          .B containerpilot\n\\fICOMMAND\\fR [\\fIFLAGS\\fR] [\\fIARGUMENTS\\fR]\n\
          .SH DESCRIPTION\n\
          containerpilot runs the jobs of a container. A job is a process with rules: when it starts, how its health is \

@@ -4,13 +4,13 @@ use containerpilot_core::event::Code;
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::Signal;
 use containerpilot_core::report::status::DeadlineKind;
-use containerpilot_core::report::words;
+use containerpilot_core::report::words::{self, WAITING_UNTIL};
 
 use super::Failure;
 use super::terminal::short_duration;
 use super::timestamps;
 pub(super) use crate::control::responses::*;
-use crate::messages::query::unknown_job_hint;
+use crate::messages::query::{ambiguous_job, unknown_job_hint};
 
 impl Status {
     /// Returns the job called `name`. If several jobs share a name, `NAME:2` is the second of them.
@@ -28,7 +28,11 @@ impl Status {
             let (name, number) = name.rsplit_once(':')?;
             nth(name, number.parse::<usize>().ok()?.checked_sub(1)?)
         };
-        nth(name, 0).or_else(numbered).ok_or_else(|| self.no_job(name))
+        match (nth(name, 0), self.jobs.iter().filter(|job| job.name == name).count()) {
+            (Some(index), 1) => Ok(index),
+            (Some(_), count) => Err(Failure::Failed(ambiguous_job(name, count))),
+            (None, _) => numbered().ok_or_else(|| self.no_job(name)),
+        }
     }
 
     fn no_job(&self, name: &str) -> Failure {
@@ -38,10 +42,22 @@ impl Status {
 }
 
 impl Job {
-    /// The unmet conditions and the pending hooks, one line each.
-    pub(super) fn unmet(&self) -> Vec<String> {
-        let conditions = self.waits_for.iter().filter(|condition| !condition.holds).map(Condition::unmet);
-        conditions.chain(self.hooks.iter().map(|hook| words::pending_hook(hook))).collect()
+    /// What a job waits for, in one sentence: its unmet conditions, or its hooks.
+    pub(super) fn waiting(&self) -> Option<String> {
+        let unmet: Vec<&Condition> = self.waits_for.iter().filter(|condition| !condition.holds).collect();
+        // Of several events of which any starts the job, those that can no longer happen do not matter.
+        let any_possible = !self.needs_all && unmet.iter().any(|condition| condition.possible);
+        let unmet = unmet.into_iter().filter(|condition| condition.possible || !any_possible);
+        let unmet: Vec<String> = unmet.map(Condition::unmet).collect();
+        let hooks: Vec<String> = self.hooks.iter().map(|hook| words::pending_hook(hook)).collect();
+        match (unmet.is_empty(), hooks.is_empty()) {
+            (false, _) => {
+                let word = format!(" {} ", words::conjunction(self.needs_all));
+                Some(format!("{WAITING_UNTIL}{}", unmet.join(&word)))
+            }
+            (true, false) => Some(format!("{WAITING_UNTIL}{}", hooks.join(" and "))),
+            (true, true) => (!self.waits_for.is_empty()).then(|| words::ALL_MET.to_owned()),
+        }
     }
 
     /// How and when the last run ended, seen from `now`.
@@ -53,15 +69,43 @@ impl Job {
             return words::failed_start(short_duration(ago.unwrap_or_default()), why);
         }
         let ago = ago.map_or_else(String::new, |ago| format!(" {} ago", short_duration(ago)));
-        format!("{}{ago}", words::exit(exit.status()))
+        format!("{}{ago}", words::run_exit(exit.status(), self.ended_by.as_deref()))
+    }
+
+    /// How the last run failed, and how often in a row; `None` if it has not.
+    pub(super) fn failed_runs(&self, now: &str) -> Option<String> {
+        let last_run = || format!("last run {}", self.last_run(now));
+        (self.failed_runs > 0).then(|| words::last_run(last_run(), self.failed_runs))
     }
 
     /// The first failing check, and why it fails.
     pub(super) fn failing_check(&self) -> Option<String> {
         let check = self.checks.iter().find(|check| check.passed == Some(false))?;
         let message = check.message.as_deref().unwrap_or_default();
-        Some(words::failing_check(&check.name, check.failures, message))
+        Some(words::failing_check(&check.name, check.failures, check.failures_needed, message))
     }
+}
+
+impl Catalog {
+    /// Why the catalog is not available, and since when, seen from `now`.
+    pub(super) fn trouble(&self, now: &str) -> Option<String> {
+        let error = self.error.as_ref().filter(|_| self.up == Some(false))?;
+        Some(format!(
+            "{error}{}",
+            ago(self.since.as_deref(), now).map_or_else(String::new, |time| format!(" (for {time})"))
+        ))
+    }
+}
+
+impl CatalogEntry {
+    pub(super) fn text(&self, now: &str) -> String {
+        words::service(&self.wanted, &self.confirmed, ago(self.since.as_deref(), now), self.error.as_deref())
+    }
+}
+
+/// How long ago a time was, seen from `now`.
+fn ago(time: Option<&str>, now: &str) -> Option<String> {
+    timestamps::seconds_between(time?, now).map(short_duration)
 }
 
 impl Exit {
@@ -83,15 +127,16 @@ impl Condition {
             (None, "signal") => words::condition(&self.source, Code::Signal),
             (None, code) => words::event(&self.source, code),
         };
-        words::unmet(&condition, &self.state, self.possible)
+        words::unmet(&condition, &self.state, self.possible, self.seen)
     }
 }
 
 impl Deadline {
-    pub(super) fn text(&self) -> String {
+    /// What happens then; `runs` is true if the job has a process.
+    pub(super) fn text(&self, runs: bool) -> String {
         let left = short_duration(self.in_seconds);
         match DeadlineKind::from_name(&self.what) {
-            Some(kind) => words::deadline(kind, left),
+            Some(kind) => words::deadline(kind, runs, left),
             None => format!("{} in {left}", self.what),
         }
     }

@@ -1,13 +1,16 @@
 //! `run`: supervises the configuration (the default), a program after `--` (S7), or both.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use containerpilot_core::Core;
 
-use super::flags::Arguments;
+use super::flags::{self, Arguments};
 use super::report::{print_report, style};
-use super::{Failure, config_path, unknown_command_or_program};
+use super::table::RUN;
+use super::{Failure, config_path, named_config, unknown_command_or_program};
 use crate::error_text::describe;
 use crate::load::command_line::{self, LoadError, Program, Source};
 use crate::load::{at_start, find_files, host};
@@ -58,10 +61,57 @@ pub(super) fn run(args: &Arguments) -> Result<u8, Failure> {
             None => return Err(Failure::Failed("nothing to run".to_owned())),
         }
     };
-    let mut runtime = Runtime::new(Core::new(plan), host::environment(), source)
+    let mut runtime = Runtime::new(Core::new(plan), host::supervisor_environment(), source)
         .map_err(|error| cannot("cannot start", &error))?;
     runtime.open().map_err(Failure::Failed)?;
     Ok(runtime.run())
+}
+
+/// C10: returns true if the first argument, which is not the name of a command, is the path of a configuration. It is not if it
+/// may be the main program of a ContainerPilot 2 configuration (C8).
+pub(super) fn is_configuration(args: &Arguments) -> bool {
+    let Some(path) = args.rest.first().map(Path::new).filter(|_| args.value("config").is_none()) else {
+        return false;
+    };
+    let has_extension = path.extension().is_some_and(|extension| extension == "json5" || extension == "json");
+    let is_program = |file: std::fs::Metadata| file.is_file() && file.permissions().mode() & 0o111 != 0;
+    let exists = || std::fs::metadata(path).is_ok_and(|file| !is_program(file));
+    has_extension || path.as_os_str() == "-" || (named_config(args).is_none() && exists())
+}
+
+/// The arguments of `run`: flags, perhaps the path of a configuration (C10), flags, and perhaps `--` and a program.
+pub(super) fn with_configuration(before: Arguments, args: &[OsString]) -> Result<Arguments, Failure> {
+    let wrong = |error: flags::FlagError| Failure::Usage(error.to_string());
+    let mut all = flags::parse(RUN.flags, args).map_err(wrong)?;
+    let path = if all.double_dash { None } else { all.rest.first().cloned() };
+    if path.is_some() {
+        let mut after = flags::parse(RUN.flags, all.rest.split_off(1).as_slice()).map_err(wrong)?;
+        after.inherit(&all);
+        all = after;
+    }
+    if let Some(extra) = all.rest.first().filter(|_| !all.double_dash) {
+        let extra = extra.to_string_lossy();
+        return Err(Failure::Usage(format!("unexpected argument `{extra}`: put `--` before a program")));
+    }
+    all.inherit(&before);
+    if let Some(path) = path {
+        add_configuration(&mut all, &path)?;
+    }
+    Ok(all)
+}
+
+fn add_configuration(args: &mut Arguments, path: &OsStr) -> Result<(), Failure> {
+    let text = path.to_str().ok_or_else(|| Failure::Usage(format!("`{}` is not UTF-8", path.display())))?;
+    if let Some(other) = args.value("config") {
+        return Err(Failure::Usage(format!("two configurations: -config `{other}` and `{text}`")));
+    }
+    let missing = text != "-" && !text.starts_with('{') && !Path::new(text).exists();
+    if missing && Path::new(text).extension().is_none() {
+        let message = format!("there is no configuration `{text}`\nTo run a program, put `--` before it.");
+        return Err(Failure::Usage(message));
+    }
+    args.add("config", text.to_owned());
+    Ok(())
 }
 
 fn cannot(what: &str, error: &dyn std::fmt::Display) -> Failure {

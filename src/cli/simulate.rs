@@ -12,7 +12,7 @@ use containerpilot_config::host::{Host, ProgramState};
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::template::Environment;
 use containerpilot_config::{Loaded, load};
-use containerpilot_core::plan::Plan;
+use containerpilot_core::plan::{Plan, Process};
 use containerpilot_simulation::explore::{Explorer, Found, Seed};
 use containerpilot_simulation::read::Draft;
 use containerpilot_simulation::scenario::Scenario;
@@ -169,6 +169,14 @@ impl Host for TargetHost {
 
     fn program(&self, _: &str) -> ProgramState {
         ProgramState::Runnable
+    }
+
+    fn is_directory(&self, _: &str) -> bool {
+        true
+    }
+
+    fn can_switch_to(&self, _: &Process) -> bool {
+        true
     }
 
     fn readable(&self, _: &str) -> Result<(), String> {

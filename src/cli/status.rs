@@ -4,19 +4,18 @@ mod detail;
 #[cfg(test)]
 mod tests;
 
-use containerpilot_core::report::words::WAITING_UNTIL;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::client::Client;
 use super::flags::Arguments;
 use super::responses::{Job, Status, Watch};
-use super::terminal::{Cell, Screen, Tone, short_duration, table};
+use super::terminal::{Cell, Screen, Tone, sanitized, short_duration, table};
 use super::{Failure, as_json, print};
 
 pub(super) fn status(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
-    let response = Client::of(args)?.get("/v3/status")?.success()?;
+    let response = Client::of(args).get("/v3/status")?.success()?;
     let Some(name) = args.rest.first().map(|name| name.to_string_lossy().into_owned()) else {
         if json {
             return print(&format!("{}\n", response.text().trim_end()));
@@ -64,7 +63,7 @@ impl Subject {
     fn text(self, screen: Screen, status: &Status) -> String {
         match self {
             Self::Job(index) => status.jobs.get(index).map(|job| detail::job(screen, &status.now, job)),
-            Self::Watch(index) => status.watches.get(index).map(detail::watch),
+            Self::Watch(index) => status.watches.get(index).map(|watch| detail::watch(status, watch)),
         }
         .unwrap_or_default()
     }
@@ -79,7 +78,11 @@ fn overview(screen: Screen, status: &Status) -> String {
     if status.maintenance {
         out += &format!(", {}", screen.paint(Tone::Waiting, "in maintenance mode"));
     }
-    out.push_str("\n\n");
+    out.push('\n');
+    if let Some(trouble) = status.catalog.trouble(&status.now) {
+        out += &format!("{}\n", screen.paint(Tone::Bad, &sanitized(&trouble)));
+    }
+    out.push('\n');
     let rows: Vec<Vec<Cell>> = status.jobs.iter().map(|job| row(&status.now, job)).collect();
     out += &table(screen, &["JOB", "STATE", "HEALTH", "PID", "UPTIME", "RESTARTS", "NOTE"], &rows);
     if !status.watches.is_empty() {
@@ -126,17 +129,20 @@ fn health(job: &Job) -> Cell {
 
 /// What the job waits for, what happens next, or what went wrong.
 fn note(now: &str, job: &Job) -> String {
-    let unmet = job.unmet();
-    if !unmet.is_empty() {
-        let clauses = unmet.iter().map(|line| line.strip_prefix(WAITING_UNTIL).unwrap_or(line));
-        return format!("{WAITING_UNTIL}{}", clauses.collect::<Vec<_>>().join(", "));
+    let waits = matches!(job.state.as_str(), "waiting" | "restarting");
+    let failed = waits.then(|| job.failed_runs(now)).flatten();
+    failed.into_iter().chain(next_step(now, job)).collect::<Vec<_>>().join("; ")
+}
+
+fn next_step(now: &str, job: &Job) -> Option<String> {
+    if let Some(waiting) = job.waiting() {
+        return Some(waiting);
     }
     match job.state.as_str() {
-        "failed" => job.last_run(now),
-        "running" => job.failing_check().unwrap_or_default(),
-        "waiting" | "restarting" | "stopping" => {
-            job.deadlines.first().map_or_else(String::new, |deadline| deadline.text())
-        }
-        _ => String::new(),
+        "failed" => Some(job.last_run(now)),
+        "skipped" => job.reason.clone(),
+        "running" => job.failing_check(),
+        "waiting" | "restarting" | "stopping" => job.deadlines.first().map(|deadline| deadline.text(false)),
+        _ => None,
     }
 }

@@ -7,7 +7,8 @@ use containerpilot_config::diagnostics::{Located, Report, Severity};
 use containerpilot_config::duration;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Catalog, ConsulAddress, EventPattern, Job, Plan, Repeat, Restarts, Role, Trigger, Watch,
+    Catalog, Check, ConsulAddress, EventPattern, FirstTick, Job, Plan, Probe, Repeat, Restarts, Role,
+    Trigger, Watch,
 };
 use containerpilot_core::report::words;
 use serde::Serialize;
@@ -69,18 +70,21 @@ fn job_line(job: &Job) -> String {
     if let Some(timeout) = job.when.timeout {
         parts.push(format!("gives up after {}", time(timeout)));
     }
-    let periodic = matches!(job.when.trigger, Trigger::Interval(_));
+    let periodic = matches!(job.when.trigger, Trigger::Interval { .. });
     match job.restarts {
         Restarts::Limited(0) if !periodic => {}
         Restarts::Unlimited if periodic => {}
+        Restarts::Limited(0) => parts.push("no further tick".to_owned()),
+        Restarts::Limited(count) if periodic => {
+            parts.push(format!("{count} further tick{}", if count == 1 { "" } else { "s" }));
+        }
         other => parts.push(words::restarts(other)),
     }
     if job.exec.is_none() {
         parts.push("runs no process".to_owned());
     }
     if let Some(health) = &job.health {
-        let intervals: Vec<String> = health.checks.iter().map(|check| time(check.interval)).collect();
-        parts.push(format!("checked every {}", intervals.join(", ")));
+        parts.push(checks(&health.checks));
     }
     if let Some(service) = &job.service {
         parts.push(format!("advertised as {}:{}", service.address, service.port));
@@ -88,23 +92,57 @@ fn job_line(job: &Job) -> String {
     parts.join("; ")
 }
 
+/// `checked every 5s`, `2 checks, every 1s and 5s`; a job without a probe is healthy while it runs (H1).
+fn checks(checks: &[Check]) -> String {
+    let probes: Vec<&Check> = checks.iter().filter(|check| check.probe != Probe::Running).collect();
+    let mut intervals: Vec<Duration> = probes.iter().map(|check| check.interval).collect();
+    intervals.sort();
+    intervals.dedup();
+    let intervals = intervals.into_iter().map(time).collect::<Vec<_>>().join(" and ");
+    match probes.as_slice() {
+        [] => "healthy while it runs".to_owned(),
+        [_] => format!("checked every {intervals}"),
+        probes => format!("{} checks, every {intervals}", probes.len()),
+    }
+}
+
 fn trigger(trigger: &Trigger) -> String {
-    let when = |repeat: &Repeat| if *repeat == Repeat::Each { "each time" } else { "when" };
-    let list = |events: &[EventPattern], word: &str| {
-        events.iter().map(condition).collect::<Vec<_>>().join(&format!(" {word} "))
-    };
+    let list =
+        |events: &[EventPattern], word: &str| events.iter().map(condition).collect::<Vec<_>>().join(word);
     match trigger {
-        Trigger::Event { event: EventPattern { source: Source::Global, code: Code::Startup }, .. } => {
-            "at startup".to_owned()
+        Trigger::Event { event, repeat } => on_event(event, *repeat),
+        Trigger::Interval { every, first: FirstTick::AtStartup } => {
+            format!("at startup and every {}", time(*every))
         }
-        Trigger::Event { event: EventPattern { source: Source::Signal(signal), .. }, .. } => {
+        Trigger::Interval { every, first: FirstTick::IntervalAfter(event) } => {
+            format!("every {}, counted from when {}", time(*every), condition(event))
+        }
+        Trigger::All { conditions, repeat } | Trigger::Any { conditions, repeat }
+            if let [event] = conditions.as_slice() =>
+        {
+            on_event(event, *repeat)
+        }
+        Trigger::All { conditions, repeat: Repeat::Each } => {
+            format!("whenever all of these become true: {}", list(conditions, ", "))
+        }
+        Trigger::All { conditions, repeat: Repeat::Once } => format!("when {}", list(conditions, " and ")),
+        Trigger::Any { conditions, repeat: Repeat::Once } => format!("when {}", list(conditions, " or ")),
+        Trigger::Any { conditions, repeat: Repeat::Each } => {
+            let events: Vec<String> = conditions.iter().map(|event| on_event(event, Repeat::Each)).collect();
+            events.join(", or ")
+        }
+        Trigger::Never => "never".to_owned(),
+    }
+}
+
+fn on_event(event: &EventPattern, repeat: Repeat) -> String {
+    match (event, repeat) {
+        (EventPattern { source: Source::Global, code: Code::Startup }, _) => "at startup".to_owned(),
+        (EventPattern { source: Source::Signal(signal), .. }, Repeat::Each) => {
             format!("at every {}", signal.name())
         }
-        Trigger::Event { event, repeat } => format!("{} {}", when(repeat), condition(event)),
-        Trigger::Interval(interval) => format!("at startup and every {}", time(*interval)),
-        Trigger::All { conditions, repeat } => format!("{} {}", when(repeat), list(conditions, "and")),
-        Trigger::Any { conditions, repeat } => format!("{} {}", when(repeat), list(conditions, "or")),
-        Trigger::Never => "never".to_owned(),
+        (event, Repeat::Each) => format!("each time {}", condition(event)),
+        (event, Repeat::Once) => format!("when {}", condition(event)),
     }
 }
 

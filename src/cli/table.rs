@@ -62,6 +62,8 @@ pub(crate) const DIFF: Flag = Flag {
     kind: FlagKind::Bool,
     help: "print what a reload of the running supervisor would change",
 };
+pub(crate) const STRICT: Flag =
+    Flag { name: "strict", kind: FlagKind::Bool, help: "treat warnings as errors" };
 pub(crate) const FOLLOW: Flag = Flag {
     name: "follow",
     kind: FlagKind::Bool,
@@ -69,6 +71,15 @@ pub(crate) const FOLLOW: Flag = Flag {
 };
 pub(crate) const LINES: Flag =
     Flag { name: "lines", kind: FlagKind::Text("NUMBER"), help: "print only the last NUMBER entries" };
+pub(crate) const VERBOSE: Flag =
+    Flag { name: "verbose", kind: FlagKind::Bool, help: "print all names, also of many jobs" };
+pub(crate) const TIMESTAMPS: Flag =
+    Flag { name: "timestamps", kind: FlagKind::Bool, help: "print the time of each line" };
+pub(crate) const SINCE: Flag = Flag {
+    name: "since",
+    kind: FlagKind::Text("TIME"),
+    help: "only lines since then: a duration such as 5m, or a time such as 2026-11-15T08:00:00Z",
+};
 pub(crate) const TIMEOUT: Flag =
     Flag { name: "timeout", kind: FlagKind::Text("TIME"), help: "how long to wait, such as 30s or 1m30s" };
 pub(crate) const ANSWER_TIMEOUT: Flag = Flag {
@@ -114,11 +125,12 @@ pub(crate) const MAIN_FLAGS: &[&Flag] = &[
 
 pub(crate) const RUN: Command = Command {
     name: "run",
-    arguments: "[-- PROGRAM ARGS…]",
+    arguments: "[PATH] [-- PROGRAM ARGS…]",
     about: "supervise the jobs of the configuration (the default)",
-    details: "Runs the jobs of the configuration. The configuration is the one given with -config, or with the \
-              environment variable CONTAINERPILOT, or else /etc/containerpilot.json5 or the directory \
-              /etc/containerpilot.d.\n\n\
+    details: "Runs the jobs of the configuration. The configuration is PATH, or the one given with -config, or \
+              with the environment variable CONTAINERPILOT, or else /etc/containerpilot.json5 or the directory \
+              /etc/containerpilot.d. `containerpilot PATH` does the same if PATH exists, or ends in .json5 or \
+              .json.\n\n\
               PROGRAM runs as the main job, in addition to the jobs of the configuration. When it exits, the \
               supervisor stops all other jobs and exits with its exit code. Without a configuration PROGRAM \
               runs alone, and every signal and standard input are passed on to it. With a ContainerPilot 2 \
@@ -143,12 +155,12 @@ pub(crate) const CHECK: Command = Command {
     about: "validate a configuration without starting anything",
     details: "Prints `ok` and a summary of the configuration, or all errors in it. Each error names its line \
               and column in the file as you wrote it, before the template is rendered. `check` also finds what \
-              can never work: conditions that are never met, jobs that wait for each other, a TTL that is too \
-              short. PATH may be `-` for standard input.\n\n\
+              can never work: conditions that are never met, jobs that wait for each other; and warns about \
+              what may not work as intended. PATH may be `-` for standard input.\n\n\
               With --diff, the running supervisor reads its own configuration again and reports what a reload \
               would do to its jobs. Nothing is changed.\n\n\
-              Exits with 0 if the configuration is valid (warnings are allowed), with 1 if not.",
-    flags: &[&CONFIG, &FORMAT, &DIFF, &SOCKET],
+              Exits with 0 if the configuration is valid (warnings are allowed, except with --strict), with 1 if not.",
+    flags: &[&CONFIG, &FORMAT, &STRICT, &DIFF, &SOCKET, &VERBOSE],
 };
 
 pub(crate) const RENDER: Command = Command {
@@ -178,12 +190,13 @@ pub(crate) const STATUS: Command = Command {
     name: "status",
     arguments: "[JOB]",
     about: "show the state of all jobs, or the details of one",
-    details: "Prints one line per job: state, health (`-` if there are no checks), pid, uptime, number of \
+    details: "Prints one line per job: state, health (`-` without checks or while it is not running), pid, uptime, number of \
               restarts, and what the job waits for or what went wrong. The watches and their healthy instances \
               follow.\n\n\
               The states are waiting (for its condition), starting, running, restarting (it exited and will run \
-              again after its back-off), stopping, stopped (by hand), complete (it will not run again) and failed \
-              (its last run failed, and it will not run again).\n\n\
+              again after its back-off), stopping, stopped (by hand, by a reload or by the shutdown), complete (it \
+              will not run again), failed (its last run failed, and it will not run again) and skipped (it never \
+              ran and never will).\n\n\
               With JOB, or `watch.NAME` for a watch, prints all details of it. If several jobs share a name, \
               NAME:2 is the second of them. `containerpilot explain JOB` shows why a job is in its state.",
     flags: &[&CONFIG, &SOCKET, &FORMAT],
@@ -192,9 +205,13 @@ pub(crate) const STATUS: Command = Command {
 pub(crate) const EXPLAIN: Command = Command {
     name: "explain",
     arguments: "JOB",
-    about: "show why a job is or is not running",
+    about: "show why a job is or is not running, or what a watch knows",
     details: "Prints the state of the job. For a waiting job it prints the chain of unmet conditions, down to \
-              the one you can act on. For a running or failed job it prints the events that led to its last run.",
+              the one you can act on. For a running or failed job it prints the events that led to its last run. \
+              For a job whose last run failed it prints how that exited, how many runs in a row failed, when the \
+              next one starts, and its last lines of output.\n\n\
+              JOB may also be `watch.NAME`, for the instances that a watch sees and the jobs that it starts, or \
+              `service.NAME`, for the job that advertises a service.",
     flags: &[&CONFIG, &SOCKET, &FORMAT],
 };
 
@@ -205,8 +222,9 @@ pub(crate) const HEALTH: Command = Command {
     details: "Prints one line with the reason. Exits with 0 if healthy, with 1 if not. Meant for an image: \
               HEALTHCHECK CMD [\"containerpilot\", \"health\"]\n\n\
               The container is healthy if it is not shutting down and all jobs that have checks and should be \
-              running pass them. Jobs that are waiting, complete or stopped by hand do not count. In \
-              maintenance mode checks are suspended, and the container counts as healthy.",
+              running pass them. Jobs that are waiting, complete, skipped or stopped by hand do not count; a job \
+              that has failed does. It is not healthy if nothing can happen any more, because all jobs wait for the \
+              stop of others that wait. In maintenance mode checks are suspended, and the container counts as healthy.",
     flags: &[&CONFIG, &SOCKET, &ANSWER_TIMEOUT],
 };
 
@@ -214,9 +232,11 @@ pub(crate) const WAIT: Command = Command {
     name: "wait",
     arguments: "[JOB…] STATE",
     about: "wait until jobs are in a state",
-    details: "STATE is running, healthy, unhealthy, waiting, stopped (it has exited in any way), complete (it \
-              has exited successfully) or failed. With several jobs, all of them must be in the state; with \
-              --all, all jobs that can be in it.\n\n\
+    details: "STATE is running, healthy, unhealthy, waiting, stopped (it has ended in any way), complete (it \
+              has ended successfully), failed or skipped (it never ran and never will). With several jobs, all of \
+              them must be in the state; with --all, every job that does work and can be in it: a job that runs \
+              repeatedly or is complete need not be running, and one that is restarted without limit need not be \
+              complete.\n\n\
               Exits with 0 when the state is reached, and with 1 when it can no longer be reached or when \
               --timeout has passed. With --timeout, `wait` also waits for a supervisor that does not answer yet.\n\
               \n\
@@ -229,18 +249,21 @@ pub(crate) const LOGS: Command = Command {
     arguments: "[JOB…]",
     about: "show the last lines that jobs have written",
     details: "For one job, prints its lines unchanged. For several jobs, or for all jobs if none is named, \
-              prints the name of the job in front of each line. The supervisor keeps the last lines of each job \
-              in memory, except for jobs with `logging: { raw: true }`.",
-    flags: &[&CONFIG, &SOCKET, &FOLLOW, &LINES],
+              prints the lines in the order of their times, with the name of the job in front of each. The \
+              supervisor keeps the last lines of each job in memory, except for jobs with `logging: { raw: true \
+              }`.",
+    flags: &[&CONFIG, &SOCKET, &FOLLOW, &LINES, &TIMESTAMPS, &SINCE],
 };
 
 pub(crate) const EVENTS: Command = Command {
     name: "events",
     arguments: "",
     about: "show the latest events",
-    details: "Prints one line per event: time, number, source and code, exit status if there is one, and the \
-              number of the event that caused it. The supervisor keeps the last 1,000 events. With --format \
-              json, each line is a JSON object.",
+    details: "Prints one line per event: time, number, source and code, and the number of the event that caused \
+              it. An exit is shown with its status, with what ended the run if the process did not exit by \
+              itself, and with the event that had started the run. The start of a run, which is not an event, has \
+              a line without a number. The supervisor keeps the last 1,000 events. With --format json, each line \
+              is a JSON object.",
     flags: &[&CONFIG, &SOCKET, &FOLLOW, &LINES, &FORMAT],
 };
 
@@ -287,10 +310,10 @@ pub(crate) const RELOAD: Command = Command {
     about: "make the supervisor reload its configuration",
     details: "Jobs whose definition has not changed keep running. Changed jobs are stopped and started again, \
               removed jobs are stopped, new jobs are started. The command waits until the reload is done and \
-              prints what it did. If the new configuration has errors, they are printed and the old \
+              prints what it did: names, or the number of jobs if they are many. If the new configuration has errors, they are printed and the old \
               configuration stays in force. `check --diff` shows what a reload would do. `-reload` does the \
               same as this command, and so does SIGHUP, unless a job waits for SIGHUP.",
-    flags: &[&CONFIG, &SOCKET, &FORMAT],
+    flags: &[&CONFIG, &SOCKET, &FORMAT, &VERBOSE],
 };
 
 pub(crate) const MAINTENANCE: Command = Command {

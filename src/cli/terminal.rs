@@ -58,7 +58,12 @@ impl Screen {
 
 pub(super) type Cell = (Tone, String);
 
-/// A table with a header line. Lines are cut at the width of the screen; a column that is empty in all rows is left out.
+/// The last column is at least this wide, or its texts follow below their rows.
+const MIN_LAST: usize = 24;
+const INDENT: usize = 4;
+
+/// A table with a header line. A column that is empty in all rows is left out. If the screen is too narrow, the texts of the last
+/// column are continued on further lines, and others are cut.
 pub(super) fn table(screen: Screen, heads: &[&str], rows: &[Vec<Cell>]) -> String {
     let used = |nth: usize| rows.iter().any(|row| row.get(nth).is_some_and(|(_, text)| !text.is_empty()));
     let columns: Vec<usize> = (0..heads.len()).filter(|nth| *nth == 0 || used(*nth)).collect();
@@ -69,12 +74,20 @@ pub(super) fn table(screen: Screen, heads: &[&str], rows: &[Vec<Cell>]) -> Strin
         .map(|nth| std::iter::once(&head).chain(rows).map(|row| width(&cell(row, *nth).1)).max().unwrap_or(0))
         .collect();
     let mut out = String::new();
-    for row in std::iter::once(&head).chain(rows) {
+    for (line, row) in std::iter::once(&head).chain(rows).enumerate() {
         let mut left = screen.width.unwrap_or(usize::MAX);
         let last = columns.iter().rposition(|nth| !cell(row, *nth).1.is_empty()).unwrap_or(0);
         for (place, (nth, width)) in columns.iter().zip(&widths).enumerate().take(last + 1) {
             let (tone, text) = cell(row, *nth);
-            let text = truncated(&sanitized(&text), left);
+            let text = sanitized(&text);
+            if line > 0 && *nth + 1 == heads.len() && self::width(&text) > left {
+                last_cell(&mut out, screen, left, tone, &text);
+                break;
+            }
+            if left == 0 {
+                continue;
+            }
+            let text = truncated(&text, left);
             left = left.saturating_sub(width + 2);
             let blanks = if place == last { 0 } else { (width + 2).saturating_sub(self::width(&text)) };
             let _ = write!(out, "{}{:blanks$}", screen.paint(tone, &text), "");
@@ -83,6 +96,41 @@ pub(super) fn table(screen: Screen, heads: &[&str], rows: &[Vec<Cell>]) -> Strin
         out.push('\n');
     }
     out
+}
+
+/// Writes a text that is wider than what is `left` of a line.
+fn last_cell(out: &mut String, screen: Screen, left: usize, tone: Tone, text: &str) {
+    let total = screen.width.unwrap_or(usize::MAX);
+    let beside = left >= MIN_LAST;
+    let indent = if beside { total - left } else { INDENT.min(total / 2) };
+    for (nth, part) in wrapped(text, total.saturating_sub(indent)).iter().enumerate() {
+        if nth > 0 || !beside {
+            out.truncate(out.trim_end_matches(' ').len());
+            let _ = write!(out, "\n{:indent$}", "");
+        }
+        out.push_str(&screen.paint(tone, part));
+    }
+}
+
+/// Splits a text into lines of at most `max` characters, between words where possible.
+fn wrapped(text: &str, max: usize) -> Vec<String> {
+    let max = max.max(1);
+    let mut lines: Vec<String> = Vec::new();
+    let mut words = text.split(' ').map(str::to_owned).collect::<std::collections::VecDeque<_>>();
+    while let Some(word) = words.pop_front() {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(&word) <= max => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            _ if width(&word) > max => {
+                lines.push(word.chars().take(max).collect());
+                words.push_front(word.chars().skip(max).collect());
+            }
+            _ => lines.push(word),
+        }
+    }
+    lines
 }
 
 fn width(text: &str) -> usize {
@@ -145,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn x4_a_table_is_cut_at_the_width_of_the_terminal() {
+    fn x4_a_table_fits_the_width_of_the_terminal_and_loses_no_note() {
         let row =
             |cells: &[&str]| cells.iter().map(|text| (Tone::Good, (*text).to_owned())).collect::<Vec<_>>();
         let rows = [row(&["a", "", "running", "waits for something"]), row(&["longer", "", "x", ""])];
@@ -153,7 +201,14 @@ mod tests {
         let plain = table(Screen::default(), &heads, &rows);
         assert_eq!(plain, "JOB     STATE    NOTE\na       running  waits for something\nlonger  x\n");
         let narrow = table(Screen { colour: false, width: Some(24) }, &heads, &rows);
-        assert_eq!(narrow, "JOB     STATE    NOTE\na       running  waits …\nlonger  x\n");
+        assert_eq!(narrow, "JOB     STATE    NOTE\na       running\n    waits for something\nlonger  x\n");
+        let long =
+            [row(&["a", "", "running", "waiting until watch.database is healthy (no healthy instances)"])];
+        let text = "JOB  STATE    NOTE\na    running  waiting until watch.database\n              is healthy (no healthy\n              instances)\n";
+        assert_eq!(table(Screen { colour: false, width: Some(44) }, &heads, &long), text);
+        let text = "JOB  STA…\na    run…\n    waiti\n    ng\n";
+        assert!(table(Screen { colour: false, width: Some(9) }, &heads, &long).starts_with(text));
+        assert_eq!(wrapped("", 5), [""]);
         let colour = table(Screen { colour: true, width: None }, &["A"], &[row(&["\x1b[0m\u{202e}x"])]);
         assert_eq!(colour, "\x1b[2mA\x1b[0m\n\x1b[32m\u{fffd}[0m\u{fffd}x\x1b[0m\n");
     }

@@ -1,4 +1,6 @@
-//! RFC 3339 timestamps in UTC, as the supervisor writes them.
+//! RFC 3339 timestamps. The supervisor writes them in UTC.
+
+use std::time::{Duration, SystemTime};
 
 /// The timestamp to the millisecond; the supervisor's are exact to the nanosecond.
 pub(super) fn to_millis(timestamp: &str) -> String {
@@ -13,19 +15,54 @@ pub(super) fn seconds_between(from: &str, to: &str) -> Option<f64> {
     Some(seconds(to)? - seconds(from)?)
 }
 
+/// Returns true for a time as the supervisor writes it.
+pub(super) fn is_timestamp(text: &str) -> bool {
+    text.ends_with('Z') && seconds(text).is_some()
+}
+
+/// A time since 1970.
+pub(super) fn parse(timestamp: &str) -> Option<SystemTime> {
+    let since = Duration::try_from_secs_f64(seconds(timestamp)?).ok()?;
+    // A double holds today's time to a quarter of a microsecond.
+    Some(SystemTime::UNIX_EPOCH + Duration::from_micros(u64::try_from(since.as_micros()).ok()?))
+}
+
+/// The seconds since 1970. The offset is `Z` or `+HH:MM`.
 fn seconds(timestamp: &str) -> Option<f64> {
-    let (date, time) = timestamp.strip_suffix('Z')?.split_once('T')?;
-    let mut date = date.splitn(3, '-').map(|part| part.parse::<i64>().ok());
-    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
-    let mut time = time.splitn(3, ':').map(|part| part.parse::<f64>().ok());
-    let (hours, minutes, seconds) = (time.next()??, time.next()??, time.next()??);
+    let (date, time) = timestamp.split_once(['T', 't'])?;
+    let (time, offset) = match time.strip_suffix(['Z', 'z']) {
+        Some(time) => (time, 0.0),
+        None => {
+            let (time, offset) = time.split_at(time.rfind(['+', '-'])?);
+            let (hours, minutes) = offset.get(1..)?.split_once(':')?;
+            let offset_seconds = number(hours, 0, 23)? * 3600 + number(minutes, 0, 59)? * 60;
+            let sign = if offset.starts_with('-') { -1.0 } else { 1.0 };
+            (time, sign * f64::from(i32::try_from(offset_seconds).ok()?))
+        }
+    };
+    let mut date = date.splitn(3, '-');
+    let (year, month) = (number(date.next()?, 0, 9999)?, number(date.next()?, 1, 12)?);
+    let day = number(date.next()?, 1, 31)?;
+    let mut time = time.splitn(3, ':');
+    let (hours, minutes) = (number(time.next()?, 0, 23)?, number(time.next()?, 0, 59)?);
+    let seconds = time.next().filter(|text| text.starts_with(|c: char| c.is_ascii_digit()))?;
+    let seconds = seconds.parse::<f64>().ok().filter(|seconds| *seconds < 61.0)?;
     // Years that start on March 1st have their leap day at the end (Howard Hinnant's days_from_civil).
     let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + (153 * month + 2) / 5 + day;
-    let days = i32::try_from(era * 146_097 + day_of_era).ok()?;
-    Some(f64::from(days) * 86_400.0 + hours * 3600.0 + minutes * 60.0 + seconds)
+    // Days are counted from 1970-01-01.
+    let day_of_era =
+        year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + (153 * month + 2) / 5 + day - 1;
+    let days = i32::try_from(era * 146_097 + day_of_era - 719_468).ok()?;
+    let of_day = i32::try_from(hours * 3600 + minutes * 60).ok()?;
+    Some(f64::from(days) * 86_400.0 + f64::from(of_day) + seconds - offset)
+}
+
+/// A number of digits within bounds.
+fn number(text: &str, least: i64, most: i64) -> Option<i64> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|number| is_number && (least..=most).contains(number))
 }
 
 #[cfg(test)]
@@ -38,6 +75,24 @@ mod tests {
         assert_eq!(to_millis("2026-11-15T06:07:23.5Z"), "2026-11-15T06:07:23.500Z");
         assert_eq!(to_millis("2026-11-15T06:07:23Z"), "2026-11-15T06:07:23Z");
         assert_eq!(to_millis(""), "");
+    }
+
+    #[test]
+    fn x11_times_may_have_an_offset() {
+        let epoch = |text| seconds(text);
+        assert_eq!(epoch("1970-01-01T00:00:00Z"), Some(0.0));
+        assert_eq!(epoch("2026-11-15T09:00:00+02:00"), epoch("2026-11-15T07:00:00Z"));
+        assert_eq!(epoch("2026-11-15T09:00:00-00:30"), epoch("2026-11-15T09:30:00Z"));
+        for wrong in [
+            "1970-01-01",
+            "1970-13-01T00:00:00Z",
+            "1970-01-01T00:00:nanZ",
+            "1970-01-01T00:00:00",
+            "T",
+            "é+é:é",
+        ] {
+            assert_eq!(epoch(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -3,14 +3,15 @@
 //! The status is read again after every event. The start of a process is not an event, so the status is also polled:
 //! slowly, and fast while a job is starting, restarting or stopping.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+
+use containerpilot_core::report::words::WAITING_UNTIL;
 
 use super::client::{Client, ClientError, DEFAULT_TIMEOUT, Messages, StreamError};
 use super::flags::Arguments;
-use super::health::state_and_health;
+use super::health::{named, state_and_health, state_verb};
 use super::responses::{Event, Job, Status};
-use super::{Failure, time_limit};
+use super::{Failure, time_limit, timestamps};
 
 const POLL: Duration = Duration::from_secs(1);
 const FAST_POLL: Duration = Duration::from_millis(20);
@@ -18,7 +19,10 @@ const FAST_POLL: Duration = Duration::from_millis(20);
 const BATCH: Duration = Duration::from_millis(1);
 
 /// The states that can be waited for.
-const STATES: [&str; 7] = ["running", "healthy", "unhealthy", "waiting", "stopped", "complete", "failed"];
+const STATES: [&str; 8] =
+    ["running", "healthy", "unhealthy", "waiting", "stopped", "complete", "failed", "skipped"];
+/// Those of a job that has ended.
+const ENDED: [&str; 4] = ["stopped", "complete", "failed", "skipped"];
 
 pub(super) fn wait(args: &Arguments) -> Result<(), Failure> {
     let words: Vec<String> = args.rest.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -38,9 +42,9 @@ pub(super) fn wait(args: &Arguments) -> Result<(), Failure> {
     let until = limit.map(|limit| Instant::now() + limit);
     // Even with the shortest timeout there is time to read the status once.
     let request_timeout = limit.map_or(DEFAULT_TIMEOUT, |limit| limit.clamp(POLL, DEFAULT_TIMEOUT));
-    let client = Client::of(args)?.with_timeout(request_timeout);
-    let mut waiter = Waiter { client, jobs, state, until, last: "the supervisor did not answer".to_owned() };
-    waiter.run()
+    let client = Client::of(args).with_timeout(request_timeout);
+    let last = "the supervisor did not answer".to_owned();
+    Waiter { client, jobs, state, until, last, status: None, stopped: Vec::new() }.run()
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -62,42 +66,49 @@ struct Waiter<'a> {
     until: Option<Instant>,
     /// Why the state was not reached at the last try; shown at the timeout.
     last: String,
+    /// The last status that was read, and the `stopped` events after it: the supervisor may exit before its status
+    /// can be read again.
+    status: Option<Status>,
+    stopped: Vec<Event>,
 }
 
 impl Waiter<'_> {
     fn run(&mut self) -> Result<(), Failure> {
-        let mut exits = Exits::default();
         loop {
             // The stream is opened before the status is read, so that no event in between is missed.
             let error = match self.client.messages("/v3/events") {
-                Ok(mut stream) => match self.follow(&mut stream, &mut exits)? {
+                Ok(mut stream) => match self.follow(&mut stream)? {
                     Some(error) => error,
                     None => return Ok(()),
                 },
                 Err(error) => error,
             };
-            if self.is_reached_by(&exits) {
-                return Ok(());
+            match self.judge_exit()? {
+                Verdict::Reached => return Ok(()),
+                Verdict::Unreachable(why) => return Err(Failure::Failed(why)),
+                Verdict::NotYet { .. } => self.retry(error)?,
             }
-            self.retry(error)?;
         }
     }
 
     /// Follows the events until the state is reached. Returns the error if the supervisor stops answering before.
-    fn follow(&mut self, stream: &mut Messages, exits: &mut Exits) -> Result<Option<ClientError>, Failure> {
+    fn follow(&mut self, stream: &mut Messages) -> Result<Option<ClientError>, Failure> {
         loop {
             let status: Status = match self.client.get("/v3/status") {
                 Ok(response) if response.is_success() => response.json()?,
                 failed => {
                     // The supervisor is exiting; the events that it sent before may decide whether the state was reached.
                     while let Ok(Some(message)) = stream.next(Some(Instant::now() + POLL)) {
-                        exits.record(&message.data);
+                        self.record(&message.data);
                     }
                     let reason = failed.map(|response| ClientError::Failed(response.reason()));
                     return Ok(Some(reason.unwrap_or_else(|error| error)));
                 }
             };
-            let interval = match judge_all(&status, self.jobs, self.state)? {
+            let verdict = judge_all(&status, self.jobs, self.state)?;
+            self.stopped.clear();
+            self.status = Some(status);
+            let interval = match verdict {
                 Verdict::Reached => return Ok(None),
                 Verdict::Unreachable(why) => return Err(Failure::Failed(why)),
                 Verdict::NotYet { why, poll_fast } => {
@@ -108,7 +119,7 @@ impl Waiter<'_> {
             let next_poll = Instant::now() + interval;
             let mut next = stream.next(Some(self.until.map_or(next_poll, |until| until.min(next_poll))));
             while let Ok(Some(message)) = &next {
-                exits.record(&message.data);
+                self.record(&message.data);
                 next = stream.next(Some(Instant::now() + BATCH));
             }
             if self.until.is_some_and(|until| Instant::now() >= until) {
@@ -120,9 +131,39 @@ impl Waiter<'_> {
         }
     }
 
-    /// Returns true if the recorded exits of all jobs fit the state. Used when the supervisor has exited.
-    fn is_reached_by(&self, exits: &Exits) -> bool {
-        !self.jobs.is_empty() && self.jobs.iter().all(|job| exits.is(job, self.state))
+    /// Keeps a `stopped` event that the last status does not know.
+    fn record(&mut self, data: &str) {
+        let Ok(event) = serde_json::from_str::<Event>(data) else { return };
+        let is_known = |status: &Status| {
+            timestamps::seconds_between(&status.now, &event.time).is_some_and(|later| later <= 0.0)
+        };
+        if event.code == "stopped" && !self.status.as_ref().is_some_and(is_known) {
+            self.stopped.push(event);
+        }
+    }
+
+    /// Whether the jobs have reached the state when the supervisor exited.
+    fn judge_exit(&mut self) -> Result<Verdict, Failure> {
+        let unknown = |name: &String| Job { name: name.clone(), ..Job::default() };
+        let mut status = self
+            .status
+            .take()
+            .unwrap_or_else(|| Status { jobs: self.jobs.iter().map(unknown).collect(), ..Status::default() });
+        for event in self.stopped.drain(..) {
+            let Some(outcome) = event.outcome else { continue };
+            for job in status.jobs.iter_mut().filter(|job| job.name == event.source) {
+                (job.state, job.outcome) = (outcome.clone(), Some(outcome.clone()));
+                job.reason.clone_from(&event.reason);
+            }
+        }
+        let verdict = judge_all(&status, self.jobs, self.state)?;
+        // Nothing runs any more.
+        let exited = Verdict::NotYet { why: String::new(), poll_fast: false };
+        Ok(if status.jobs.is_empty() || (verdict == Verdict::Reached && !ENDED.contains(&self.state)) {
+            exited
+        } else {
+            verdict
+        })
     }
 
     /// With a timeout, a supervisor that does not answer yet is tried again.
@@ -141,88 +182,84 @@ impl Waiter<'_> {
     }
 }
 
-/// How jobs exited, from their events: the supervisor may exit before its status can be read.
-#[derive(Debug, Default)]
-struct Exits(BTreeMap<String, Exit>);
-
-#[derive(Debug, Default)]
-struct Exit {
-    stopped: bool,
-    success: bool,
-}
-
-impl Exits {
-    fn record(&mut self, data: &str) {
-        let Ok(event) = serde_json::from_str::<Event>(data) else { return };
-        let exit = self.0.entry(event.source).or_default();
-        match event.code.as_str() {
-            "stopped" => exit.stopped = true,
-            "exitSuccess" => *exit = Exit { stopped: false, success: true },
-            "exitFailed" => *exit = Exit { stopped: false, success: false },
-            _ => {}
-        }
-    }
-
-    fn is(&self, job: &str, state: &str) -> bool {
-        self.0.get(job).is_some_and(|exit| match state {
-            "stopped" => exit.stopped,
-            "complete" => exit.stopped && exit.success,
-            "failed" => exit.stopped && !exit.success,
-            _ => false,
-        })
-    }
-}
-
 fn judge_all(status: &Status, jobs: &[String], state: &str) -> Result<Verdict, Failure> {
     let chosen: Vec<&Job> = if jobs.is_empty() {
-        // --all means the configured jobs that can be in this state.
-        let can_be = |job: &&Job| match state {
-            _ if matches!(job.role.as_str(), "telemetry" | "coprocess" | "sensor") => false,
-            "healthy" | "unhealthy" => job.health != "none",
-            _ => true,
-        };
-        status.jobs.iter().filter(can_be).collect()
+        status.jobs.iter().filter(|job| counts(job, state)).collect()
     } else {
         jobs.iter().map(|name| status.job(name)).collect::<Result<_, _>>()?
     };
-    let mut all = Verdict::Reached;
-    for job in chosen {
-        all = match (all, judge(job, state)) {
-            (_, verdict @ Verdict::Unreachable(_)) => return Ok(verdict),
-            (Verdict::NotYet { why, poll_fast }, Verdict::NotYet { poll_fast: other, .. }) => {
-                Verdict::NotYet { why, poll_fast: poll_fast || other }
-            }
-            (Verdict::Reached, other) | (other, _) => other,
-        };
+    if chosen.is_empty() {
+        return Ok(Verdict::Unreachable(format!("no job can become {state}")));
     }
-    Ok(all)
+    let (mut unreachable, mut not_yet, mut fast) = (Vec::new(), Vec::new(), false);
+    for job in chosen {
+        match judge(job, state) {
+            Verdict::Reached => {}
+            Verdict::Unreachable(why) => unreachable.push(why),
+            Verdict::NotYet { why, poll_fast } => {
+                not_yet.push(why);
+                fast |= poll_fast;
+            }
+        }
+    }
+    Ok(match (unreachable.is_empty(), not_yet.is_empty()) {
+        (false, _) => Verdict::Unreachable(named(unreachable)),
+        (true, false) => Verdict::NotYet { why: named(not_yet), poll_fast: fast },
+        (true, true) => Verdict::Reached,
+    })
+}
+
+/// Returns true if --all means this job: it does work (W10) and can be in the state. A job that has failed or was
+/// skipped counts, so that `wait` fails.
+fn counts(job: &Job, state: &str) -> bool {
+    // A job that is expected to run all the time, and has not ended as it should.
+    let lasts = || !job.repeats && !matches!(job.state.as_str(), "complete" | "stopped");
+    let is_configured = matches!(job.role.as_str(), "job" | "main" | "");
+    is_configured
+        && job.work
+        && match state {
+            "healthy" | "unhealthy" => job.health != "none" && lasts(),
+            "running" => lasts(),
+            "complete" => job.ends_by_itself,
+            _ => true,
+        }
 }
 
 fn judge(job: &Job, wanted: &str) -> Verdict {
     let (name, state, health) = (&job.name, job.state.as_str(), job.health.as_str());
-    let is_final = matches!(state, "stopped" | "complete" | "failed");
     let about_health = matches!(wanted, "healthy" | "unhealthy");
+    let has_ended = ENDED.contains(&state);
     let reached = match wanted {
         _ if about_health && health == "none" => {
             return Verdict::Unreachable(format!("{name} has no checks, so it is never {wanted}"));
         }
-        _ if about_health => health == wanted,
-        "stopped" => is_final,
+        _ if about_health => health == wanted && !has_ended && state != "stopping",
+        "stopped" => has_ended,
         _ => state == wanted,
     };
     if reached {
         return Verdict::Reached;
     }
-    if is_final {
-        let reason = match state {
-            "failed" => "has failed",
-            "complete" => "is complete",
-            _ => "was stopped by hand",
-        };
-        return Verdict::Unreachable(format!("{name} {reason}, so it will not become {wanted}"));
+    // The outcome of a job that still stops may be certain.
+    let outcome = if has_ended { Some(state) } else { job.outcome.as_deref() };
+    if let Some(outcome) = outcome.filter(|outcome| wanted != "stopped" && *outcome != wanted) {
+        let why = job.reason.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+        let verb = state_verb(outcome);
+        return Verdict::Unreachable(format!("{name} {verb}, so it will not become {wanted}{why}"));
     }
+    if wanted == "complete" && !job.ends_by_itself {
+        let hint = if job.repeats { "; wait for `waiting`" } else { "" };
+        return Verdict::Unreachable(format!(
+            "{name} does not end by itself, so it will not become {wanted}{hint}"
+        ));
+    }
+    let waiting = job.waiting().filter(|why| state == "waiting" && why.starts_with(WAITING_UNTIL));
     Verdict::NotYet {
-        why: if about_health { state_and_health(name, state, health) } else { format!("{name} is {state}") },
+        why: match waiting {
+            Some(waiting) => format!("{name} is {waiting}"),
+            None if about_health => state_and_health(name, state, health),
+            None => format!("{name} is {state}"),
+        },
         poll_fast: matches!(state, "starting" | "restarting" | "stopping"),
     }
 }
@@ -236,6 +273,17 @@ mod tests {
     fn judged(state: &str, health: &str, wanted: &str) -> Verdict {
         let job = json!({ "name": "a", "state": state, "health": health });
         judge(&serde_json::from_value(job).unwrap(), wanted)
+    }
+
+    #[test]
+    fn x7_a_job_that_does_not_end_by_itself_never_becomes_complete() {
+        let judged = |repeats: bool| {
+            let job = json!({ "name": "a", "state": "waiting", "endsByItself": false, "repeats": repeats });
+            judge(&serde_json::from_value(job).unwrap(), "complete")
+        };
+        let words = "a does not end by itself, so it will not become complete";
+        assert_eq!(judged(false), Verdict::Unreachable(words.to_owned()));
+        assert_eq!(judged(true), Verdict::Unreachable(format!("{words}; wait for `waiting`")));
     }
 
     fn not_yet(why: &str, poll_fast: bool) -> Verdict {
@@ -261,9 +309,15 @@ mod tests {
             judged("failed", "unknown", "complete"),
             unreachable("a has failed, so it will not become complete")
         );
+        let job = json!({ "name": "a", "state": "waiting", "health": "unknown",
+                          "waitsFor": [{ "source": "b", "code": "healthy", "state": "running" }] });
+        assert_eq!(
+            judge(&serde_json::from_value(job).unwrap(), "healthy"),
+            not_yet("a is waiting until b is healthy (running)", false)
+        );
         assert_eq!(
             judged("stopped", "none", "running"),
-            unreachable("a was stopped by hand, so it will not become running")
+            unreachable("a was stopped, so it will not become running")
         );
     }
 
@@ -282,13 +336,53 @@ mod tests {
     }
 
     #[test]
-    fn x4_events_show_how_a_job_exited_after_the_supervisor_has_exited() {
-        let mut exits = Exits::default();
-        exits.record(r#"{"source":"a","code":"exitSuccess"}"#);
-        assert!(!exits.is("a", "complete"));
-        exits.record(r#"{"source":"a","code":"stopping"}"#);
-        exits.record(r#"{"source":"a","code":"stopped"}"#);
-        assert!(exits.is("a", "complete") && exits.is("a", "stopped") && !exits.is("a", "failed"));
-        assert!(!exits.is("b", "stopped"));
+    fn x7_wait_fails_as_soon_as_the_outcome_is_certain() {
+        let judged = |job: Value| judge(&serde_json::from_value(job).unwrap(), "complete");
+        let skipped = json!({ "name": "a", "state": "skipped", "health": "none", "reason": "why" });
+        let unreachable = |why: &str| Verdict::Unreachable(why.to_owned());
+        assert_eq!(judged(skipped), unreachable("a was skipped, so it will not become complete: why"));
+        let stopping =
+            |outcome: &str| json!({ "name": "a", "state": "stopping", "health": "none", "outcome": outcome });
+        assert_eq!(judged(stopping("failed")), unreachable("a has failed, so it will not become complete"));
+        assert_eq!(judged(stopping("complete")), not_yet("a is stopping", true));
+    }
+
+    #[test]
+    fn x7_a_job_that_stops_is_not_healthy_whatever_an_older_supervisor_says() {
+        assert_eq!(judged("stopping", "healthy", "healthy"), not_yet("a is stopping and healthy", true));
+    }
+
+    #[test]
+    fn x4_wait_for_all_means_the_jobs_that_do_work_and_can_be_in_the_state() {
+        let status = |jobs: Value| serde_json::from_value::<Status>(json!({ "jobs": jobs })).unwrap();
+        let judged = |jobs: Value, state: &str| judge_all(&status(jobs), &[], state).unwrap();
+        let job = |name: &str, state: &str| json!({ "name": name, "role": "job", "state": state, "health": "none" });
+        let with = |mut job: Value, member: &str, value: bool| {
+            job[member] = value.into();
+            job
+        };
+        // A hook, a periodic job and a one-time job that is done do not have to run; a server that can only be stopped does
+        // not have to be complete.
+        let hook = with(job("hook", "waiting"), "work", false);
+        let tidy = with(job("tidy", "waiting"), "repeats", true);
+        let server = with(job("server", "running"), "endsByItself", false);
+        let all = json!([hook, tidy, server, job("setup", "complete")]);
+        assert_eq!(judged(all, "running"), Verdict::Reached);
+        assert_eq!(judged(json!([hook, server, job("setup", "complete")]), "complete"), Verdict::Reached);
+        assert_eq!(
+            judged(json!([server, job("setup", "failed")]), "running"),
+            Verdict::Unreachable("setup has failed, so it will not become running".to_owned())
+        );
+        assert_eq!(
+            judged(json!([job("one", "failed"), server, job("two", "failed")]), "running"),
+            Verdict::Unreachable(
+                "one has failed, so it will not become running; two has failed, so it will not become running"
+                    .to_owned()
+            )
+        );
+        assert_eq!(
+            judged(json!([server]), "complete"),
+            Verdict::Unreachable("no job can become complete".to_owned())
+        );
     }
 }

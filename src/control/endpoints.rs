@@ -15,7 +15,7 @@ use super::render;
 use super::responses::{JobMessage, Maintenance, ReloadInProgress};
 use super::routes::{self, Endpoint, Found};
 use super::{ControlHandles, events};
-use crate::messages::query::{ControlRequest, JobAction, JobLookupError};
+use crate::messages::query::{ControlRequest, Explained, JobAction, JobLookupError, ambiguous_job};
 use crate::messages::reload::ReloadOutcome;
 use crate::net::server::{
     Body, Handler, JSON, Limits, Request, Response, StatusCode, TEXT, error, method_not_allowed, ok,
@@ -103,13 +103,28 @@ impl ControlApi {
             Endpoint::Explain => {
                 let explained = self.handles.queries.explain(job.clone()).await;
                 let explained = explained.map_err(|error| unresolved(&job, &error))?;
-                Ok(ok(JSON, render::explanation(&explained)))
+                let output = self.output_of_failure(&explained);
+                Ok(ok(JSON, render::explanation(&explained, output)))
             }
+            Endpoint::ExplainWatch => match self.handles.queries.explain_watch(job.clone()).await {
+                Ok(explained) => Ok(ok(JSON, render::watch_explanation(&explained))),
+                Err(JobLookupError::NotFound(hint)) => {
+                    Err(refusal(StatusCode::NOT_FOUND, format!("there is no watch `{job}`; {hint}")))
+                }
+                Err(error) => Err(unresolved(&job, &error)),
+            },
             Endpoint::Start => self.act(job, JobAction::Start, peer_uid).await,
             Endpoint::Stop => self.act(job, JobAction::Stop, peer_uid).await,
             Endpoint::Restart => self.act(job, JobAction::Restart, peer_uid).await,
             Endpoint::Signal => self.act(job, JobAction::Signal(bodies::signal(body)?), peer_uid).await,
         }
+    }
+
+    /// X9: the last lines of the last run of a job, if that failed and they are still kept.
+    fn output_of_failure(&self, explained: &Explained) -> Vec<String> {
+        let job = &explained.explanation.job;
+        let pid = job.last_pid.filter(|_| job.failed_runs > 0).and_then(|pid| u32::try_from(pid).ok());
+        pid.map(|pid| self.handles.tails.last_lines_of_run(&job.name, pid)).unwrap_or_default()
     }
 
     fn log(&self, message: String) {
@@ -148,7 +163,15 @@ impl ControlApi {
             return Ok(with_status(StatusCode::ACCEPTED, JSON, render::line(&ReloadInProgress { message })));
         };
         match outcome.ok_or_else(no_answer)? {
-            ReloadOutcome::Applied(done) => Ok(ok(JSON, render::reloaded(&done, dry_run))),
+            ReloadOutcome::Applied(done) => {
+                if !dry_run {
+                    // The words of 3.8.
+                    self.handles
+                        .queries
+                        .log(Level::Debug, "control: reloaded app via control plane".to_owned());
+                }
+                Ok(ok(JSON, render::reloaded(&done, dry_run)))
+            }
             ReloadOutcome::Invalid(report) => Err(refusal(StatusCode::UNPROCESSABLE_ENTITY, report)),
             ReloadOutcome::Refused(why) => Err(refusal(StatusCode::CONFLICT, why)),
         }
@@ -184,21 +207,22 @@ impl ControlApi {
     }
 
     async fn logs(&self, name: String, query: Option<&str>) -> EndpointResult {
-        let [follow, lines] = routes::parameters(query, ["follow", "lines"]).map_err(bad_request)?;
+        let known = ["follow", "lines", "times"];
+        let [follow, lines, times] = routes::parameters(query, known).map_err(bad_request)?;
         let follow = routes::flag("follow", follow, false).map_err(bad_request)?;
+        let times = routes::flag("times", times, false).map_err(bad_request)?;
         let lines = routes::number("lines", lines).map_err(bad_request)?;
         let lines = lines.map_or(usize::MAX, |lines| usize::try_from(lines).unwrap_or(usize::MAX));
         let found = self.handles.queries.name(name.clone()).await;
         let job = found.map_err(|error| unresolved(&name, &error))?;
         if follow {
             let (sender, body) = Body::stream();
-            self.handles.tails.follow(&job, lines, Box::new(sender));
+            self.handles.tails.follow(&job, lines, times, Box::new(sender));
             return Ok(ok(TEXT, body));
         }
         let all = self.handles.tails.last_lines(&job);
         let last = all.get(all.len().saturating_sub(lines)..).unwrap_or_default();
-        let text: String = last.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
-        Ok(ok(TEXT, text))
+        Ok(ok(TEXT, last.iter().map(|line| line.print(times)).collect::<String>()))
     }
 
     async fn act(&self, job: String, action: JobAction, peer_uid: Option<u32>) -> EndpointResult {
@@ -257,9 +281,6 @@ fn unresolved(name: &str, error: &JobLookupError) -> Refusal {
         JobLookupError::NotFound(hint) => {
             refusal(StatusCode::NOT_FOUND, format!("there is no job `{name}`; {hint}"))
         }
-        JobLookupError::Ambiguous(count) => {
-            let reason = format!("there are {count} jobs named `{name}`: use `{name}:1` to `{name}:{count}`");
-            refusal(StatusCode::CONFLICT, reason)
-        }
+        JobLookupError::Ambiguous(count) => refusal(StatusCode::CONFLICT, ambiguous_job(name, *count)),
     }
 }

@@ -8,7 +8,7 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::timeout;
 
 use super::render;
-use crate::messages::query::{EventRecord, EventStream};
+use crate::messages::query::{EventStream, Record};
 use crate::net::server::{Body, Offer, StreamSender};
 
 /// Longest time without a byte: proxies may close a connection that is idle for longer.
@@ -42,13 +42,21 @@ pub(super) fn body(stream: EventStream, follow: bool, since: Option<u64>) -> Bod
     body
 }
 
-fn is_after(event: &EventRecord, since: Option<u64>) -> bool {
-    since.is_none_or(|since| event.id.0 > since)
+/// A start that follows the event `since` may have been seen before; its run is its identity.
+fn is_after(record: &Record, since: Option<u64>) -> bool {
+    since.is_none_or(|since| match record {
+        Record::Event(event) => event.id.0 > since,
+        Record::Start(start) => start.after.0 >= since,
+    })
 }
 
-fn write_message(text: &mut String, event: &EventRecord) {
+fn write_message(text: &mut String, record: &Record) {
     // Writing to a string cannot fail. The JSON is a single line.
-    let _ = write!(text, "id: {}\ndata: {}\n\n", event.id.0, render::event(event));
+    let _ = match record {
+        Record::Event(event) => write!(text, "id: {}\ndata: {}\n\n", event.id.0, render::event(event)),
+        // Without an id, a client continues after the last event.
+        Record::Start(start) => write!(text, "event: start\ndata: {}\n\n", render::start(start)),
+    };
 }
 
 /// Sends events until the reader disconnects or the supervisor exits.

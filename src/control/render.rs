@@ -2,21 +2,26 @@
 
 use std::time::Duration;
 
-use containerpilot_core::Phase;
+use containerpilot_core::catalog::connectivity::Known;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{EventId, JobIx};
 use containerpilot_core::input::{ExitStatus, Instance};
-use containerpilot_core::plan::{Role, Status};
+use containerpilot_core::plan::Role;
 use containerpilot_core::report::explain::Reason;
+use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::report::health::ContainerHealth;
-use containerpilot_core::report::status::{Awaited, CheckOverview, JobOverview, WatchOverview};
-use containerpilot_core::state::journal::{Event, Origin};
+use containerpilot_core::report::status::{Awaited, Cause, CheckOverview, JobOverview, WatchOverview};
+use containerpilot_core::report::words;
+use containerpilot_core::state::journal::{Detail, Event, Origin};
 use containerpilot_core::time::Time;
+use containerpilot_core::{Outcome, Phase};
 use serde::Serialize;
 
 use super::responses;
 use crate::logs::rfc3339;
-use crate::messages::query::{EventRecord, Explained, Snapshot, WallClock};
+use crate::messages::query::{
+    CatalogReport, ConsulReport, EventRecord, Explained, Snapshot, StartRecord, WallClock,
+};
 use crate::messages::reload::ReloadSummary;
 
 /// One line of JSON.
@@ -69,7 +74,16 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
         phase: phase(overview.phase).to_owned(),
         maintenance: overview.maintenance,
         shutdown_deadline: overview.shutdown_deadline.map(|time| clock.at(time)),
-        jobs: overview.jobs.iter().map(|job| job_json(job, clock, &names, &source)).collect(),
+        catalog: catalog_json(&snapshot.catalog, clock),
+        jobs: overview
+            .jobs
+            .iter()
+            .enumerate()
+            .map(|(nth, job)| {
+                let service = snapshot.catalog.services.get(nth).and_then(Option::as_ref);
+                job_json(job, service, clock, &names, &source)
+            })
+            .collect(),
         watches: overview.watches.iter().map(watch_json).collect(),
         events: overview
             .events
@@ -90,6 +104,7 @@ pub(super) fn reloaded(done: &ReloadSummary, dry_run: bool) -> String {
         dry_run,
         kept: Some(changes.kept.clone()),
         restarted: changes.restarted.clone(),
+        waiting: changes.waiting.clone(),
         started: changes.started.clone(),
         stopped: changes.stopped.clone(),
         settings: settings.iter().map(|name| (*name).to_owned()).collect(),
@@ -99,7 +114,9 @@ pub(super) fn reloaded(done: &ReloadSummary, dry_run: bool) -> String {
 }
 
 /// `GET /v3/jobs/NAME/explain`.
-pub(super) fn explanation(explained: &Explained) -> String {
+///
+/// `output` is the end of the output of the last run, if that failed.
+pub(super) fn explanation(explained: &Explained, output: Vec<String>) -> String {
     let explanation = &explained.explanation;
     let clock = Clock { now: explained.now, wall: explained.clock };
     let names = |job: JobIx| explained.names.get(job.index()).map_or("", String::as_str);
@@ -107,17 +124,47 @@ pub(super) fn explanation(explained: &Explained) -> String {
     let source = |_| explanation.causes.first().map(|cause| cause.source.clone()).unwrap_or_default();
     let causes = explanation.causes.iter();
     line(&responses::Explanation {
-        job: job_json(&explanation.job, clock, &names, &source),
+        job: job_json(&explanation.job, explained.service.as_ref(), clock, &names, &source),
         summary: explanation.summary.clone(),
         waits: reasons_json(&explanation.waits),
         causes: causes.map(|cause| journaled_json(&cause.event, cause.source.clone(), clock)).collect(),
-        sentences: explanation.sentences(),
+        sentences: sentences_with(explanation.sentences(), &output),
+        output,
     })
+}
+
+/// The sentences of an explanation, and the last lines of output.
+fn sentences_with(mut sentences: Vec<String>, output: &[String]) -> Vec<String> {
+    if !output.is_empty() {
+        sentences.push("last lines of its last run:".to_owned());
+        sentences.extend(output.iter().map(|line| format!("  {line}")));
+    }
+    sentences
 }
 
 /// An event of `GET /v3/events`, without a line break.
 pub(super) fn event(event: &EventRecord) -> String {
     serde_json::to_string(&event_json(event)).unwrap_or_default()
+}
+
+/// The start of a run in `GET /v3/events`, without a line break.
+pub(super) fn start(start: &StartRecord) -> String {
+    let started = responses::Start {
+        run: start.run.0,
+        time: rfc3339(start.time),
+        source: start.source.clone(),
+        pid: start.pid,
+        started_by: start.trigger.map(|EventId(id)| id),
+        tick: start.tick,
+        restarts: start.restarts,
+    };
+    serde_json::to_string(&started).unwrap_or_default()
+}
+
+/// `GET /v3/watches/NAME/explain`.
+pub(super) fn watch_explanation(explained: &WatchExplanation) -> String {
+    let WatchExplanation { watch, sentences } = explained;
+    line(&responses::WatchExplanation { watch: watch_json(watch), sentences: sentences.clone() })
 }
 
 /// `GET /v3/health`: whether the container is healthy, and the response.
@@ -131,13 +178,27 @@ pub(super) fn health(snapshot: &Snapshot) -> (bool, String) {
     (healthy, line(&responses::Health { healthy, reason, jobs: jobs.collect() }))
 }
 
+fn catalog_json(CatalogReport { consul, .. }: &CatalogReport, clock: Clock) -> responses::Catalog {
+    let Some(ConsulReport { up, trouble }) = consul else {
+        return responses::Catalog { kind: "embedded".to_owned(), up: Some(true), error: None, since: None };
+    };
+    responses::Catalog {
+        kind: "consul".to_owned(),
+        up: *up,
+        error: trouble.as_ref().map(|trouble| trouble.error.clone()),
+        since: trouble.as_ref().map(|trouble| clock.at(trouble.since)),
+    }
+}
+
 fn job_json<'a>(
     job: &JobOverview,
+    service: Option<&Known>,
     clock: Clock,
     names: &dyn Fn(JobIx) -> &'a str,
     source: &dyn Fn(Origin) -> String,
 ) -> responses::Job {
     let status = &job.status;
+    let cause = job.cause.as_ref().and_then(Cause::event);
     let running_since = job.started_at.filter(|_| status.pid.is_some());
     let deadlines = job.deadlines.iter().map(|deadline| responses::Deadline {
         what: deadline.what.name().to_owned(),
@@ -156,33 +217,54 @@ fn job_json<'a>(
         .to_owned(),
         state: status.word().to_owned(),
         health: health_word(job).to_owned(),
+        outcome: job.outcome.map(|outcome| outcome.name().to_owned()),
+        reason: job.skip_reason.clone(),
+        work: job.holds_open,
+        repeats: job.runs_repeatedly,
+        ends_by_itself: job.ends_by_itself,
         pid: status.pid,
         started_at: job.started_at.map(|time| clock.at(time)),
         ended_at: job.ended_at.map(|time| clock.at(time)),
+        ended_by: job.ended_by.map(|reason| reason.name().to_owned()),
         uptime_seconds: running_since.map(|since| seconds(clock.now.since(since))),
-        restarts: status.restarts,
+        runs: responses::Runs {
+            success: job.runs.success,
+            failure: job.runs.failure,
+            timeout: job.runs.timeout,
+            stopped: job.runs.stopped,
+        },
+        restarts: if job.periodic { 0 } else { status.restarts },
         restarts_left: job.restarts_left,
         last_exit: status.last_exit.map(exit_json),
+        failed_runs: job.failed_runs,
         start_error: job.start_error.clone(),
-        service: match status.desired {
-            _ if job.service.is_none() => "none",
-            DesiredService::Absent => "absent",
-            DesiredService::Present(Status::Passing) => "passing",
-            DesiredService::Present(Status::Warning) => "warning",
-            DesiredService::Present(Status::Critical) => "critical",
-        }
-        .to_owned(),
+        service: if job.service.is_none() { "none" } else { status.desired.name() }.to_owned(),
+        catalog: service.map(|known| responses::CatalogEntry {
+            wanted: status.desired.name().to_owned(),
+            confirmed: known.confirmed.map_or("unknown", DesiredService::name).to_owned(),
+            since: known.since.map(|time| clock.at(time)),
+            error: known.error.clone(),
+        }),
         deadlines: deadlines.collect(),
         checks: job.checks.iter().map(|check| check_json(check, clock)).collect(),
         waits_for: job.waits_for.iter().map(condition_json).collect(),
+        needs_all: job.needs_all,
         hooks: job.hooks.iter().map(|job| names(*job).to_owned()).collect(),
-        cause: job.cause.map(|event| journaled_json(&event, source(event.origin), clock)),
+        started_by: job.cause.map(|cause| {
+            match cause {
+                Cause::Event(_) => "event",
+                Cause::ByHand => "hand",
+                Cause::Tick(_) => "interval",
+            }
+            .to_owned()
+        }),
+        cause: cause.map(|event| journaled_json(event, source(event.origin), clock)),
     }
 }
 
 /// The health of a job; a job without checks has none.
 fn health_word(job: &JobOverview) -> &'static str {
-    match job.status.healthy {
+    match job.status.health() {
         _ if job.checks.is_empty() => "none",
         Some(true) => "healthy",
         Some(false) => "unhealthy",
@@ -200,6 +282,7 @@ fn check_json(check: &CheckOverview, clock: Clock) -> responses::Check {
         at: last.map(|last| clock.at(last.at)),
         took_seconds: last.map(|last| seconds(last.took)),
         failures: check.failures.into(),
+        failures_needed: check.failures_needed.into(),
         next_at: check.next.map(|time| clock.at(time)),
     }
 }
@@ -210,6 +293,7 @@ fn condition_json(awaited: &Awaited) -> responses::Condition {
         code: awaited.code.name().to_owned(),
         holds: awaited.holds,
         possible: awaited.possible,
+        seen: awaited.seen,
         state: awaited.state.clone(),
     }
 }
@@ -233,19 +317,30 @@ fn reasons_json(reasons: &[Reason]) -> Vec<responses::Reason> {
 }
 
 fn event_json(event: &EventRecord) -> responses::Event {
+    let (exit, ended_by, outcome) = match event.detail {
+        Detail::None => (None, None, None),
+        Detail::Exit { status, ended_by } => (Some(status), ended_by, None),
+        Detail::Ended(outcome) => (None, None, Some(outcome)),
+    };
     responses::Event {
         id: event.id.0,
         time: rfc3339(event.time),
         source: event.source.clone(),
         code: event.code.name().to_owned(),
         cause: event.cause.map(|EventId(id)| id),
-        exit: event.exit.map(exit_json),
+        exit: exit.map(exit_json),
+        outcome: outcome.map(|outcome| outcome.name().to_owned()),
+        reason: match outcome {
+            Some(Outcome::Skipped(reason)) => Some(words::skipped(reason).to_owned()),
+            _ => None,
+        },
+        ended_by: ended_by.map(|reason| reason.name().to_owned()),
     }
 }
 
 fn journaled_json(event: &Event, source: String, clock: Clock) -> responses::Event {
-    let Event { id, cause, at, origin: _, code, exit } = *event;
-    event_json(&EventRecord { id, time: clock.wall.at(at), source, code, cause, exit })
+    let Event { id, cause, at, origin: _, code, detail } = *event;
+    event_json(&EventRecord { id, time: clock.wall.at(at), source, code, cause, detail })
 }
 
 fn exit_json(exit: ExitStatus) -> responses::Exit {

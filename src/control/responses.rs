@@ -17,9 +17,23 @@ pub(crate) struct Status {
     pub(crate) phase: String,
     pub(crate) maintenance: bool,
     pub(crate) shutdown_deadline: Option<String>,
+    pub(crate) catalog: Catalog,
     pub(crate) jobs: Vec<Job>,
     pub(crate) watches: Vec<Watch>,
     pub(crate) events: Vec<EventCount>,
+}
+
+/// The catalog in which services are registered and watched.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Catalog {
+    /// `consul` or `embedded`.
+    pub(crate) kind: String,
+    /// Whether the last request of each service and watch was answered and accepted; `None` before the first result.
+    pub(crate) up: Option<bool>,
+    /// The error of the last failed request, and since when requests fail.
+    pub(crate) error: Option<String>,
+    pub(crate) since: Option<String>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -29,27 +43,78 @@ pub(crate) struct Job {
     pub(crate) role: String,
     pub(crate) state: String,
     pub(crate) health: String,
+    /// How it ended, or will end although it still stops; `None` if that is not certain.
+    pub(crate) outcome: Option<String>,
+    /// Why it was skipped.
+    pub(crate) reason: Option<String>,
+    /// The supervisor keeps running until it has ended.
+    #[serde(default = "yes")]
+    pub(crate) work: bool,
+    /// It runs at every event or tick.
+    pub(crate) repeats: bool,
+    /// It can end without being stopped.
+    #[serde(default = "yes")]
+    pub(crate) ends_by_itself: bool,
     pub(crate) pid: Option<i32>,
     pub(crate) started_at: Option<String>,
     pub(crate) ended_at: Option<String>,
+    /// Why the supervisor ended the last run; `None` if that exited by itself.
+    pub(crate) ended_by: Option<String>,
     pub(crate) uptime_seconds: Option<f64>,
+    /// The runs that have ended.
+    pub(crate) runs: Runs,
+    /// Without the ticks of a periodic job.
     pub(crate) restarts: u64,
     /// `None` means without limit.
     #[serde(default = "no_restarts_left")]
     pub(crate) restarts_left: Option<u64>,
     pub(crate) last_exit: Option<Exit>,
+    /// Failed runs in a row, up to the last one.
+    pub(crate) failed_runs: u64,
     /// Why the last start failed.
     pub(crate) start_error: Option<String>,
+    /// The desired state of its service.
     pub(crate) service: String,
+    /// What is known about its service in the catalog; `None` without a service.
+    pub(crate) catalog: Option<CatalogEntry>,
     pub(crate) deadlines: Vec<Deadline>,
     pub(crate) checks: Vec<Check>,
     pub(crate) waits_for: Vec<Condition>,
+    /// True if it needs all of these conditions, not any of them.
+    pub(crate) needs_all: bool,
     pub(crate) hooks: Vec<String>,
+    /// What started the current or last run: `event`, `hand` or `interval`.
+    pub(crate) started_by: Option<String>,
     pub(crate) cause: Option<Event>,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 fn no_restarts_left() -> Option<u64> {
     Some(0)
+}
+
+/// How many runs have ended, by their result.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Runs {
+    pub(crate) success: u64,
+    pub(crate) failure: u64,
+    pub(crate) timeout: u64,
+    pub(crate) stopped: u64,
+}
+
+/// What is known about a service in the catalog.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct CatalogEntry {
+    pub(crate) wanted: String,
+    /// The state that the catalog has confirmed; `unknown` if it has not.
+    pub(crate) confirmed: String,
+    pub(crate) since: Option<String>,
+    pub(crate) error: Option<String>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -77,6 +142,8 @@ pub(crate) struct Check {
     pub(crate) at: Option<String>,
     pub(crate) took_seconds: Option<f64>,
     pub(crate) failures: u64,
+    /// How many in a row make the job unhealthy.
+    pub(crate) failures_needed: u64,
     pub(crate) next_at: Option<String>,
 }
 
@@ -88,13 +155,15 @@ pub(crate) struct Condition {
     pub(crate) code: String,
     pub(crate) holds: bool,
     pub(crate) possible: bool,
+    /// True if its event has come before.
+    pub(crate) seen: bool,
     pub(crate) state: String,
 }
 
 impl Default for Condition {
     fn default() -> Self {
         let empty = String::new;
-        Self { source: empty(), code: empty(), holds: false, possible: true, state: empty() }
+        Self { source: empty(), code: empty(), holds: false, possible: true, seen: false, state: empty() }
     }
 }
 
@@ -123,9 +192,32 @@ pub(crate) struct EventCount {
     pub(crate) count: u64,
 }
 
-/// An event of `GET /v3/events`.
+/// The start of a run in `GET /v3/events`.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Start {
+    pub(crate) run: u64,
+    pub(crate) time: String,
+    pub(crate) source: String,
+    pub(crate) pid: i32,
+    /// The id of the event that started the run; `None` if it was started by hand or by a tick.
+    pub(crate) started_by: Option<u64>,
+    /// True if a tick after the first started it.
+    pub(crate) tick: bool,
+    pub(crate) restarts: u64,
+}
+
+/// `GET /v3/watches/NAME/explain`
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
+pub(crate) struct WatchExplanation {
+    pub(crate) watch: Watch,
+    pub(crate) sentences: Vec<String>,
+}
+
+/// An event of `GET /v3/events`.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub(crate) struct Event {
     pub(crate) id: u64,
     pub(crate) time: String,
@@ -133,6 +225,12 @@ pub(crate) struct Event {
     pub(crate) code: String,
     pub(crate) cause: Option<u64>,
     pub(crate) exit: Option<Exit>,
+    /// How the job ended, for `stopped`.
+    pub(crate) outcome: Option<String>,
+    /// Why it was skipped.
+    pub(crate) reason: Option<String>,
+    /// Why the supervisor ended the run, for an exit.
+    pub(crate) ended_by: Option<String>,
 }
 
 /// `GET /v3/health`
@@ -163,6 +261,8 @@ pub(crate) struct Explanation {
     pub(crate) waits: Vec<Reason>,
     pub(crate) causes: Vec<Event>,
     pub(crate) sentences: Vec<String>,
+    /// The last lines of the last run, if that failed.
+    pub(crate) output: Vec<String>,
 }
 
 /// Why a job waits, and why that is so.
@@ -196,6 +296,8 @@ pub(crate) struct Reload {
     /// `None` from 3.8, which does not report its changes.
     pub(crate) kept: Option<Vec<String>>,
     pub(crate) restarted: Vec<String>,
+    /// Changed jobs that wait for their condition.
+    pub(crate) waiting: Vec<String>,
     pub(crate) started: Vec<String>,
     pub(crate) stopped: Vec<String>,
     pub(crate) settings: Vec<String>,

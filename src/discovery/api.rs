@@ -76,7 +76,7 @@ pub(super) fn registration(service: &Service, status: Status) -> Bytes {
         check: TtlCheck {
             check_id: check_id(service),
             ttl: go_duration(service.ttl),
-            status: status_name(status),
+            status: status.name(),
             notes: format!("TTL for {} set by containerpilot", service.name),
             deregister_critical_service_after: service.deregister_critical_after.map(go_duration),
         },
@@ -90,20 +90,12 @@ pub(super) fn update(status: Status) -> Bytes {
         Status::Warning => "unknown",
         Status::Critical => "unhealthy",
     };
-    json(&CheckUpdate { status: status_name(status), output })
+    json(&CheckUpdate { status: status.name(), output })
 }
 
 fn json(body: &impl Serialize) -> Bytes {
     // Serializing these types to memory cannot fail: their keys are strings.
     serde_json::to_vec(body).unwrap_or_default().into()
-}
-
-const fn status_name(status: Status) -> &'static str {
-    match status {
-        Status::Passing => "passing",
-        Status::Warning => "warning",
-        Status::Critical => "critical",
-    }
 }
 
 /// Texts of Consul before 1.11 about a service or check that is not registered, in lower case.

@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use containerpilot_core::plan::Consul;
+use containerpilot_core::plan::{Consul, TokenSource};
+use containerpilot_core::time::fmt_duration;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
@@ -60,7 +61,7 @@ pub(super) enum NotSent {
 
 #[derive(Debug, Error)]
 pub(super) enum NoResponse {
-    #[error("no response within {0:?}")]
+    #[error("no response within {}", fmt_duration(*.0))]
     Timeout(Duration),
     #[error("invalid HTTP response: {0}")]
     Invalid(#[source] hyper::Error),
@@ -92,6 +93,7 @@ pub(super) struct Client {
     path_prefix: String,
     token: Mutex<Option<HeaderValue>>,
     token_file: Option<PathBuf>,
+    token_source: Option<TokenSource>,
     token_file_read: AtomicBool,
     /// Open connections without a request.
     idle: Mutex<Vec<Connection>>,
@@ -112,9 +114,27 @@ impl Client {
             path_prefix: parts.map(|parts| parts.prefix.trim_end_matches('/').to_owned()).unwrap_or_default(),
             token: Mutex::new(consul.token.as_deref().and_then(secret)),
             token_file: consul.token_file.as_ref().map(PathBuf::from),
+            token_source: consul.token_source,
             token_file_read: AtomicBool::new(false),
             idle: Mutex::default(),
             large_responses: Semaphore::new(LARGE_RESPONSES),
+        }
+    }
+
+    /// Which token was sent, and where it comes from: never the token itself (L5).
+    pub(super) fn describe_token(&self) -> String {
+        let is_empty = self.token.lock().unwrap_or_else(PoisonError::into_inner).is_none();
+        let Some(source) = self.token_source.map(TokenSource::name) else {
+            return "no token was sent: set CONSUL_HTTP_TOKEN, or `token` or `tokenfile` under `consul`"
+                .to_owned();
+        };
+        match (&self.token_file, is_empty) {
+            (Some(file), false) => format!("with the token of the file {} from {source}", file.display()),
+            (Some(file), true) => {
+                format!("no token was sent: the file {} from {source} has none", file.display())
+            }
+            (None, false) => format!("with the token of {source}"),
+            (None, true) => format!("no token was sent: that of {source} is empty or not a valid header"),
         }
     }
 
@@ -283,6 +303,7 @@ mod tests {
             https: false,
             token: token.map(str::to_owned),
             token_file: None,
+            token_source: None,
             tls: Tls {
                 ca_file: None,
                 ca_path: None,
@@ -292,6 +313,13 @@ mod tests {
                 verify: true,
             },
         })
+    }
+
+    #[test]
+    fn d5_the_time_limit_in_an_error_is_rounded() {
+        let third = NoResponse::Timeout(Duration::from_secs(5) / 3);
+        assert_eq!(third.to_string(), "no response within 1.666s");
+        assert_eq!(NoResponse::Timeout(Duration::from_secs(5)).to_string(), "no response within 5s");
     }
 
     /// A server that sends these responses, one connection after the other. Returns what it received on each.

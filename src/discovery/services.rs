@@ -1,17 +1,21 @@
 //! One task per service: it makes Consul's state equal to the desired state (D5).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use containerpilot_core::catalog::reconcile::{Action, CatalogRequest, Outcome, Reconciler, Settings};
+use containerpilot_core::Time;
+use containerpilot_core::catalog::connectivity::Interruption;
+use containerpilot_core::catalog::reconcile::{
+    Action, CatalogRequest, Confirmation, Outcome, Reconciler, Settings,
+};
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::{Job, Service};
 use hyper::Method;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::time::timeout;
+use tokio::sync::watch;
 
 use super::api;
 use super::client::RequestError;
@@ -44,17 +48,28 @@ impl Definition {
     }
 }
 
+/// The name of a service's task in the log.
+pub(super) fn requester(service: &Service) -> String {
+    format!("service {}", service.name)
+}
+
 /// The event loop's handle of a service's task. When it is dropped, the task deregisters the service and ends.
 #[derive(Debug)]
 pub(super) struct ServiceHandle {
     commands: UnboundedSender<ServiceCommand>,
     is_gone: Arc<AtomicBool>,
+    confirmed: Arc<Mutex<Option<Confirmation>>>,
 }
 
 impl ServiceHandle {
     pub(super) fn send(&self, command: ServiceCommand) {
         // Sending fails if the task has finished, which needs no more commands.
         let _ = self.commands.send(command);
+    }
+
+    /// The last state that Consul has confirmed (D11).
+    pub(super) fn confirmation(&self) -> Option<Confirmation> {
+        *self.confirmed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the task has nothing left to do, as long as it gets no command.
@@ -69,10 +84,14 @@ pub(super) struct ServiceTask {
     definition: Arc<Definition>,
     job: JobIx,
     reconciler: Reconciler,
+    /// When Consul was last unavailable, for any task.
+    interruption: watch::Receiver<Option<Interruption>>,
     /// Its name in the log.
     name: String,
     /// See [`ServiceHandle::is_gone`].
     is_gone: Arc<AtomicBool>,
+    /// See [`ServiceHandle::confirmation`].
+    confirmed: Arc<Mutex<Option<Confirmation>>>,
     /// Whether the handle was dropped.
     is_released: bool,
     /// Dropped at the end of the task.
@@ -88,17 +107,24 @@ impl ServiceTask {
         definition: Arc<Definition>,
     ) -> ServiceHandle {
         let reconciler = Reconciler::new(definition.settings, shared.seed());
-        let name = format!("service {}", definition.service.name);
+        let name = requester(&definition.service);
         let is_gone = Arc::new(AtomicBool::new(false));
+        let confirmed = Arc::default();
         let (sender, commands) = unbounded_channel();
-        let handle = ServiceHandle { commands: sender, is_gone: Arc::clone(&is_gone) };
+        let handle = ServiceHandle {
+            commands: sender,
+            is_gone: Arc::clone(&is_gone),
+            confirmed: Arc::clone(&confirmed),
+        };
         let task = Self {
+            interruption: shared.connectivity.interruption(),
             shared,
             definition,
             job,
             reconciler,
             name,
             is_gone,
+            confirmed,
             is_released: false,
             deregistered: None,
         };
@@ -123,34 +149,35 @@ impl ServiceTask {
             }
             self.report_deregistered();
             self.is_gone.store(self.reconciler.is_gone(), Ordering::Release);
-            let command = match self.reconciler.next(self.shared.now()) {
+            self.apply_interruption();
+            let until = match self.reconciler.next(self.shared.now()) {
                 Action::Finished => break,
                 Action::Send(request) => {
                     self.send(request).await;
                     continue;
                 }
-                Action::Wait(None) => commands.recv().await,
-                Action::Wait(Some(until)) => {
-                    let pause = until.since(self.shared.now());
-                    match timeout(pause, commands.recv()).await {
-                        // There are no more commands, but deregistering must be tried again.
-                        Ok(None) if self.is_released => {
-                            tokio::time::sleep(pause).await;
-                            continue;
-                        }
-                        Ok(command) => command,
-                        Err(_) => continue,
-                    }
-                }
+                // There are no more commands, and deregistering need not be tried again.
+                Action::Wait(None) if self.is_released => break,
+                Action::Wait(until) => until,
+            };
+            let command = tokio::select! {
+                command = commands.recv(), if !self.is_released => command,
+                _ = self.interruption.changed() => continue,
+                () = sleep(until, self.shared.now()) => continue,
             };
             match command {
                 Some(command) => self.apply(command),
-                None if self.is_released => break,
                 None => {
                     self.is_released = true;
                     self.reconciler.set_desired(self.shared.now(), DesiredService::Absent);
                 }
             }
+        }
+    }
+
+    fn apply_interruption(&mut self) {
+        if let Some(interruption) = *self.interruption.borrow_and_update() {
+            self.reconciler.interrupted(self.shared.now(), interruption);
         }
     }
 
@@ -189,8 +216,11 @@ impl ServiceTask {
         failpoint("service");
         let (outcome, failure) = self.exchange(request).await;
         drop(slot);
-        self.reconciler.done(self.shared.now(), outcome);
-        self.shared.connectivity.record(&self.name, failure.as_ref());
+        self.apply_interruption();
+        let now = self.shared.now();
+        self.reconciler.done(now, outcome);
+        self.shared.connectivity.record(now, &self.name, failure.as_ref());
+        *self.confirmed.lock().unwrap_or_else(PoisonError::into_inner) = self.reconciler.confirmation();
     }
 
     async fn exchange(&self, request: CatalogRequest) -> (Outcome, Option<Failure>) {
@@ -221,5 +251,13 @@ impl ServiceTask {
                 (if refused { Outcome::Failed } else { Outcome::Unknown }, Some(failure))
             }
         }
+    }
+}
+
+/// Waits until a time. Without one it does not return.
+async fn sleep(until: Option<Time>, now: Time) {
+    match until {
+        Some(until) => tokio::time::sleep(until.since(now)).await,
+        None => std::future::pending().await,
     }
 }

@@ -13,7 +13,9 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{AlertDescription, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{
+    AlertDescription, ClientConfig, DigitallySignedStruct, InvalidMessage, RootCertStore, SignatureScheme,
+};
 use thiserror::Error;
 
 use super::{FileError, read_file};
@@ -97,6 +99,10 @@ pub(super) fn handshake_error(error: &io::Error) -> String {
             UnsupportedSignatureAlgorithmContext { .. }
             | UnsupportedSignatureAlgorithmForPublicKeyContext { .. },
         )) => format!("the key or signature algorithm of a certificate is not supported; {SUPPORTED}"),
+        // The first bytes of the answer are no TLS record.
+        Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
+            "that port does not speak TLS, try http://".to_owned()
+        }
         // The client says what it supports, and the server has nothing of that.
         Some(rustls::Error::AlertReceived(AlertDescription::HandshakeFailure)) => {
             format!("{error}; perhaps the server has no certificate with a supported key; {SUPPORTED}")

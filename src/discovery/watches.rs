@@ -23,6 +23,11 @@ pub(super) const CONCURRENT_QUERIES: u32 = 128;
 /// How long a response may take beyond the wait of the query.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The name of a watch's task in the log.
+pub(super) fn requester(watch: &str) -> String {
+    format!("watch {watch}")
+}
+
 /// The task of a watch.
 pub(super) struct WatchTask {
     pub(super) shared: Arc<Shared>,
@@ -42,7 +47,7 @@ impl WatchTask {
 
     async fn follow(&self) {
         let mut follow = WatchQueries::new(self.watch.interval, self.shared.seed());
-        let name = format!("watch {}", self.watch.name);
+        let name = requester(&self.watch.name);
         let mut known: Option<Vec<Instance>> = None;
         loop {
             let query = match follow.next(self.shared.now(), self.slots) {
@@ -60,7 +65,7 @@ impl WatchTask {
             match result {
                 Ok((index, instances)) => {
                     follow.answered(self.shared.now(), index);
-                    self.shared.connectivity.record(&name, None);
+                    self.shared.connectivity.record(self.shared.now(), &name, None);
                     if known.as_ref() != Some(&instances) {
                         known = Some(instances.clone());
                         self.shared.sender.send(LoopMessage::WatchResult(
@@ -72,7 +77,7 @@ impl WatchTask {
                 }
                 Err(failure) => {
                     follow.failed(self.shared.now());
-                    self.shared.connectivity.record(&name, Some(&failure));
+                    self.shared.connectivity.record(self.shared.now(), &name, Some(&failure));
                 }
             }
         }

@@ -2,7 +2,7 @@
 //! forged.
 
 use containerpilot_core::plan::{Format, Level};
-use containerpilot_log_format::{EntryFormatter, Labels, Stamp, is_hidden};
+use containerpilot_log_format::{EntryFormatter, Labels, Stamp, StreamName, Writer, is_hidden};
 
 const STAMP: &Stamp = b"2026-11-15T00:15:28.645445913Z";
 
@@ -12,7 +12,8 @@ pub(super) fn run(bytes: &[u8]) {
     let mut name = || String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
     let (job, check) = (name(), name());
     let output = parts.next().unwrap_or_default();
-    let labels = Labels { level: Level::Info, job: Some(&job), pid: Some(17), check: Some(&check) };
+    let writer = Writer::Process { pid: 17, check: Some(&check), stream: StreamName::Stderr };
+    let labels = Labels { level: Level::Info, job: Some(&job), writer };
     for format in [Format::Default, Format::Text, Format::Json] {
         let mut form = EntryFormatter::new(format);
         form.label(STAMP, labels);
@@ -50,7 +51,7 @@ fn line(form: &EntryFormatter, format: Format, text: &[u8], job: &str, check: &s
                     !line.contains(|character: char| character.is_control() || is_hidden(character)),
                     "{line:?}"
                 );
-                assert_eq!(keys(&line), ["time", "level", "msg", "job", "pid", "check"], "{line}");
+                assert_eq!(keys(&line), ["time", "level", "msg", "job", "pid", "check", "stream"], "{line}");
             }
             Format::Json => {
                 let line = one_line(out);
@@ -60,7 +61,7 @@ fn line(form: &EntryFormatter, format: Format, text: &[u8], job: &str, check: &s
                 );
                 let entry: serde_json::Map<String, serde_json::Value> =
                     serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
-                assert_eq!(entry.len(), 6, "{line}");
+                assert_eq!(entry.len(), 7, "{line}");
                 assert_eq!(entry["msg"], *String::from_utf8_lossy(text));
                 assert!(entry["job"] == job && entry["check"] == check && entry["pid"] == 17, "{line}");
             }

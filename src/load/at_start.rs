@@ -54,7 +54,7 @@ pub(crate) fn load(source: Source) -> io::Result<Option<Loaded>> {
 
 fn load_now(mut source: Source) -> Loaded {
     let loaded = match source.read_stdin() {
-        Ok(()) => source.load(host::environment()),
+        Ok(()) => source.load(host::supervisor_environment()),
         Err(error) => Err(error.into()),
     };
     (source, loaded)

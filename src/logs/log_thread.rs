@@ -12,12 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::plan::{Level, Logging};
+use containerpilot_log_format::StreamName;
 
 use self::exited::Lingering;
 use super::loss::Loss;
 use super::output::{Output, write_stderr};
 use super::queue::{Entry, Work};
-use super::stream::{Context, Stream, not_before};
+use super::stream::{Context, Stream};
 use super::writer::Writer;
 use super::{Shared, Source};
 use crate::error_text::describe;
@@ -38,8 +39,8 @@ const BATCH_DELAY: Duration = Duration::from_micros(150);
 const FREQUENT_WORK: Duration = Duration::from_millis(1);
 const WORK_DELAY: Duration = Duration::from_micros(500);
 /// How many of the last lines are added to an entry (L6).
-const OUTPUT_LINES: usize = 5;
-const OUTPUT_BYTES: usize = 1024;
+pub(super) const OUTPUT_LINES: usize = 5;
+pub(super) const OUTPUT_BYTES: usize = 1024;
 
 /// The state of the log thread.
 #[derive(Debug)]
@@ -63,8 +64,6 @@ pub(super) struct LogWorker {
     lingering: Lingering,
     /// Everything that was lost so far.
     lost: Loss,
-    /// Entries do not get an earlier time: that of the last line before the exit of a process.
-    floor: SystemTime,
     buffer: Vec<u8>,
     ready: Vec<u64>,
     /// How many rounds in a row did not have to wait.
@@ -101,7 +100,6 @@ impl LogWorker {
             dropped: 0,
             lingering: Lingering::default(),
             lost: Loss::default(),
-            floor: SystemTime::UNIX_EPOCH,
             buffer: Vec::new(),
             // The thread is started because there is work.
             ready: vec![WAKER],
@@ -126,8 +124,8 @@ impl LogWorker {
                 return all_written;
             }
             failpoint("log");
-            if let Some(deadline) = worker.work() {
-                return worker.finish(deadline);
+            if let Some((deadline, last)) = worker.work() {
+                return worker.finish(deadline, last);
             }
             worker.write_pending(u64::MAX);
             worker.read_ready();
@@ -138,8 +136,8 @@ impl LogWorker {
 
     /// Finishes the log on the calling thread, while the log thread waits. [`Work::Finish`] must be in the queue.
     pub(super) fn finish_now(&mut self, deadline: Instant) -> bool {
-        let deadline = self.do_work().unwrap_or(deadline);
-        self.finish(deadline)
+        let (deadline, last) = self.do_work().unwrap_or((deadline, None));
+        self.finish(deadline, last)
     }
 
     /// Waits until there is something to do. An idle thread is in one system call without a timeout, and its state is
@@ -186,8 +184,8 @@ impl LogWorker {
         }
     }
 
-    /// Does the work in the queue. Returns the deadline if the log must be finished.
-    fn work(&mut self) -> Option<Instant> {
+    /// Does the work in the queue. Returns the deadline and the last entry if the log must be finished.
+    fn work(&mut self) -> Option<(Instant, Option<Entry>)> {
         if !self.ready.contains(&WAKER) && self.unfinished.is_empty() {
             return None;
         }
@@ -206,7 +204,7 @@ impl LogWorker {
         self.last_work = Some(Instant::now());
     }
 
-    fn do_work(&mut self) -> Option<Instant> {
+    fn do_work(&mut self) -> Option<(Instant, Option<Entry>)> {
         // One item at a time: a panic must not lose the others.
         self.unfinished.extend(self.shared.queue.take_work());
         while let Some((number, work)) = self.unfinished.pop_front() {
@@ -234,9 +232,9 @@ impl LogWorker {
                         self.log_error(&format!("cannot reopen the log file: {why}; keeping the old one"));
                     }
                 }
-                Work::Finish(deadline) => {
+                Work::Finish(deadline, last) => {
                     self.write_entries(number);
-                    return Some(deadline);
+                    return Some((deadline, last));
                 }
             }
         }
@@ -257,6 +255,7 @@ impl LogWorker {
             level: Level::Error,
             job: None,
             message: message.into(),
+            fields: None,
             output_of: None,
         });
         self.shared.queue.wake();
@@ -269,10 +268,10 @@ impl LogWorker {
         }
         let tail = source.check.is_none().then(|| self.shared.tail(&source.job));
         let source = Arc::new(source);
-        let numbers = [stdout, stderr].map(|fd| {
+        let numbers = [(stdout, StreamName::Stdout), (stderr, StreamName::Stderr)].map(|(fd, name)| {
             let number = self.next_stream;
             self.next_stream += 1;
-            match Stream::new(fd, Arc::clone(&source), tail.clone()) {
+            match Stream::new(fd, Arc::clone(&source), name, tail.clone()) {
                 Ok(stream) => {
                     self.streams.insert(number, Box::new(stream));
                     self.new_streams.push(number);
@@ -339,7 +338,7 @@ impl LogWorker {
                 let message = format!(
                     "the log was not read: dropped the output of {dropped} streams of exited processes"
                 );
-                self.writer.entry(SystemTime::now(), Level::Warn, None, &message, &[]);
+                self.writer.warn(&message);
             } else if let Some((entry, dropped)) = self.shared.queue.take_entry(before) {
                 self.write_entry(&entry, dropped);
             } else {
@@ -351,8 +350,7 @@ impl LogWorker {
     fn write_entry(&mut self, entry: &Entry, dropped: Loss) {
         if !dropped.is_none() {
             self.lost += dropped;
-            let message = format!("the log was not read: dropped {} entries", dropped.lines);
-            self.writer.entry(SystemTime::now(), Level::Warn, None, &message, &[]);
+            self.writer.warn(&format!("the log was not read: dropped {} entries", dropped.lines));
         }
         let job = entry.job.as_deref();
         let output = match (job, entry.output_of) {
@@ -362,8 +360,7 @@ impl LogWorker {
             }
             _ => Vec::new(),
         };
-        let time = not_before(entry.time, self.floor);
-        self.writer.entry(time, entry.level, job, &entry.message, &output);
+        self.writer.entry(entry.time, entry.level, job, entry.fields.as_deref(), &entry.message, &output);
     }
 
     /// Reads each readable stream once.
@@ -389,9 +386,13 @@ impl LogWorker {
         self.ready = ready;
     }
 
-    /// Writes everything that has arrived, until the deadline (S6), and reports what was lost.
-    fn finish(&mut self, deadline: Instant) -> bool {
+    /// Writes everything that has arrived, and then the last entry (S12), until the deadline (S6), and reports what was lost.
+    fn finish(&mut self, deadline: Instant, last: Option<Entry>) -> bool {
         self.drain_all(SystemTime::now());
+        if let Some(entry) = last {
+            // Entries are written after all lines.
+            self.shared.queue.push_entry(entry);
+        }
         let all_written = self.write_rest(deadline);
         if !all_written {
             self.discard_rest();

@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant, SystemTime};
 
+use containerpilot_core::log_entry::Fields;
 use containerpilot_core::plan::{Level, Logging};
 
 use super::Source;
@@ -38,6 +39,8 @@ pub(super) struct Entry {
     pub(super) level: Level,
     pub(super) job: Option<Box<str>>,
     pub(super) message: Box<str>,
+    /// The fields of an entry of the core (L7).
+    pub(super) fields: Option<Box<Fields>>,
     /// The process whose last lines are added (L6).
     pub(super) output_of: Option<u32>,
 }
@@ -45,7 +48,12 @@ pub(super) struct Entry {
 impl Entry {
     fn size(&self) -> usize {
         let job = self.job.as_ref().map_or(0, |job| job.len() + ALLOCATION);
-        size_of::<(u64, Self)>() + self.message.len() + ALLOCATION + job
+        let fields = self.fields.as_ref().map_or(0, |fields| {
+            let texts = [&fields.check, &fields.cause];
+            let texts = texts.into_iter().flatten().map(|text| text.len() + ALLOCATION);
+            size_of::<Fields>() + ALLOCATION + texts.sum::<usize>()
+        });
+        size_of::<(u64, Self)>() + self.message.len() + ALLOCATION + job + fields
     }
 }
 
@@ -65,8 +73,8 @@ pub(super) enum Work {
     Forget(String),
     /// Reopen the log file.
     Reopen,
-    /// Write everything and finish, at the latest at this time.
-    Finish(Instant),
+    /// Write everything and then the last entry, and finish, at the latest at this time.
+    Finish(Instant, Option<Entry>),
 }
 
 #[derive(Debug)]
@@ -162,7 +170,7 @@ impl Queue {
     pub(super) fn push_work(&self, work: Work) {
         let mut inner = self.lock();
         let number = inner.number();
-        let finish = matches!(work, Work::Finish(_));
+        let finish = matches!(work, Work::Finish(..));
         inner.finishing |= finish;
         inner.work.push_back((number, work));
         // The woken thread needs the lock.

@@ -6,12 +6,14 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
+
+use containerpilot_log_format::StreamName;
 
 use super::Source;
 use super::loss::Loss;
 use super::tail::Tail;
-use super::writer::{LONG_LINE, Writer};
+use super::writer::{LONG_LINE, Writer, not_before};
 use crate::process::sys::{self, Readable};
 
 /// All streams together hold at most this much, or [`LONG_LINE`] each if that is more. A longer line is split into several
@@ -23,8 +25,6 @@ const KEPT_CAPACITY: usize = 4096;
 const USUAL_PIPE: usize = 64 * 1024;
 /// The capacity of a pipe that was found full: fewer switches between the job and the log thread.
 const LARGE_PIPE: usize = 256 * 1024;
-/// Two times that are further apart are not put in order: the clock was set.
-const MAX_SKEW: Duration = Duration::from_secs(1);
 
 /// The read end of a process's pipe.
 #[derive(Debug)]
@@ -34,12 +34,13 @@ pub(super) struct Stream {
     /// What waits for it.
     readable: Option<Arc<Readable>>,
     source: Arc<Source>,
+    name: StreamName,
     /// Keeps the last lines, if the process is a run of a job.
     tail: Option<Arc<Mutex<Tail>>>,
     /// Bytes that were read; those before `done` are written.
     held: Vec<u8>,
     done: usize,
-    /// When they were read, or the exit of the process.
+    /// When they were read, or the exit of the process, and not before the entry that was written last.
     read_at: SystemTime,
     /// Whether it is in the backlog.
     pub(super) queued: bool,
@@ -71,12 +72,18 @@ pub(super) struct Context<'a> {
 }
 
 impl Stream {
-    pub(super) fn new(fd: OwnedFd, source: Arc<Source>, tail: Option<Arc<Mutex<Tail>>>) -> io::Result<Self> {
+    pub(super) fn new(
+        fd: OwnedFd,
+        source: Arc<Source>,
+        name: StreamName,
+        tail: Option<Arc<Mutex<Tail>>>,
+    ) -> io::Result<Self> {
         sys::set_nonblocking(fd.as_fd())?;
         Ok(Self {
             fd: Some(fd),
             readable: None,
             source,
+            name,
             tail,
             held: Vec::new(),
             done: 0,
@@ -112,11 +119,6 @@ impl Stream {
     /// Returns true if it is closed: there is nothing more to read.
     pub(super) fn is_at_end(&self) -> bool {
         self.fd.is_none()
-    }
-
-    /// When its last bytes were read, or the exit of its process.
-    pub(super) fn read_at(&self) -> SystemTime {
-        self.read_at
     }
 
     /// Begins to read what is in the pipe now. Its lines have the time of the exit, or that of earlier lines if it is later.
@@ -199,12 +201,12 @@ impl Stream {
         let Some(last) = memchr::memrchr(b'\n', chunk) else {
             self.hold(chunk, context);
             if *context.held > MAX_HELD && self.held.len() > LONG_LINE {
-                context.writer.label(&self.source, self.read_at);
+                self.read_at = context.writer.label(&self.source, self.name, self.read_at);
                 self.write_held(true, context);
             }
             return;
         };
-        context.writer.label(&self.source, self.read_at);
+        self.read_at = context.writer.label(&self.source, self.name, self.read_at);
         let mut rest = chunk;
         if !self.held.is_empty()
             && let Some(end) = memchr::memchr(b'\n', chunk)
@@ -225,7 +227,7 @@ impl Stream {
         let held = std::mem::take(&mut self.held);
         let rest = held.get(self.done..).unwrap_or_default();
         let whole = memchr::memrchr(b'\n', rest).map_or(0, |last| last + 1);
-        context.writer.label(&self.source, self.read_at);
+        self.read_at = context.writer.label(&self.source, self.name, self.read_at);
         let done = self.write_lines(rest.get(..whole).unwrap_or_default(), context);
         *context.held = context.held.saturating_sub(done);
         self.queued = context.writer.is_blocked();
@@ -250,7 +252,7 @@ impl Stream {
             self.queued = true;
         } else {
             self.line_ended = false;
-            context.writer.label(&self.source, self.read_at);
+            self.read_at = context.writer.label(&self.source, self.name, self.read_at);
             self.write_held(false, context);
         }
     }
@@ -290,7 +292,9 @@ impl Stream {
             context.writer.lines(lines)
         };
         if let (Some(tail), Some(done @ [_, ..])) = (&self.tail, lines.get(..done)) {
-            tail.lock().unwrap_or_else(PoisonError::into_inner).push(self.source.pid, done);
+            let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+            tail.push(self.source.pid, self.read_at, done);
+            tail.count(self.name, memchr::memchr_iter(b'\n', done).count());
         }
         done
     }
@@ -300,7 +304,10 @@ impl Stream {
         let mut line = std::mem::take(&mut self.held);
         *context.held = context.held.saturating_sub(line.len());
         if let Some(tail) = &self.tail {
-            tail.lock().unwrap_or_else(PoisonError::into_inner).push_line(self.source.pid, &line);
+            let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+            tail.push_line(self.source.pid, self.read_at, &line);
+            // A long line is counted with its last part.
+            tail.count(self.name, usize::from(!continued));
         }
         if context.discard {
             return;
@@ -324,14 +331,6 @@ impl Drop for Stream {
     }
 }
 
-/// The first time, unless the other one is a little later.
-pub(super) fn not_before(time: SystemTime, other: SystemTime) -> SystemTime {
-    match other.duration_since(time) {
-        Ok(later) if later < MAX_SKEW => other,
-        _ => time,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -340,7 +339,7 @@ mod tests {
 
     fn stream(pipe: OwnedFd) -> Stream {
         let source = Arc::new(Source { job: "main".into(), pid: 7, check: None });
-        Stream::new(pipe, source, None).unwrap()
+        Stream::new(pipe, source, StreamName::Stdout, None).unwrap()
     }
 
     #[test]
@@ -371,12 +370,5 @@ mod tests {
         let mut ready = Vec::new();
         readable.wait(&mut ready);
         assert_eq!(ready, [8]);
-    }
-
-    #[test]
-    fn p4_times_are_put_in_order_unless_the_clock_was_set() {
-        let at = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
-        let later = |time, other| not_before(at(time), at(other));
-        assert_eq!([later(5, 9), later(9, 5), later(5, 5_000)], [at(9), at(9), at(5)]);
     }
 }

@@ -58,7 +58,7 @@ fn collect(mut reader: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
 
 /// Finishes the log.
 fn end(logs: Logs) {
-    assert!(logs.finish(Instant::now() + PATIENCE), "not everything was written");
+    assert!(logs.finish(Instant::now() + PATIENCE, None), "not everything was written");
     drop(logs);
 }
 
@@ -113,7 +113,7 @@ fn l6_failed_exit_shows_the_last_lines_of_its_run() {
             writeln!(stderr, "why of run {pid}").unwrap();
         }
         logs.process_exited(pid);
-        logs.entry_with_output(Level::Error, "main", pid, &format!("run {pid} failed"));
+        logs.push(Level::Error, Some("main"), &format!("run {pid} failed"), None, Some(pid));
     }
     let lines = finish(logs, reader);
     let entries: Vec<_> = lines.iter().filter(|line| line.contains(" failed")).collect();
@@ -140,7 +140,7 @@ fn s6_finish_is_bounded_if_the_log_is_not_read() {
     });
     until("something is kept", || !logs.tails().last_lines("main").is_empty());
     let start = Instant::now();
-    assert!(!logs.finish(start + Duration::from_millis(300)));
+    assert!(!logs.finish(start + Duration::from_millis(300), None));
     assert!(start.elapsed() < Duration::from_secs(5));
     drop(logs);
     // The thread has ended and closed the pipe.

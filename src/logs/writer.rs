@@ -8,8 +8,9 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use containerpilot_core::log_entry::Fields;
 use containerpilot_core::plan::{Format, Level};
-use containerpilot_log_format::{EntryFormatter, Labels, stamp};
+use containerpilot_log_format::{self as format, EntryFormatter, Labels, StreamName, stamp};
 
 use super::Source;
 use super::loss::Loss;
@@ -22,6 +23,8 @@ const BATCH: usize = 256 * 1024;
 pub(super) const LONG_LINE: usize = 64 * 1024;
 /// The delay after an error of the output, for example a full disk.
 const RETRY: Duration = Duration::from_secs(1);
+/// Two times that are further apart are not put in order: the clock was set.
+const MAX_SKEW: Duration = Duration::from_secs(1);
 
 /// Formats and writes entries.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub(super) struct Writer {
     own: EntryFormatter,
     /// What `form` is labelled with.
     label: Option<Label>,
+    /// The time of the last entry.
+    last: SystemTime,
     /// Formatted entries, or a part of the long line; the bytes before `written` are written.
     pending: Vec<u8>,
     written: usize,
@@ -53,8 +58,8 @@ enum Stall {
     Failing(Instant),
 }
 
-/// The process that has written a line, and when it was read.
-type Label = (Arc<Source>, SystemTime);
+/// The process that has written a line, to which stream, and when it was read.
+type Label = (Arc<Source>, StreamName, SystemTime);
 
 /// A line that is formatted in pieces.
 #[derive(Debug)]
@@ -84,6 +89,7 @@ impl Writer {
             form: EntryFormatter::new(format),
             own: EntryFormatter::new(format),
             label: None,
+            last: SystemTime::UNIX_EPOCH,
             pending: Vec::new(),
             written: 0,
             long: None,
@@ -104,9 +110,23 @@ impl Writer {
     }
 
     /// The following entries are lines of this process, read at this time.
-    pub(super) fn label(&mut self, source: &Arc<Source>, read_at: SystemTime) {
-        label(&mut self.form, source, read_at);
-        self.label = Some((Arc::clone(source), read_at));
+    /// Returns their time in the log, which is not earlier than that of the last entry.
+    pub(super) fn label(
+        &mut self,
+        source: &Arc<Source>,
+        stream: StreamName,
+        read_at: SystemTime,
+    ) -> SystemTime {
+        let time = self.in_order(read_at);
+        label(&mut self.form, source, stream, time);
+        self.label = Some((Arc::clone(source), stream, time));
+        time
+    }
+
+    /// The time of the next entry: not before the last one, unless the clock was set.
+    fn in_order(&mut self, time: SystemTime) -> SystemTime {
+        self.last = not_before(time, self.last);
+        self.last
     }
 
     /// Adds the entries of complete lines. Returns how many bytes were taken: fewer than all if the output is full.
@@ -142,16 +162,24 @@ impl Writer {
         self.long = Some(LongLine { form, label, text, progress: Progress::Nothing, continued });
     }
 
+    /// Adds an entry of the supervisor about the log itself.
+    pub(super) fn warn(&mut self, message: &str) {
+        self.entry(SystemTime::now(), Level::Warn, None, None, message, &[]);
+    }
+
     /// Adds an entry of the supervisor.
     pub(super) fn entry(
         &mut self,
         time: SystemTime,
         level: Level,
         job: Option<&str>,
+        fields: Option<&Fields>,
         message: &str,
         output: &[String],
     ) {
-        self.own.label(&stamp(time), Labels { level, job, pid: None, check: None });
+        let writer = format::Writer::Supervisor(fields);
+        let time = self.in_order(time);
+        self.own.label(&stamp(time), Labels { level, job, writer });
         self.own.entry(message, output, &mut self.pending);
         if self.pending.len() >= BATCH {
             self.flush();
@@ -188,7 +216,7 @@ impl Writer {
                 let message = format!("writing the log works again after {}s", since.elapsed().as_secs());
                 // The pieces of a long line must stay together.
                 if self.long.as_ref().is_none_or(|long| !long.has_begun()) {
-                    self.entry(SystemTime::now(), Level::Warn, None, &message, &[]);
+                    self.warn(&message);
                     continue;
                 }
                 write_stderr(&message);
@@ -284,6 +312,14 @@ impl Writer {
     }
 }
 
+/// The first time, unless the other one is a little later.
+pub(super) fn not_before(time: SystemTime, other: SystemTime) -> SystemTime {
+    match other.duration_since(time) {
+        Ok(later) if later < MAX_SKEW => other,
+        _ => time,
+    }
+}
+
 impl LongLine {
     /// Returns true if the head is formatted.
     fn has_begun(&self) -> bool {
@@ -293,8 +329,8 @@ impl LongLine {
     /// Begins again, in the format of `form`.
     fn restart(&mut self, form: &EntryFormatter) {
         self.form = form.clone();
-        if let Some((source, read_at)) = &self.label {
-            label(&mut self.form, source, *read_at);
+        if let Some((source, stream, read_at)) = &self.label {
+            label(&mut self.form, source, *stream, *read_at);
         }
         self.progress = Progress::Nothing;
     }
@@ -335,14 +371,10 @@ impl LongLine {
     }
 }
 
-fn label(form: &mut EntryFormatter, source: &Source, time: SystemTime) {
-    let labels = Labels {
-        level: Level::Info,
-        job: Some(&source.job),
-        pid: Some(source.pid),
-        check: source.check.as_deref(),
-    };
-    form.label(&stamp(time), labels);
+fn label(form: &mut EntryFormatter, source: &Source, stream: StreamName, time: SystemTime) {
+    let Source { job, pid, check } = source;
+    let writer = format::Writer::Process { pid: *pid, check: check.as_deref(), stream };
+    form.label(&stamp(time), Labels { level: Level::Info, job: Some(job), writer });
 }
 
 #[cfg(test)]
@@ -358,7 +390,7 @@ mod tests {
         let (mut reader, writer) = std::io::pipe().unwrap();
         let mut output = Writer::new(Output::shared(writer.into()).unwrap(), Format::Default);
         let line = vec![b'x'; 50_000];
-        output.label(&source(), SystemTime::now());
+        output.label(&source(), StreamName::Stdout, SystemTime::now());
         let mut lines = 0;
         while !output.is_blocked() {
             output.line(&line);
@@ -392,7 +424,7 @@ mod tests {
             for reads in [0, 1, 20] {
                 let (mut old, writer) = std::io::pipe().unwrap();
                 let mut output = Writer::new(Output::shared(writer.into()).unwrap(), before);
-                output.label(&source(), SystemTime::now());
+                output.label(&source(), StreamName::Stdout, SystemTime::now());
                 output.long(text.clone(), false);
                 output.flush();
                 let mut buffer = vec![0; 32 << 10];
@@ -422,5 +454,12 @@ mod tests {
                 assert_eq!(entry["msg"].as_str().unwrap().as_bytes(), text);
             }
         }
+    }
+
+    #[test]
+    fn p4_times_are_put_in_order_unless_the_clock_was_set() {
+        let at = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
+        let later = |time, other| not_before(at(time), at(other));
+        assert_eq!([later(5, 9), later(9, 5), later(5, 5_000)], [at(9), at(9), at(5)]);
     }
 }

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use containerpilot_config::suggest;
+use containerpilot_core::catalog::connectivity::{Known, Trouble};
 use containerpilot_core::event::Code;
-use containerpilot_core::ids::EventId;
-use containerpilot_core::input::ExitStatus;
+use containerpilot_core::ids::{EventId, RunId};
 use containerpilot_core::plan::Signal;
 use containerpilot_core::report::explain::Explanation;
+use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::report::status::Overview;
 use containerpilot_core::request::{Reply, Request};
-use containerpilot_core::state::journal::Origin;
+use containerpilot_core::state::journal::{Detail, Origin};
 use containerpilot_core::{Core, Time};
 use tokio::sync::{broadcast, oneshot};
 
@@ -30,6 +31,8 @@ pub(crate) enum Query {
     Overview(oneshot::Sender<Arc<Snapshot>>),
     /// Why a job is in its current state.
     Explain(String, oneshot::Sender<Result<Explained, JobLookupError>>),
+    /// What a watch knows, and what depends on it.
+    ExplainWatch(String, oneshot::Sender<Result<WatchExplanation, JobLookupError>>),
     /// The name of a job, for data that is kept by name: several jobs with one name are not an error.
     Name(String, oneshot::Sender<Result<String, JobLookupError>>),
     /// The events in the journal, and new ones.
@@ -70,18 +73,37 @@ pub(crate) struct Snapshot {
     pub(crate) overview: Overview,
     /// The names of removed jobs and watches that events still refer to, by index.
     pub(crate) removed: BTreeMap<u32, String>,
+    pub(crate) catalog: CatalogReport,
     pub(crate) clock: WallClock,
 }
 
+/// What is known about the catalog (D11).
+#[derive(Debug, Default)]
+pub(crate) struct CatalogReport {
+    /// `None` for the embedded catalog.
+    pub(crate) consul: Option<ConsulReport>,
+    /// The service of each job, by its index; `None` for a job without a service.
+    pub(crate) services: Vec<Option<Known>>,
+}
+
+/// What is known about Consul.
+#[derive(Debug)]
+pub(crate) struct ConsulReport {
+    /// True if the last request of each service and watch was answered and accepted; `None` before the first result.
+    pub(crate) up: Option<bool>,
+    pub(crate) trouble: Option<Trouble>,
+}
+
 impl Snapshot {
-    pub(crate) fn new(core: &Core, clock: WallClock) -> Self {
+    pub(crate) fn new(core: &Core, clock: WallClock, catalog: CatalogReport) -> Self {
         let overview = core.overview();
-        let causes = overview.jobs.iter().filter_map(|job| job.cause.map(|cause| cause.origin));
+        let causes =
+            overview.jobs.iter().filter_map(|job| job.cause.as_ref()?.event().map(|event| event.origin));
         let removed = causes.filter_map(|origin| match origin {
             Origin::Removed(place) => Some((place, core.origin_name(origin))),
             Origin::Global | Origin::Job(_) | Origin::Watch(_) | Origin::Signal(_) => None,
         });
-        Self { removed: removed.collect(), overview, clock }
+        Self { removed: removed.collect(), overview, catalog, clock }
     }
 }
 
@@ -89,17 +111,41 @@ impl Snapshot {
 #[derive(Debug)]
 pub(crate) struct Explained {
     pub(crate) explanation: Explanation,
+    /// What is known about its service.
+    pub(crate) service: Option<Known>,
     /// The names of all jobs, to which the explanation refers by index.
     pub(crate) names: Vec<String>,
     pub(crate) now: Time,
     pub(crate) clock: WallClock,
 }
 
-/// The events of the journal, and new ones as they happen.
+/// The events and starts of the journal, and new ones as they happen.
 #[derive(Debug)]
 pub(crate) struct EventStream {
-    pub(crate) past: Vec<Arc<EventRecord>>,
-    pub(crate) live: broadcast::Receiver<Arc<EventRecord>>,
+    pub(crate) past: Vec<Arc<Record>>,
+    pub(crate) live: broadcast::Receiver<Arc<Record>>,
+}
+
+/// A record of the journal for clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Record {
+    Event(EventRecord),
+    Start(StartRecord),
+}
+
+/// The start of a run for clients (X10).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StartRecord {
+    pub(crate) run: RunId,
+    /// The last event before it.
+    pub(crate) after: EventId,
+    pub(crate) time: SystemTime,
+    pub(crate) source: String,
+    pub(crate) pid: i32,
+    /// The event that started the run; `None` if it was started by hand or by a tick.
+    pub(crate) trigger: Option<EventId>,
+    pub(crate) tick: bool,
+    pub(crate) restarts: u64,
 }
 
 /// An event for clients.
@@ -110,7 +156,7 @@ pub(crate) struct EventRecord {
     pub(crate) source: String,
     pub(crate) code: Code,
     pub(crate) cause: Option<EventId>,
-    pub(crate) exit: Option<ExitStatus>,
+    pub(crate) detail: Detail,
 }
 
 /// Converts the core's time to wall-clock time: the wall-clock time of the core's origin.
@@ -130,6 +176,12 @@ impl WallClock {
             self.0 = clock.checked_sub(Duration::from_nanos(now.as_nanos())).unwrap_or(self.0);
         }
     }
+}
+
+/// Why a name does not identify one job.
+pub(crate) fn ambiguous_job(name: &str, count: usize) -> String {
+    let last = if count == 2 { "or" } else { "to" };
+    format!("there are {count} jobs named `{name}`: use `{name}:1` {last} `{name}:{count}`")
 }
 
 /// Which job may be meant by a name that no job has: the nearest name, or all of them.

@@ -1,8 +1,10 @@
 //! The client's end of a query: sends it to the loop and waits for the reply, which has its own channel.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use containerpilot_core::plan::Level;
+use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::request::Reply;
 use tokio::sync::oneshot;
 
@@ -29,6 +31,11 @@ impl QueryHandle {
         self.query(|reply| Query::Explain(job, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
     }
 
+    /// What a watch knows, and what depends on it.
+    pub(crate) async fn explain_watch(&self, watch: String) -> Result<WatchExplanation, JobLookupError> {
+        self.query(|reply| Query::ExplainWatch(watch, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
+    }
+
     /// See [`Query::Name`].
     pub(crate) async fn name(&self, job: String) -> Result<String, JobLookupError> {
         self.query(|reply| Query::Name(job, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
@@ -49,6 +56,11 @@ impl QueryHandle {
     /// Reloads the configuration, or reports what that would do; `None` if the loop does not answer.
     pub(crate) async fn reload(&self, dry_run: bool) -> Option<ReloadOutcome> {
         self.query(|reply| Query::Reload(ReloadRequest { dry_run, reply: Some(reply) })).await
+    }
+
+    /// Reports that the telemetry server listens at this address of the plan, or why it cannot.
+    pub(crate) fn telemetry_listens(&self, address: SocketAddr, result: Result<(), String>) {
+        self.0.send(LoopMessage::TelemetryListens(address, result));
     }
 
     /// Writes a log entry.

@@ -38,6 +38,9 @@ pub(crate) enum ReloadOutcome {
     Refused(String),
 }
 
+/// More names than these are only counted in the log.
+const MAX_NAMES: usize = 10;
+
 /// What a reload changed, or would change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReloadSummary {
@@ -52,11 +55,19 @@ pub(crate) struct ReloadSummary {
 impl ReloadSummary {
     /// One line for the log.
     pub(crate) fn line(&self) -> String {
-        let Changes { kept, restarted, started, stopped } = &self.changes;
-        let named = [("restarted", restarted), ("started", started), ("stopped", stopped)];
+        let Changes { kept, restarted, waiting, started, stopped } = &self.changes;
+        let named = [
+            ("restarted", restarted),
+            ("changed, waiting:", waiting),
+            ("started", started),
+            ("removed", stopped),
+        ];
         let named = named.iter().filter(|(_, names)| !names.is_empty());
-        let mut parts: Vec<String> =
-            named.map(|(what, names)| format!("{what} {}", names.join(", "))).collect();
+        let list = |names: &[String]| match names.len() {
+            0..=MAX_NAMES => names.join(", "),
+            many => format!("{many} jobs"),
+        };
+        let mut parts: Vec<String> = named.map(|(what, names)| format!("{what} {}", list(names))).collect();
         if !self.settings.is_empty() {
             parts.push(format!("changed {}", self.settings.join(", ")));
         }

@@ -21,6 +21,7 @@ use containerpilot_core::input::StartError;
 use containerpilot_core::plan::{Command, Process};
 use nix::errno::Errno;
 
+pub(crate) use self::error::NotAProgram;
 use self::error::SpawnError;
 use self::identity::Identity;
 use self::start::Attempt;
@@ -45,6 +46,11 @@ pub(crate) struct Request<'a> {
     pub(crate) raw_output: bool,
     /// The directory of the cgroup for it. The start does not fail if it cannot be moved there.
     pub(crate) cgroup: Option<OwnedFd>,
+}
+
+/// Returns true if a process switches to another user or group.
+pub(crate) fn switches_user(process: &Process) -> bool {
+    Identity::of(process).is_ok_and(|identity| identity.changes())
 }
 
 /// The read ends of a process's standard output and error, unless they are inherited.
@@ -74,7 +80,7 @@ struct Slots {
 
 impl Spawner {
     /// Must be called before other descriptors are opened, so that the slots get low numbers.
-    pub(crate) fn new(mut environment: Environment) -> std::io::Result<Self> {
+    pub(crate) fn new(environment: Environment) -> std::io::Result<Self> {
         let has_close_range = sys::close_all_on_exec();
         if !has_close_range {
             close_each_on_exec();
@@ -86,7 +92,6 @@ impl Spawner {
         let slots = [&slot_null, &out, &err, &result, &cgroup];
         let last = slots.map(|fd| fd.as_raw_fd()).into_iter().max().unwrap_or(2);
         let close_from = u32::try_from(last + 1).ok().filter(|_| has_close_range);
-        environment.insert(b"CONTAINERPILOT_PID".to_vec(), std::process::id().to_string().into_bytes());
         Ok(Self {
             environment,
             shared: SharedVariables::default(),

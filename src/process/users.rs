@@ -36,6 +36,14 @@ pub(crate) fn groups_of(user: &User, group: u32) -> io::Result<Vec<u32>> {
     Ok(groups_in(&read("/etc/group")?, user, group))
 }
 
+/// The names in `/etc/passwd` or `/etc/group`.
+pub(crate) fn names(path: &str) -> Vec<String> {
+    let text = read(path).unwrap_or_default();
+    let names =
+        entries(&text).filter_map(|entry| std::str::from_utf8(entry.first()?).ok().map(str::to_owned));
+    names.filter(|name| !name.is_empty()).collect()
+}
+
 /// The content of a file. One that is missing has no entries; what one contains that cannot be read is not known.
 fn read(path: &str) -> io::Result<Vec<u8>> {
     match regular_file::read(path, FILE_BYTES) {

@@ -32,12 +32,18 @@ impl<D: Decider> Runtime<D> {
         });
         for effect in effects.drain(..) {
             let failed = failed_result(&effect);
+            let reloaded = matches!(&effect, Effect::Reply { reply: Reply::Reloaded(_), .. });
             let done = caught(|| {
                 failpoint("effect");
                 if let Effect::PlanReplaced { plan, moves } = &effect {
                     self.replanned(plan, moves);
                 }
-                self.executor.carry_out(&self.plan, effect, &mut self.results)
+                let flow = self.executor.carry_out(&self.plan, effect, &mut self.results);
+                if reloaded {
+                    self.log_loaded();
+                    self.log_serving();
+                }
+                flow
             });
             match done {
                 Ok(flow) => flow?,

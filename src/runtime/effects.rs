@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 
-use containerpilot_core::effect::{Effect, Entry, Exit};
+use containerpilot_core::effect::{Effect, Exit};
 use containerpilot_core::ids::{CheckIx, CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input};
+use containerpilot_core::log_entry::Entry;
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Level, Plan, Probe, Signal};
 use containerpilot_core::variables::Environment;
@@ -83,7 +84,7 @@ impl EffectExecutor {
             },
             // The loop handles it.
             Effect::PlanReplaced { plan: _, moves: _ } => {}
-            Effect::Log(entry) => self.log(plan, &entry),
+            Effect::Log(entry) => self.log(plan, entry),
             Effect::Exit(exit) => return ControlFlow::Break(exit),
         }
         ControlFlow::Continue(())
@@ -104,16 +105,11 @@ impl EffectExecutor {
     }
 
     /// Writes an entry, with the last lines of the job's run if the entry is about a failure (L6).
-    fn log(&self, plan: &Plan, entry: &Entry) {
-        let Entry { level, job, message, with_output } = entry;
+    fn log(&self, plan: &Plan, entry: Entry) {
+        let Entry { level, job, message, fields, with_output } = entry;
         let name = job.and_then(|job| plan.jobs.get(job.index())).map(|job| job.name.as_str());
-        let pid = job.and_then(|job| self.pids.get(&job));
-        match (name, pid) {
-            (Some(name), Some(pid)) if *with_output => {
-                self.logs.entry_with_output(*level, name, pid.unsigned_abs(), message);
-            }
-            _ => self.logs.entry(*level, name, message),
-        }
+        let pid = job.filter(|_| with_output).and_then(|job| self.pids.get(&job));
+        self.logs.push(level, name, &message, Some(fields), pid.map(|pid| pid.unsigned_abs()));
     }
 
     /// Reads the last output of an exited child.

@@ -10,6 +10,7 @@ use containerpilot_core::rules::signals::{reloads_at, reopens_log};
 use containerpilot_core::{Input, Time};
 use nix::errno::Errno;
 
+use super::effects::EffectExecutor;
 use super::{Decider, Runtime};
 use crate::control::Control;
 use crate::discovery::Discovery;
@@ -209,6 +210,10 @@ impl<D: Decider> Runtime<D> {
                 Discovery::watch_result(&self.plan, &watch, ix, instances)
             }
             LoopMessage::Deregistered(id, job) => Discovery::deregistered(&self.plan, &id, job),
+            LoopMessage::TelemetryListens(address, result) => {
+                let is_wanted = self.telemetry.as_ref().is_some_and(|telemetry| telemetry.is_at(address));
+                is_wanted.then_some(Input::TelemetryListens(result))
+            }
             LoopMessage::Loaded(loaded) => return self.loaded(*loaded),
             LoopMessage::OrphansRead(report) => {
                 let look = self.executor.reaper.orphans_read(report);
@@ -225,7 +230,8 @@ impl<D: Decider> Runtime<D> {
             LoopMessage::Query(query) => {
                 failpoint("query");
                 let now = self.now();
-                self.core.core().and_then(|core| self.executor.queries.handle(core, now, query))
+                let EffectExecutor { queries, catalog, .. } = &mut self.executor;
+                self.core.core().and_then(|core| queries.handle(core, catalog, now, query))
             }
         };
         match input {

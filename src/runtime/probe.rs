@@ -56,9 +56,7 @@ impl fmt::Display for Target {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp { host, port } => write!(out, "{}:{port}", bracketed(host)),
-            Self::Http(HttpTarget { host, port, path }) => {
-                write!(out, "GET http://{}:{port}{path}", bracketed(host))
-            }
+            Self::Http(http) => write!(out, "{http}"),
         }
     }
 }
@@ -105,7 +103,7 @@ impl Probes {
             && let Err(error) = self.look_ups.join(host, run, net)
         {
             return Some(Err(format!(
-                "cannot start the network thread to resolve {host}: {}",
+                "{target}: cannot start the network thread to resolve {host}: {}",
                 describe(&error)
             )));
         }
@@ -123,8 +121,8 @@ impl Probes {
         let proceed = |run| match found {
             Ok(addresses) => Some((run, self.connect(run, addresses.clone())?)),
             Err(error) => {
-                self.remove(run)?;
-                Some((run, Err(error.clone())))
+                let Probe { target, .. } = self.remove(run)?;
+                Some((run, Err(format!("{target}: {error}"))))
             }
         };
         waiting.into_iter().filter_map(proceed).collect()

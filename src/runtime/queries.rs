@@ -6,16 +6,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use containerpilot_core::ids::{EventId, JobIx};
+use containerpilot_config::suggest;
+use containerpilot_core::ids::{EventId, JobIx, WatchIx};
 use containerpilot_core::plan::Plan;
+use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::request::{Reply, Request, RequestId};
-use containerpilot_core::state::journal::Event;
+use containerpilot_core::state::journal::{Event, Start};
 use containerpilot_core::{Core, Input, Time};
 use tokio::sync::{broadcast, oneshot};
 
+use crate::discovery::Discovery;
 use crate::messages::query::{
-    ControlRequest, EventRecord, EventStream, Explained, JobAction, JobLookupError, Query, Snapshot,
-    WallClock, unknown_job_hint,
+    ControlRequest, EventRecord, EventStream, Explained, JobAction, JobLookupError, Query, Record, Snapshot,
+    StartRecord, WallClock, unknown_job_hint,
 };
 
 /// How many events are kept for slow clients.
@@ -29,9 +32,11 @@ pub(crate) struct QueryHandler {
     waiting: BTreeMap<RequestId, oneshot::Sender<Result<Reply, JobLookupError>>>,
     /// The last snapshot, until the state changes.
     snapshot: Option<Arc<Snapshot>>,
-    subscribers: Option<broadcast::Sender<Arc<EventRecord>>>,
+    subscribers: Option<broadcast::Sender<Arc<Record>>>,
     /// The last event that was sent to the subscribers.
     last_sent: Option<EventId>,
+    /// How many starts the journal had recorded then.
+    starts_sent: u64,
 }
 
 impl QueryHandler {
@@ -44,21 +49,29 @@ impl QueryHandler {
             snapshot: None,
             subscribers: None,
             last_sent: None,
+            starts_sent: 0,
         }
     }
 
     /// Replies to a query, or returns the input for the core that replies to it.
     ///
     /// The core must have made a step just now: its replies describe its last step.
-    pub(crate) fn handle(&mut self, core: &Core, now: Time, query: Query) -> Option<Input> {
+    pub(crate) fn handle(
+        &mut self,
+        core: &Core,
+        catalog: &Discovery,
+        now: Time,
+        query: Query,
+    ) -> Option<Input> {
         self.clock.follow(now, SystemTime::now());
         // Sending fails if the client has gone.
         match query {
-            Query::Overview(reply) => drop(reply.send(self.overview(core))),
+            Query::Overview(reply) => drop(reply.send(self.overview(core, catalog))),
             Query::Explain(name, reply) => {
-                let explained = find_job(core.plan(), &name).map(|job| self.explain(core, now, job));
+                let explained = find_job(core.plan(), &name).map(|job| self.explain(core, catalog, now, job));
                 drop(reply.send(explained));
             }
+            Query::ExplainWatch(name, reply) => drop(reply.send(explain_watch(core, catalog, &name))),
             Query::Name(name, reply) => {
                 let found = match find_job(core.plan(), &name) {
                     Ok(job) => Ok(core.plan().jobs.get(job.index()).map_or(name, |job| job.name.clone())),
@@ -104,24 +117,35 @@ impl QueryHandler {
             self.subscribers = None;
             return;
         }
+        let journal = core.journal();
         let newer = |event: &&Event| self.last_sent.is_none_or(|last| event.id > last);
-        let fresh: Vec<&Event> = core.journal().events().rev().take_while(newer).collect();
-        for event in fresh.into_iter().rev() {
-            self.last_sent = Some(event.id);
+        let events: Vec<&Event> = journal.events().rev().take_while(newer).collect();
+        let starts =
+            usize::try_from(journal.start_count().saturating_sub(self.starts_sent)).unwrap_or(usize::MAX);
+        let starts: Vec<&Start> = journal.starts().rev().take(starts).collect();
+        self.last_sent = events.first().map(|event| event.id).or(self.last_sent);
+        self.starts_sent = journal.start_count();
+        for record in records(core, self.clock, events.into_iter().rev(), starts.into_iter().rev()) {
             // It fails if the last subscriber has just gone.
-            let _ = subscribers.send(Arc::new(record(core, self.clock, event)));
+            let _ = subscribers.send(record);
         }
     }
 
-    fn overview(&mut self, core: &Core) -> Arc<Snapshot> {
+    fn overview(&mut self, core: &Core, catalog: &Discovery) -> Arc<Snapshot> {
         let clock = self.clock;
-        Arc::clone(self.snapshot.get_or_insert_with(|| Arc::new(Snapshot::new(core, clock))))
+        let snapshot = || Arc::new(Snapshot::new(core, clock, catalog.report(core.plan())));
+        Arc::clone(self.snapshot.get_or_insert_with(snapshot))
     }
 
-    fn explain(&self, core: &Core, now: Time, job: JobIx) -> Explained {
+    fn explain(&self, core: &Core, catalog: &Discovery, now: Time, job: JobIx) -> Explained {
         let jobs = &core.plan().jobs;
+        let service = jobs.get(job.index()).and_then(|job| job.service.as_ref());
+        let service = service.map(|service| catalog.known(service));
+        let mut explanation = core.explain(job, service.as_ref());
+        explanation.add_troubles(|watch| catalog.watch_trouble(watch));
         Explained {
-            explanation: core.explain(job),
+            explanation,
+            service,
             names: jobs.iter().map(|job| job.name.clone()).collect(),
             now,
             clock: self.clock,
@@ -129,14 +153,15 @@ impl QueryHandler {
     }
 
     fn subscribe(&mut self, core: &Core) -> EventStream {
-        let past: Vec<Arc<EventRecord>> =
-            core.journal().events().map(|event| Arc::new(record(core, self.clock, event))).collect();
+        let journal = core.journal();
+        let past = records(core, self.clock, journal.events(), journal.starts());
         let live = match &self.subscribers {
             // The past events were sent to the other subscribers already, so both continue at the same event.
             Some(subscribers) => subscribers.subscribe(),
             None => {
                 let (subscribers, live) = broadcast::channel(EVENT_RING);
-                self.last_sent = past.last().map(|event| event.id);
+                self.last_sent = journal.events().next_back().map(|event| event.id);
+                self.starts_sent = journal.start_count();
                 self.subscribers = Some(subscribers);
                 live
             }
@@ -145,15 +170,42 @@ impl QueryHandler {
     }
 }
 
-fn record(core: &Core, clock: WallClock, event: &Event) -> EventRecord {
-    EventRecord {
-        id: event.id,
-        time: clock.at(event.at),
-        source: core.origin_name(event.origin),
-        code: event.code,
-        cause: event.cause,
-        exit: event.exit,
-    }
+/// Events and starts in the order in which they happened.
+fn records<'a>(
+    core: &Core,
+    clock: WallClock,
+    events: impl Iterator<Item = &'a Event>,
+    starts: impl Iterator<Item = &'a Start>,
+) -> Vec<Arc<Record>> {
+    let events = events.map(|event| {
+        let Event { id, cause, at, origin, code, detail } = *event;
+        let (time, source) = (clock.at(at), core.origin_name(origin));
+        (id, Record::Event(EventRecord { id, time, source, code, cause, detail }))
+    });
+    let starts = starts.map(|start| {
+        let Start { run, after, at, origin, pid, trigger, tick, restarts } = *start;
+        let (time, source) = (clock.at(at), core.origin_name(origin));
+        (after, Record::Start(StartRecord { run, after, time, source, pid, trigger, tick, restarts }))
+    });
+    let mut records: Vec<(EventId, Record)> = events.chain(starts).collect();
+    // A stable sort: an event comes before the starts after it.
+    records.sort_by_key(|(place, _)| *place);
+    records.into_iter().map(|(_, record)| Arc::new(record)).collect()
+}
+
+/// Explains a watch by its name.
+fn explain_watch(core: &Core, catalog: &Discovery, name: &str) -> Result<WatchExplanation, JobLookupError> {
+    let watches = &core.plan().watches;
+    let place = watches.iter().position(|watch| watch.name == name);
+    let trouble = catalog.watch_trouble(name);
+    place.and_then(|place| core.explain_watch(WatchIx::at(place), trouble.as_ref())).ok_or_else(|| {
+        let names: Vec<&str> = watches.iter().map(|watch| watch.name.as_str()).collect();
+        JobLookupError::NotFound(match suggest::nearest(name, names.iter().copied()) {
+            Some(near) => format!("did you mean `watch.{near}`?"),
+            None if names.is_empty() => "the configuration has no watches".to_owned(),
+            None => format!("the watches are: {}", names.join(", ")),
+        })
+    })
 }
 
 fn command(plan: &Plan, request: ControlRequest) -> Result<Request, JobLookupError> {
@@ -178,6 +230,11 @@ fn find_job(plan: &Plan, name: &str) -> Result<JobIx, JobLookupError> {
     };
     let not_found =
         || JobLookupError::NotFound(unknown_job_hint(name, plan.jobs.iter().map(|job| job.name.as_str())));
+    // `service.NAME` is the job that advertises the service.
+    let name = match name.strip_prefix("service.") {
+        Some(service) if named(name).next().is_none() => service,
+        _ => name,
+    };
     match named(name).count() {
         1 => named(name).next().ok_or_else(not_found),
         0 => {

@@ -57,7 +57,7 @@ impl<D: Decider> Runtime<D> {
         });
         write_entries(&receiver, &logs);
         drop(receiver);
-        logs.finish(log);
+        logs.finish(log, Some(&exit.entry));
         if let Some(control) = control {
             control.finish(connections);
         }

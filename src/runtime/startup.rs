@@ -14,6 +14,7 @@ use crate::telemetry::Telemetry;
 impl<D: Decider> Runtime<D> {
     /// Opens the telemetry port and the control socket, before the startup event (E4).
     pub(crate) fn open(&mut self) -> Result<(), String> {
+        self.log_loaded();
         // The port first: unlike the socket it has no file that must be removed if the other cannot be opened.
         self.open_telemetry()?;
         let plan = Arc::clone(&self.plan);
@@ -24,8 +25,24 @@ impl<D: Decider> Runtime<D> {
                 Err(error) if plan.control.required => return Err(error),
                 Err(error) => self.log(Level::Warn, &format!("no control socket: {error}")),
             }
+            self.log_serving();
         }
         Ok(())
+    }
+
+    /// The words of 3.8. The values of the configuration may be secrets (L5).
+    pub(super) fn log_loaded(&self) {
+        if !self.plan.pass_signals {
+            let (jobs, watches) = (self.plan.jobs.len(), self.plan.watches.len());
+            self.log(Level::Debug, &format!("loaded config: jobs: {jobs}, watches: {watches}"));
+        }
+    }
+
+    /// As 3.8, at the start and after every reload.
+    pub(super) fn log_serving(&self) {
+        if let Some(control) = &self.control {
+            self.log(Level::Info, &format!("control: serving at {}", control.path()));
+        }
     }
 
     fn open_telemetry(&mut self) -> Result<(), String> {

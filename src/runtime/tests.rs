@@ -37,7 +37,7 @@ fn plan(text: &str) -> Plan {
 
 fn run(text: &str, script: impl FnMut(Input, &mut Vec<Effect>)) -> u8 {
     signals::block().unwrap();
-    let runtime = Runtime::new(Script(plan(text), script), host::environment(), None).unwrap();
+    let runtime = Runtime::new(Script(plan(text), script), host::supervisor_environment(), None).unwrap();
     runtime.run()
 }
 

@@ -1,18 +1,32 @@
-//! The supervisor's own metrics (T3).
+//! The supervisor's own metrics (T3, T4).
 //!
 //! No label is unbounded: names of jobs, checks and watches are those of the plan, event codes those of a fixed list, routes those of
 //! the control socket's table. Jobs with the same name share a sample.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
+use containerpilot_core::catalog::connectivity::Known;
+use containerpilot_core::effect::DesiredService;
+use containerpilot_core::ids::RunId;
 use containerpilot_core::plan::Role;
+use containerpilot_core::report::status::{JobOverview, JobStatus};
 use containerpilot_core::{State, Time};
 
 use super::Shared;
 use super::exposition::{Kind, Page, count_to_f64};
+use super::job_usage::Usage;
 use super::process::Process;
+use crate::logs::LineCounts;
 use crate::messages::query::Snapshot;
+
+/// What is read when the page is requested.
+#[derive(Debug, Default)]
+pub(super) struct Measured {
+    pub(super) process: Process,
+    pub(super) usage: BTreeMap<RunId, Usage>,
+    pub(super) lines: BTreeMap<Box<str>, LineCounts>,
+}
 
 /// Adds the supervisor's metrics to a page.
 pub(super) fn add_to(
@@ -20,12 +34,17 @@ pub(super) fn add_to(
     snapshot: &Snapshot,
     shared: &Shared,
     version: &str,
-    process: &Process,
+    measured: &Measured,
 ) {
     events(page, snapshot);
     requests(page, shared);
     watches(page, snapshot);
+    catalog(page, snapshot);
     jobs(page, snapshot);
+    job_states(page, snapshot);
+    job_runs(page, snapshot);
+    job_usage(page, snapshot, &measured.usage);
+    log_lines(page, snapshot, &measured.lines);
     checks(page, snapshot);
     page.family(
         "containerpilot_build_info",
@@ -35,7 +54,7 @@ pub(super) fn add_to(
             samples.add("", &[("version", version)], 1.0);
         },
     );
-    process.add_to(page, seconds(snapshot, Time::ZERO));
+    measured.process.add_to(page, seconds(snapshot, Time::ZERO));
 }
 
 fn events(page: &mut Page, snapshot: &Snapshot) {
@@ -62,8 +81,12 @@ fn requests(page: &mut Page, shared: &Shared) {
 
 fn watches(page: &mut Page, snapshot: &Snapshot) {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let has_consul = snapshot.catalog.consul.is_some();
     for watch in &snapshot.overview.watches {
-        let count = watch.instances.as_ref().map_or(0, Vec::len);
+        // Without an answer of Consul the number is not known. The embedded catalog is empty at first.
+        let Some(count) = watch.instances.as_ref().map(Vec::len).or((!has_consul).then_some(0)) else {
+            continue;
+        };
         let most = counts.entry(&watch.name).or_default();
         *most = count.max(*most);
     }
@@ -71,6 +94,26 @@ fn watches(page: &mut Page, snapshot: &Snapshot) {
     page.family("containerpilot_watch_instances", help, Kind::Gauge, |samples| {
         for (service, count) in counts {
             samples.add("", &[("service", service)], count_to_f64(count as u64));
+        }
+    });
+}
+
+/// D11: what Consul has confirmed, not what is wanted.
+fn catalog(page: &mut Page, snapshot: &Snapshot) {
+    let up = snapshot.catalog.consul.as_ref().and_then(|consul| consul.up);
+    let help =
+        "Whether Consul answered and accepted the last request of each service and watch (1) or not (0).";
+    page.single("containerpilot_catalog_up", help, Kind::Gauge, up.map(|up| f64::from(u8::from(up))));
+    let services = snapshot.overview.jobs.iter().zip(&snapshot.catalog.services);
+    let registered = |known: &Known| matches!(known.confirmed, Some(DesiredService::Present(_)));
+    let by_name = containerpilot_core::grouped(
+        services.filter_map(|(job, service)| Some((&*job.name, registered(service.as_ref()?)))),
+    );
+    let help = "Whether the catalog has confirmed that the job's service is registered (1) or not (0).";
+    page.family("containerpilot_service_registered", help, Kind::Gauge, |samples| {
+        for (name, registered) in by_name {
+            let all = registered.into_iter().all(|registered| registered);
+            samples.add("", &[("name", name)], f64::from(u8::from(all)));
         }
     });
 }
@@ -85,9 +128,8 @@ struct JobValues {
 }
 
 fn jobs(page: &mut Page, snapshot: &Snapshot) {
-    // A sensor has a metric of its own.
     let mut by_name: BTreeMap<&str, JobValues> = BTreeMap::new();
-    for job in snapshot.overview.jobs.iter().filter(|job| !matches!(job.role, Role::Sensor(_))) {
+    for job in shown_jobs(snapshot) {
         let values = by_name.entry(&job.name).or_default();
         values.up |= job.status.state == State::Running;
         values.restarts += job.restarts_total;
@@ -105,7 +147,7 @@ fn jobs(page: &mut Page, snapshot: &Snapshot) {
     };
     let up = "Whether the job is running (1) or not (0).";
     family("containerpilot_job_up", up, Kind::Gauge, |job| Some(f64::from(u8::from(job.up))));
-    let restarts = "Number of times the job was restarted.";
+    let restarts = "Number of times the restart policy of the job has restarted it.";
     family("containerpilot_job_restarts_total", restarts, Kind::Counter, |job| {
         Some(count_to_f64(job.restarts))
     });
@@ -115,9 +157,75 @@ fn jobs(page: &mut Page, snapshot: &Snapshot) {
     family("containerpilot_job_start_time_seconds", started, Kind::Gauge, |job| job.started);
 }
 
+/// The jobs without sensors, each of which has a metric of its own.
+fn shown_jobs(snapshot: &Snapshot) -> impl Iterator<Item = &JobOverview> {
+    snapshot.overview.jobs.iter().filter(|job| !matches!(job.role, Role::Sensor(_)))
+}
+
+fn job_states(page: &mut Page, snapshot: &Snapshot) {
+    let by_name =
+        containerpilot_core::grouped(shown_jobs(snapshot).map(|job| (&*job.name, job.status.word())));
+    let help = "Whether the job is in this state (1) or not (0).";
+    page.family("containerpilot_job_state", help, Kind::Gauge, |samples| {
+        for (name, states) in by_name {
+            for state in JobStatus::WORDS {
+                let value = f64::from(u8::from(states.contains(&state)));
+                samples.add("", &[("name", name), ("state", state)], value);
+            }
+        }
+    });
+}
+
+fn job_runs(page: &mut Page, snapshot: &Snapshot) {
+    let mut by_name: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for job in shown_jobs(snapshot) {
+        for (result, count) in job.runs.by_result() {
+            *by_name.entry((&job.name, result)).or_default() += count;
+        }
+    }
+    let help = "Number of runs that have ended, by result.";
+    page.family("containerpilot_job_runs_total", help, Kind::Counter, |samples| {
+        for ((name, result), count) in by_name {
+            samples.add("", &[("name", name), ("result", result)], count_to_f64(count));
+        }
+    });
+}
+
+fn job_usage(page: &mut Page, snapshot: &Snapshot, usage: &BTreeMap<RunId, Usage>) {
+    let used = shown_jobs(snapshot).filter_map(|job| Some((&*job.name, *usage.get(&job.status.run?)?)));
+    let by_name = containerpilot_core::grouped(used);
+    let mut family = |name: &str, help: &str, kind: Kind, value: fn(Usage) -> f64| {
+        page.family(name, help, kind, |samples| {
+            for (job, usage) in &by_name {
+                samples.add("", &[("name", job)], usage.iter().copied().map(value).sum());
+            }
+        });
+    };
+    let cpu = "CPU time of the process group of the job's current run in seconds.";
+    family("containerpilot_job_cpu_seconds_total", cpu, Kind::Counter, Usage::cpu_seconds);
+    let memory = "Resident memory of the process group of the job's current run in bytes.";
+    family("containerpilot_job_memory_bytes", memory, Kind::Gauge, |usage| {
+        count_to_f64(usage.resident_bytes())
+    });
+}
+
+fn log_lines(page: &mut Page, snapshot: &Snapshot, lines: &BTreeMap<Box<str>, LineCounts>) {
+    let names: BTreeSet<&str> = shown_jobs(snapshot).map(|job| &*job.name).collect();
+    let help = "Number of lines that the job has written, by stream.";
+    page.family("containerpilot_log_lines_total", help, Kind::Counter, |samples| {
+        for (name, LineCounts { stdout, stderr }) in lines.iter().filter(|(name, _)| names.contains(&***name))
+        {
+            for (stream, count) in [("stderr", *stderr), ("stdout", *stdout)] {
+                samples.add("", &[("name", name), ("stream", stream)], count_to_f64(count));
+            }
+        }
+    });
+}
+
 fn checks(page: &mut Page, snapshot: &Snapshot) {
     let mut results = Vec::new();
-    for job in &snapshot.overview.jobs {
+    // In maintenance mode checks are suspended (D8): their last results are not those of now.
+    for job in snapshot.overview.jobs.iter().filter(|_| !snapshot.overview.maintenance) {
         for check in &job.checks {
             let Some(last) = &check.last else { continue };
             let passes = last.result.is_ok() && job.status.state == State::Running;

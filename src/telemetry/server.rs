@@ -17,9 +17,11 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::exposition::{self, Page};
 use super::process::Process;
-use super::{Metrics, self_metrics, status};
+use super::self_metrics::Measured;
+use super::{Metrics, job_usage, self_metrics, status};
 use crate::VERSION;
 use crate::error_text::describe;
+use crate::logs::Tails;
 use crate::messages::query::Snapshot;
 use crate::messages::query_handle::QueryHandle;
 use crate::net::Net;
@@ -101,6 +103,11 @@ impl Telemetry {
         Ok(Self { wanted: address, _shutdown: shutdown })
     }
 
+    /// Whether this is the address in the plan.
+    pub(crate) fn is_at(&self, address: SocketAddr) -> bool {
+        self.wanted == address
+    }
+
     /// R3: applies another plan. The server stays if its address does. Otherwise it stops, and a new one listens as soon as
     /// its address is free. That never fails the reload.
     pub(crate) fn follow(
@@ -121,6 +128,7 @@ impl Telemetry {
         let wanted = wanted.clone();
         net.spawn(async move {
             let mut attempts = 0_u32;
+            let mut reported = None;
             let server = loop {
                 let server = |listener| {
                     let (metrics, queries) = (metrics.clone(), queries.clone());
@@ -129,10 +137,16 @@ impl Telemetry {
                 };
                 match listen(&wanted).and_then(server) {
                     Ok(server) => break server,
-                    Err(error) if attempts == QUIET_ATTEMPTS => {
-                        queries.log(Level::Error, format!("{error}; retrying every second"));
+                    Err(error) => {
+                        let error = error.to_string();
+                        if attempts == QUIET_ATTEMPTS {
+                            queries.log(Level::Error, format!("{error}; retrying every second"));
+                        }
+                        if reported.as_ref() != Some(&error) {
+                            queries.telemetry_listens(address, Err(error.clone()));
+                            reported = Some(error);
+                        }
                     }
-                    Err(_) => {}
                 }
                 let pause = if attempts < QUIET_ATTEMPTS { QUIET_INTERVAL } else { RETRY_INTERVAL };
                 attempts = attempts.saturating_add(1);
@@ -141,6 +155,7 @@ impl Telemetry {
                     () = sleep(pause) => {}
                 }
             };
+            queries.telemetry_listens(address, Ok(()));
             server.await;
         });
         Some(Self { wanted: address, _shutdown: shutdown })
@@ -212,12 +227,17 @@ impl Pages {
     }
 
     fn metrics(&self, snapshot: &Snapshot) -> String {
-        let process = Process::read();
+        let mut measured = Measured {
+            process: Process::read(),
+            usage: job_usage::read(snapshot),
+            lines: self.metrics.tails.as_ref().map(Tails::line_counts).unwrap_or_default(),
+        };
         let mut page = Page::default();
         let now = self.metrics.started.elapsed();
         let mut shared = self.metrics.shared();
         // First, so that a configured metric cannot replace one of the supervisor's own.
-        self_metrics::add_to(&mut page, snapshot, &shared, VERSION, &process);
+        job_usage::keep_highest(&mut shared.usage, &mut measured.usage);
+        self_metrics::add_to(&mut page, snapshot, &shared, VERSION, &measured);
         shared.store.add_to(&mut page, now);
         drop(shared);
         page.text()

@@ -63,7 +63,7 @@ fn non_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
 
 /// The state of a job in the words of 3.8, which only knows its health.
 const fn health(job: &JobOverview, maintenance: bool) -> &'static str {
-    match job.status.healthy {
+    match job.status.health() {
         // The telemetry server is handling this request.
         _ if matches!(job.role, Role::Telemetry) => "healthy",
         _ if maintenance => "maintenance",

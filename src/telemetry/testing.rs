@@ -9,7 +9,7 @@ use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::Plan;
 use containerpilot_core::{Core, Effect, Input, Request, RequestId, Time};
 
-use crate::messages::query::{Snapshot, WallClock};
+use crate::messages::query::{CatalogReport, Snapshot, WallClock};
 
 /// A plan from a configuration.
 pub(super) fn plan(text: &str) -> Plan {
@@ -87,6 +87,6 @@ impl TestCore {
 
     pub(super) fn snapshot(&self) -> Snapshot {
         let started_at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-        Snapshot::new(&self.core, WallClock(started_at))
+        Snapshot::new(&self.core, WallClock(started_at), CatalogReport::default())
     }
 }

@@ -1,38 +1,26 @@
 //! Finds the supervisor's control socket: that of `--socket`, or that of the configuration.
 
-use std::io::Write;
-use std::path::PathBuf;
+use containerpilot_config::{ControlSocket, control_socket};
 
 use super::super::flags::Arguments;
-use super::super::report::style;
-use super::super::{Failure, named_config};
+use super::super::named_config;
 use crate::load::{find_files, host};
 
-pub(super) fn path(args: &Arguments) -> Result<PathBuf, Failure> {
+pub(super) fn find(args: &Arguments) -> ControlSocket {
     let named = args.text("socket");
     if !named.is_empty() {
-        return Ok(PathBuf::from(named));
+        return ControlSocket { path: named.to_owned(), certain: true };
     }
     let config = named_config(args);
+    // The default path is a default of the configuration, and defined only there.
+    let nothing =
+        || vec![containerpilot_config::Input { name: "<nothing>".to_owned(), text: b"{}".to_vec() }];
     if config.is_none() && !find_files::default_exists() {
-        // The default path is a default of the configuration, and defined only there.
-        return find(Vec::new());
+        return control_socket(nothing(), &host::environment());
     }
-    let hint = "so the control socket is unknown; name it with --socket";
-    let inputs = find_files::read(config.as_deref())
-        .map_err(|message| Failure::Failed(format!("{message}, {hint}")))?;
-    find(inputs)
-}
-
-fn find(mut inputs: Vec<containerpilot_config::Input>) -> Result<PathBuf, Failure> {
-    if inputs.is_empty() {
-        inputs.push(containerpilot_config::Input { name: "<nothing>".to_owned(), text: b"{}".to_vec() });
+    match find_files::read(config.as_deref()) {
+        Ok(inputs) if inputs.is_empty() => control_socket(nothing(), &host::environment()),
+        Ok(inputs) => control_socket(inputs, &host::environment()),
+        Err(_) => ControlSocket { certain: false, ..control_socket(nothing(), &host::environment()) },
     }
-    containerpilot_config::control_socket(inputs, &host::environment()).map(PathBuf::from).map_err(|report| {
-        let _ = writeln!(std::io::stderr(), "{}", report.display(style(true)));
-        Failure::Failed(
-            "the configuration has errors, so the control socket is unknown; name it with --socket"
-                .to_owned(),
-        )
-    })
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{EventPattern, Job, OnCompletion, Plan, Repeat, Restarts, Role, Trigger};
+use containerpilot_core::plan::{
+    EventPattern, FirstTick, Job, OnCompletion, Plan, Repeat, Restarts, Role, Trigger,
+};
 use containerpilot_core::report::words;
 
 use super::super::summary;
@@ -119,7 +121,10 @@ impl Builder<'_> {
                     self.edge(all, to, label.to_owned(), line(*repeat));
                 }
             },
-            Trigger::Interval(interval) => {
+            Trigger::Interval { first: FirstTick::IntervalAfter(event), .. } => {
+                self.arrows(to, event, Repeat::Once);
+            }
+            Trigger::Interval { every: interval, first: FirstTick::AtStartup } => {
                 let startup = self.global(Code::Startup);
                 self.edge(startup, to, format!("every {}", summary::time(*interval)), LineStyle::Each);
             }
@@ -205,8 +210,11 @@ fn note(job: &Job) -> String {
     let mut words = Vec::new();
     match (&job.when.trigger, job.restarts) {
         (Trigger::Never, _) => words.push("never started".to_owned()),
+        (Trigger::Interval { every, first: FirstTick::IntervalAfter(_) }, Restarts::Unlimited) => {
+            words.push(format!("every {}", summary::time(*every)));
+        }
         // The label of its edge has the interval.
-        (Trigger::Interval(_), Restarts::Unlimited) => {}
+        (Trigger::Interval { .. }, Restarts::Unlimited) => {}
         (_, other) => words.push(restarts(other)),
     }
     if job.exec.is_none() {

@@ -170,7 +170,7 @@ impl<'a> Picture<'a> {
     ) {
         let name = phase.name();
         match phase {
-            JobPhase::Complete => {}
+            JobPhase::Complete | JobPhase::Stopped | JobPhase::Skipped => {}
             JobPhase::Failed => {
                 let _ = writeln!(
                     out,
@@ -278,7 +278,7 @@ impl<'a> Picture<'a> {
         };
         let (mut x, y) = (self.left, self.bottom() + 44);
         for phase in JobPhase::ALL.into_iter().filter(used) {
-            if phase == JobPhase::Complete {
+            if matches!(phase, JobPhase::Complete | JobPhase::Stopped | JobPhase::Skipped) {
                 continue;
             }
             let name = phase.name();

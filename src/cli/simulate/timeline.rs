@@ -18,14 +18,20 @@ pub(super) fn human(screen: Screen, run: &SimulationRun, verdicts: &[Verdict], f
     let mut out = String::new();
     let mut counts: BTreeMap<(&str, What, Option<&str>), usize> = BTreeMap::new();
     let mut rows = Vec::new();
+    // The entries that are left out since the last row.
+    let mut left_out = 0;
     for entry in &run.entries {
         let cause = entry.cause.and_then(|place| run.entries.get(place));
         let count = counts.entry((&entry.source, entry.what, cause.map(|cause| &*cause.source))).or_default();
         *count += 1;
         if full || *count <= MAX_REPEATS || is_always_shown(entry.what) {
+            rows.extend(gap(std::mem::take(&mut left_out)));
             rows.push(row(entry, cause));
+        } else {
+            left_out += 1;
         }
     }
+    rows.extend(gap(left_out));
     out += &table(screen, &["TIME", "WHO", "WHAT", "WHY"], &rows);
     if !full {
         omitted(&mut out, screen, &counts);
@@ -33,6 +39,16 @@ pub(super) fn human(screen: Screen, run: &SimulationRun, verdicts: &[Verdict], f
     final_states(&mut out, screen, run);
     results(&mut out, screen, verdicts);
     out
+}
+
+/// The row at a place where entries are left out.
+fn gap(left_out: usize) -> Option<Vec<(Tone, String)>> {
+    let note = match left_out {
+        0 => return None,
+        1 => "1 repeated entry not shown".to_owned(),
+        many => format!("{many} repeated entries not shown"),
+    };
+    Some([String::from("…"), String::new(), String::new(), note].map(|text| (Tone::Faint, text)).to_vec())
 }
 
 fn is_always_shown(what: What) -> bool {
@@ -106,11 +122,19 @@ fn final_states(out: &mut String, screen: Screen, run: &SimulationRun) {
             ("running", Some(true)) => ("healthy", Tone::Good),
             ("running", Some(false)) => ("unhealthy", Tone::Bad),
             (word @ "failed", _) => (word, Tone::Bad),
-            (word @ ("waiting" | "restarting" | "stopping"), _) => (word, Tone::Waiting),
+            (word @ ("waiting" | "restarting" | "stopping" | "skipped"), _) => (word, Tone::Waiting),
             (word, _) => (word, Tone::Plain),
         };
         let why = view.sentences.iter().skip(1).find(|line| line.trim_start().starts_with(WAITING_UNTIL));
-        let why = why.filter(|_| view.word == "waiting").map(|line| line.trim().to_owned());
+        let why = match view.word {
+            "waiting" => why.map(|line| line.trim().to_owned()),
+            "skipped" => view
+                .sentences
+                .first()
+                .and_then(|line| line.split_once("skipped: "))
+                .map(|(_, why)| why.to_owned()),
+            _ => None,
+        };
         rows.push(vec![
             (Tone::Plain, name.clone()),
             (tone, word.to_owned()),

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use super::super::responses::{Check, Instance, Job, Watch};
+use containerpilot_core::report::words;
+
+use super::super::responses::{Check, Event, Instance, Job, Status, Watch};
 use super::super::terminal::{Cell, Screen, Tone, sanitized, short_duration};
 use super::super::timestamps;
 use super::{health, state};
@@ -31,23 +33,29 @@ pub(super) fn job(screen: Screen, now: &str, job: &Job) -> String {
         let since = since.map_or_else(String::new, |since| format!(", since {since}"));
         fact("process", format!("pid {pid}{up}{since}"));
     }
-    fact("started by", job.cause.as_ref().map_or_else(String::new, |cause| cause.name()));
+    let started_by = job.cause.as_ref().map(Event::name).or_else(|| job.started_by.clone());
+    fact("started by", started_by.unwrap_or_default());
+    fact("skipped", job.reason.clone().unwrap_or_default());
     fact("restarts", restarts(job));
     if job.last_exit.is_some() || job.state == "failed" {
-        fact("last run", job.last_run(now));
+        let which = if job.pid.is_some() { "previous" } else { "last run" };
+        fact(which, words::last_run(job.last_run(now), job.failed_runs));
     }
-    match job.service.as_str() {
-        "none" | "" => {}
-        service => fact("service", format!("{service} in the catalog")),
+    match (job.service.as_str(), &job.catalog) {
+        ("none" | "", _) => {}
+        // A supervisor that does not report what the catalog has.
+        (wanted, None) => fact("service", format!("wanted: {wanted}")),
+        (_, Some(entry)) => fact("service", entry.text(now)),
     }
     for check in &job.checks {
         fact("check", check_line(check, now));
     }
-    for line in job.unmet() {
+    if let Some(line) = job.waiting() {
         fact("waiting", line.strip_prefix("waiting ").unwrap_or(&line).to_owned());
     }
     for deadline in &job.deadlines {
-        fact("next", deadline.text());
+        let text = deadline.text(job.pid.is_some());
+        fact("next", text.strip_prefix("next ").unwrap_or(&text).to_owned());
     }
     out
 }
@@ -74,7 +82,9 @@ fn check_line(check: &Check, now: &str) -> String {
     if let Some(took) = check.took_seconds {
         let _ = write!(line, ", took {}", short_duration(took));
     }
-    if check.failures > 1 {
+    if (1..check.failures_needed).contains(&check.failures) {
+        let _ = write!(line, ", {} of {} failures", check.failures, check.failures_needed);
+    } else if check.failures > 1 {
         let _ = write!(line, ", {} times in a row", check.failures);
     }
     if check.running {
@@ -101,13 +111,18 @@ pub(super) fn instances(watch: &Watch) -> Cell {
     }
 }
 
-/// All facts about a watch.
-pub(super) fn watch(watch: &Watch) -> String {
+/// All facts about a watch. While the catalog is not available, its instances are those of the last response.
+pub(super) fn watch(status: &Status, watch: &Watch) -> String {
     let name = sanitized(&watch.name);
+    let trouble = status
+        .catalog
+        .trouble(&status.now)
+        .map_or_else(String::new, |trouble| format!("  {}\n", sanitized(&trouble)));
     let Some(instances) = &watch.instances else {
-        return format!("watch.{name}: no response from the catalog yet\n");
+        return format!("watch.{name}: no response from the catalog yet\n{trouble}");
     };
-    let mut out = format!("watch.{name}: {} healthy\n", instances.len());
+    let last = if trouble.is_empty() { "" } else { " at the last response" };
+    let mut out = format!("watch.{name}: {} healthy{last}\n{trouble}", instances.len());
     for Instance { id, address, port } in instances {
         let _ = writeln!(out, "  {} at {} port {port}", sanitized(id), sanitized(address));
     }

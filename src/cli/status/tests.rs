@@ -13,6 +13,7 @@ fn example() -> Value {
         "jobs": [
             { "name": "db", "role": "job", "state": "running", "health": "healthy", "pid": 42, "uptimeSeconds": 61.2,
               "startedAt": "2026-11-15T06:58:59Z", "restarts": 2, "restartsLeft": null, "service": "passing",
+              "catalog": { "wanted": "passing", "confirmed": "passing", "since": "2026-11-15T06:59:00Z", "error": null },
               "lastExit": { "code": 1, "signal": null }, "endedAt": "2026-11-15T06:58:58Z",
               "deadlines": [], "waitsFor": [], "hooks": [],
               "checks": [{ "name": "db", "running": false, "passed": true, "message": null, "failures": 0,
@@ -30,7 +31,8 @@ fn example() -> Value {
               "restarts": 0, "restartsLeft": 3,
               "checks": [{ "name": "ready", "passed": false, "failures": 4, "message": "exited with code 1" }] },
             { "name": "tick", "role": "job", "state": "waiting", "health": "none", "restarts": 7, "restartsLeft": null,
-              "deadlines": [{ "what": "tick", "inSeconds": 4.25 }] },
+              "deadlines": [{ "what": "tick", "inSeconds": 4.25 }], "failedRuns": 2,
+              "lastExit": { "code": 3, "signal": null }, "endedAt": "2026-11-15T06:59:59.500Z" },
         ],
         "watches": [
             { "name": "cache", "instances": [] },
@@ -51,7 +53,7 @@ db    running  healthy    42   1m1s    2
 app   waiting  -                       0         waiting until watch.cache is healthy (no healthy instances)
 once  failed   -                       0         exited on SIGKILL 59m30s ago
 bad   running  unhealthy  43   5s      0         check ready failed 4 times in a row: exited with code 1
-tick  waiting  -                       7         next run in 4.2s
+tick  waiting  -                       7         last run exited with code 3 1s ago, 2 failures in a row; next run in 4.2s
 
 WATCH  HEALTHY INSTANCES
 cache  none
@@ -73,8 +75,8 @@ db: running, healthy
   process    pid 42, up 1m1s, since 2026-11-15T06:58:59Z
   started by setup exitSuccess
   restarts   2, without limit
-  last run   exited with code 1 1m2s ago
-  service    passing in the catalog
+  previous   exited with code 1 1m2s ago
+  service    passing in the catalog for 1m0s
   check      db: passed 1.5s ago, took 12ms, next in 9s
 ";
     assert_eq!(shown("db"), db);
@@ -94,6 +96,32 @@ bad: running, unhealthy
 }
 
 #[test]
+fn d11_status_never_shows_a_wish_as_a_fact() {
+    let error = "Consul at c:8500 is unreachable: ECONNREFUSED";
+    let mut example = example();
+    example["catalog"] =
+        json!({ "kind": "consul", "up": false, "since": "2026-11-15T06:59:00Z", "error": error });
+    example["jobs"][0]["catalog"] = json!({
+        "wanted": "passing", "confirmed": "unknown", "since": "2026-11-15T06:59:00Z", "error": error,
+    });
+    let status = read(example);
+    let shown = |name: &str| subject(&status, name).ok().unwrap().text(Screen::default(), &status);
+    let service = format!("  service    wanted: passing; not confirmed by the catalog for 1m0s: {error}\n");
+    assert!(shown("db").contains(&service), "{}", shown("db"));
+    let watch = format!("watch.cache: 0 healthy at the last response\n  {error} (for 1m0s)\n");
+    assert_eq!(shown("watch.cache"), watch);
+    let all = overview(Screen::default(), &status);
+    assert!(
+        all.starts_with(&format!("containerpilot 4.0.0, pid 1, up 1h0m\n{error} (for 1m0s)\n\nJOB ")),
+        "{all}"
+    );
+    // A supervisor that does not tell what the catalog has.
+    let old = read(json!({ "jobs": [{ "name": "db", "state": "running", "service": "passing" }] }));
+    let text = subject(&old, "db").ok().unwrap().text(Screen::default(), &old);
+    assert!(text.contains("  service    wanted: passing\n"), "{text}");
+}
+
+#[test]
 fn x4_the_json_of_one_job_is_what_the_supervisor_sent() {
     let text = r#"{ "jobs": [{ "name": "a", "newKey": 1.5 }], "watches": [{ "name": "w", "x": [] }] }"#;
     let status: Status = serde_json::from_str(text).unwrap();
@@ -108,8 +136,10 @@ fn x4_jobs_with_the_same_name_are_numbered() {
         json!({ "jobs": [{ "name": "a", "pid": 1 }, { "name": "a", "pid": 2 }, { "name": "a:2", "pid": 3 }] }),
     );
     let pid = |name: &str| status.job(name).unwrap().pid;
-    assert_eq!((pid("a"), pid("a:1"), pid("a:2")), (Some(1), Some(1), Some(3)));
+    assert_eq!((pid("a:1"), pid("a:2")), (Some(1), Some(3)));
     assert!(status.job("a:3").is_err() && status.job("a:0").is_err());
+    let unclear = status.job("a").unwrap_err().to_string();
+    assert_eq!(unclear, "there are 2 jobs named `a`: use `a:1` or `a:2`");
 }
 
 #[test]

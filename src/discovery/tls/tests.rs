@@ -1,6 +1,7 @@
 //! Against `openssl s_server`, which can be limited to one version, group, cipher suite or signature algorithm.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -57,14 +58,19 @@ impl Server {
 
     /// Requests a file that exists; its content or the error.
     fn request(&self, tls: Tls) -> Result<String, String> {
-        let address = ConsulAddress::Network(self.address.clone());
-        let client = Client::new(&Consul { address, https: true, token: None, token_file: None, tls });
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let response = runtime.block_on(client.send(Method::GET, "/file", Bytes::new(), TIMEOUT));
-        response
-            .map(|response| String::from_utf8_lossy(&response.body).into_owned())
-            .map_err(|error| error.to_string())
+        request(&self.address, tls)
     }
+}
+
+fn request(address: &str, tls: Tls) -> Result<String, String> {
+    let address = ConsulAddress::Network(address.to_owned());
+    let client =
+        Client::new(&Consul { address, https: true, token: None, token_file: None, token_source: None, tls });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let response = runtime.block_on(client.send(Method::GET, "/file", Bytes::new(), TIMEOUT));
+    response
+        .map(|response| String::from_utf8_lossy(&response.body).into_owned())
+        .map_err(|error| error.to_string())
 }
 
 impl Drop for Server {
@@ -97,6 +103,22 @@ fn trusting(folder: &Path, name: &str) -> Tls {
         server_name: None,
         verify: true,
     }
+}
+
+#[test]
+fn d1_https_to_a_port_without_tls_says_what_to_do() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 1024]);
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n400 Bad Request");
+        // Closed after the client has read it.
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let tls = Tls { ca_file: None, ..trusting(Path::new("/"), "none") };
+    let error = request(&address, Tls { verify: false, ..tls }).unwrap_err();
+    assert_eq!(error, "TLS handshake failed: that port does not speak TLS, try http://");
 }
 
 #[test]

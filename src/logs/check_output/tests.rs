@@ -30,7 +30,7 @@ fn lines(file: &Path) -> Vec<String> {
 
 /// Finishes the log and returns its lines.
 fn finish(logs: Logs, file: &Path) -> Vec<String> {
-    assert!(logs.finish(Instant::now() + Duration::from_secs(30)));
+    assert!(logs.finish(Instant::now() + Duration::from_secs(30), None));
     let lines = lines(file);
     std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
     lines

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::SystemTime;
 
 use super::super::Source;
-use super::super::stream::{MAX_HELD, not_before};
+use super::super::stream::MAX_HELD;
 use super::{LogWorker, context};
 
 /// How many streams of exited processes wait until the log can be written. Without a bound a job that restarts quickly
@@ -51,7 +51,6 @@ impl LogWorker {
     pub(super) fn process_exited(&mut self, number: u64, exited: SystemTime) {
         let Some(stream) = self.streams.get_mut(&number) else { return };
         stream.begin_drain(exited, false);
-        self.floor = not_before(self.floor, stream.read_at());
         self.drain(number);
         self.limit_lingering(number);
     }

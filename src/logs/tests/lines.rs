@@ -33,7 +33,7 @@ fn l2_lines_of_a_check_are_labelled() {
     writer.write_all(b"ok").unwrap();
     drop(writer);
     logs.process_exited(3);
-    logs.entry_with_output(Level::Error, "main", 3, "failed");
+    logs.push(Level::Error, Some("main"), "failed", None, Some(3));
     assert!(logs.tails().last_lines("main").is_empty(), "a check's output is not the job's");
     end(logs);
     let all = String::from_utf8(collect(reader).join().unwrap()).unwrap();
@@ -166,7 +166,7 @@ fn l2_level_above_info_hides_lines_but_keeps_the_last_ones() {
     drop(stdout);
     logs.process_exited(7);
     logs.entry(Level::Info, None, "hidden too");
-    logs.entry_with_output(Level::Warn, "main", 7, "shown");
+    logs.push(Level::Warn, Some("main"), "shown", None, Some(7));
     until("the lines are kept", || logs.tails().last_lines("main") == ["hidden", "also"]);
     logs.forget("main");
     until("they are forgotten", || logs.tails().last_lines("main").is_empty());

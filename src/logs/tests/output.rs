@@ -27,7 +27,7 @@ fn l4_log_that_is_never_read_slows_only_the_jobs() {
     other.write_all(b"last words").unwrap();
     drop(other);
     logs.process_exited(8);
-    logs.entry_with_output(Level::Error, "other", 8, "failed");
+    logs.push(Level::Error, Some("other"), "failed", None, Some(8));
     assert!(!child.is_finished() && written.load(Ordering::SeqCst) < 8 << 20, "the child must wait");
 
     let reader = collect(reader);
@@ -171,7 +171,7 @@ fn l4_full_disk_is_retried() {
     fs::remove_file(&ballast).unwrap();
     child.join().unwrap();
     logs.process_exited(7);
-    let finished = logs.finish(Instant::now() + PATIENCE);
+    let finished = logs.finish(Instant::now() + PATIENCE, None);
     drop(logs);
     let lines = texts(&fs::read(&path).unwrap());
     until("the file is closed", || mount(&["umount"]));

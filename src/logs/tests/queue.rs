@@ -8,7 +8,14 @@ use crate::logs::queue::{Entry, Queue, Work};
 use crate::process::sys::Waker;
 
 fn entry(level: Level, message: &str) -> Entry {
-    Entry { time: SystemTime::UNIX_EPOCH, level, job: None, message: message.into(), output_of: None }
+    Entry {
+        time: SystemTime::UNIX_EPOCH,
+        level,
+        job: None,
+        message: message.into(),
+        fields: None,
+        output_of: None,
+    }
 }
 
 fn queue() -> Queue {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
-use hyper::header::{CONNECTION, EXPECT, HeaderMap, HeaderValue};
+use hyper::header::{CONNECTION, EXPECT, HOST, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{StatusCode, Version};
 use thiserror::Error;
@@ -33,9 +33,12 @@ pub(super) async fn respond<H: Handler>(
     activity.set_write_deadline(Some(deadline));
     let (head, incoming) = request.into_parts();
     let mut keep_alive = wants_keep_alive(&head, shared.limits.keep_alive);
-    let body = timeout_at(deadline, read_body(&shared, &head.headers, incoming)).await;
+    let body = match has_one_host(&head) {
+        true => timeout_at(deadline, read_body(&shared, &head.headers, incoming)).await,
+        false => Ok(Err(Refusal::Host)),
+    };
     activity.body_done();
-    let mut response = match body.unwrap_or(Err(BodyError::Timeout)) {
+    let mut response = match body.unwrap_or(Err(Refusal::Timeout)) {
         Err(why) => {
             keep_alive = false;
             error(why.status(), &why.to_string())
@@ -87,9 +90,16 @@ fn wants_keep_alive(head: &Parts, by_default: bool) -> bool {
     !has_token("close") && (has_token("keep-alive") || (by_default && head.version == Version::HTTP_11))
 }
 
-/// Why a request body is refused.
+/// HTTP/1.1 requires the header `Host`, once (RFC 9112, 3.2).
+fn has_one_host(head: &Parts) -> bool {
+    head.version != Version::HTTP_11 || head.headers.get_all(HOST).iter().count() == 1
+}
+
+/// Why a request is refused before its handler sees it.
 #[derive(Debug, Error)]
-enum BodyError {
+enum Refusal {
+    #[error("an HTTP/1.1 request must have one Host header, for example `Host: localhost`")]
+    Host,
     #[error("the request body is longer than {0} bytes")]
     TooLarge(usize),
     #[error("timed out while reading the request body")]
@@ -100,12 +110,12 @@ enum BodyError {
     Busy,
 }
 
-impl BodyError {
+impl Refusal {
     fn status(&self) -> StatusCode {
         match self {
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Timeout => StatusCode::REQUEST_TIMEOUT,
-            Self::Malformed(_) => StatusCode::BAD_REQUEST,
+            Self::Host | Self::Malformed(_) => StatusCode::BAD_REQUEST,
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -115,23 +125,23 @@ async fn read_body<H>(
     shared: &Shared<H>,
     headers: &HeaderMap,
     mut incoming: Incoming,
-) -> Result<Bytes, BodyError> {
+) -> Result<Bytes, Refusal> {
     let limit = shared.limits.body_bytes;
     let announced = incoming.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
     let refused = announced.is_some_and(|length| length > limit);
     if refused && (headers.contains_key(EXPECT) || announced > Some(DISCARDED_BODY_BYTES)) {
-        return Err(BodyError::TooLarge(limit));
+        return Err(Refusal::TooLarge(limit));
     }
     let mut body = BytesMut::new();
     let mut received = 0_usize;
     let mut permit = None;
     loop {
         let frame = timeout(shared.limits.stall_timeout, incoming.frame()).await;
-        let Some(frame) = frame.map_err(|_| BodyError::Timeout)? else { break };
-        let Ok(chunk) = frame.map_err(BodyError::Malformed)?.into_data() else { continue };
+        let Some(frame) = frame.map_err(|_| Refusal::Timeout)? else { break };
+        let Ok(chunk) = frame.map_err(Refusal::Malformed)?.into_data() else { continue };
         received = received.saturating_add(chunk.len());
         if received > DISCARDED_BODY_BYTES {
-            return Err(BodyError::TooLarge(limit));
+            return Err(Refusal::TooLarge(limit));
         }
         if refused || received > limit {
             (body, permit) = (BytesMut::new(), None);
@@ -141,12 +151,12 @@ async fn read_body<H>(
         // enough for the whole body, so that two half-read bodies never wait for each other.
         if received > SMALL_BODY_BYTES && permit.is_none() {
             let acquired = timeout(shared.limits.stall_timeout, shared.large_bodies.acquire()).await;
-            permit = acquired.map_err(|_| BodyError::Busy)?.ok();
+            permit = acquired.map_err(|_| Refusal::Busy)?.ok();
         }
         body.extend_from_slice(&chunk);
     }
     drop(permit);
-    if received > limit { Err(BodyError::TooLarge(limit)) } else { Ok(body.freeze()) }
+    if received > limit { Err(Refusal::TooLarge(limit)) } else { Ok(body.freeze()) }
 }
 
 /// A response body that counts as a request in progress until hyper has sent all of it.

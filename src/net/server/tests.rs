@@ -108,8 +108,8 @@ fn x1_a_request_gets_a_response_and_the_connection_closed_unless_keep_alive_is_r
     assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
     assert!(response.contains("connection: close\r\n") && response.ends_with("\r\n\r\nhello"), "{response}");
     let two = server.send(
-        b"POST / HTTP/1.1\r\nconnection: keep-alive\r\ncontent-length: 1\r\n\r\na\
-          POST / HTTP/1.1\r\ncontent-length: 1\r\n\r\nb",
+        b"POST / HTTP/1.1\r\nhost: x\r\nconnection: keep-alive\r\ncontent-length: 1\r\n\r\na\
+          POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n\r\nb",
     );
     assert_eq!(two.matches("200 OK").count(), 2, "{two}");
 }
@@ -118,7 +118,9 @@ fn x1_a_request_gets_a_response_and_the_connection_closed_unless_keep_alive_is_r
 fn x1_a_client_that_closes_its_sending_direction_still_gets_the_response() {
     let server = Server::start(Limits::CONTROL);
     let mut stream = server.connect();
-    stream.write_all(b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n").unwrap();
+    stream
+        .write_all(b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n")
+        .unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     assert!(read_all(stream).ends_with("\r\n\r\nab"));
 }
@@ -131,33 +133,48 @@ fn x1_malformed_and_endless_heads_are_refused() {
         "GET / HTTP/9.9\r\n\r\n",
         "GET / HTTP/2.0\r\n\r\n",
         "GET /\r\n\r\n",
-        "G(T / HTTP/1.1\r\n\r\n",
-        "GET / HTTP/1.1\r\nno field\r\n\r\n",
-        "GET / HTTP/1.1\r\n: x\r\n\r\n",
-        "GET / HTTP/1.1\r\nname : x\r\n\r\n",
-        "GET / HTTP/1.1\r\na: b\r\n folded\r\n\r\n",
-        "GET / HTTP/1.1\r\na: \0\r\n\r\n",
-        "GET / HTTP/1.1\r\na: b\rc\r\n\r\n",
-        "GET / HTTP/1.1\r\ncontent-length: +1\r\n\r\n",
-        "GET / HTTP/1.1\r\ncontent-length: 1 1\r\n\r\n",
-        "GET / HTTP/1.1\r\ncontent-length:\r\n\r\n",
-        "GET / HTTP/1.1\r\ncontent-length: 99999999999999999999\r\n\r\n",
-        "GET / HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
-        "GET / HTTP/1.1\r\ncontent-length: 1, 1\r\n\r\n",
-        "GET / HTTP/1.1\r\ntransfer-encoding: identity\r\n\r\n",
+        "G(T / HTTP/1.1\r\nhost: x\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: x\r\nno field\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: x\r\n: x\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: x\r\nname : x\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: x\r\na: b\r\n folded\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: x\r\na: \0\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: x\r\na: b\rc\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: x\r\ncontent-length: +1\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: x\r\ncontent-length: 1 1\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: x\r\ncontent-length:\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999999999999\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: x\r\ncontent-length: 1, 1\r\n\r\n",
+        "GET / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: identity\r\n\r\n",
         "GET / HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n",
     ] {
         let response = server.send(head.as_bytes());
         assert!(response.starts_with("HTTP/1.1 400 "), "{head:?}: {response}");
     }
-    let long = format!("GET / HTTP/1.1\r\nx: {}", "y".repeat(64 * 1024));
+    let long = format!("GET / HTTP/1.1\r\nhost: x\r\nx: {}", "y".repeat(64 * 1024));
     assert!(server.send(long.as_bytes()).starts_with("HTTP/1.1 431 "));
-    let fields = |count: usize| format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(count));
+    let fields = |count: usize| format!("GET / HTTP/1.1\r\nhost: x\r\n{}\r\n", "a: b\r\n".repeat(count - 1));
     assert!(server.send(fields(HEAD_FIELDS).as_bytes()).starts_with("HTTP/1.1 200 "));
     assert!(server.send(fields(HEAD_FIELDS + 1).as_bytes()).starts_with("HTTP/1.1 431 "));
-    let path = format!("GET /{} HTTP/1.1\r\n\r\n", "y".repeat(60 * 1024));
+    let path = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "y".repeat(60 * 1024));
     let response = server.send(path.as_bytes());
     assert!(response.starts_with("HTTP/1.1 414 ") || response.starts_with("HTTP/1.1 431 "), "{response}");
+}
+
+#[test]
+fn x1_an_http_1_1_request_without_a_host_or_with_two_is_400() {
+    let server = Server::start(Limits::TELEMETRY);
+    for head in ["", "host: a\r\nhost: b\r\n"] {
+        let response = server.send(format!("GET / HTTP/1.1\r\n{head}\r\n").as_bytes());
+        assert!(response.starts_with("HTTP/1.1 400 ") && response.contains("Host header"), "{response}");
+        assert!(response.contains("connection: close"), "{response}");
+    }
+    assert!(
+        server.send(b"GET / HTTP/1.1\r\nhost:\r\n\r\n").starts_with("HTTP/1.1 200 "),
+        "an empty one is valid"
+    );
+    assert!(server.send(b"GET / HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 200 "));
 }
 
 #[test]
@@ -165,15 +182,18 @@ fn x1_a_body_over_the_limit_is_413_announced_or_not() {
     let server = Server::start(Limits::CONTROL);
     let limit = 1 << 20;
     for length in [limit, limit + 1, 2 * limit, 20 << 20] {
-        let mut request = format!("POST / HTTP/1.1\r\ncontent-length: {length}\r\n\r\n").into_bytes();
+        let mut request =
+            format!("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n").into_bytes();
         request.resize(request.len() + length.min(4 << 20), b'x');
         let response = server.send(&request);
         let status = if length > limit { "HTTP/1.1 413 " } else { "HTTP/1.1 200 " };
         assert!(response.starts_with(status), "{length}: {}", response.get(..80).unwrap_or(&response));
     }
     let chunk = format!("{:x}\r\n{}\r\n", 1 << 16, "x".repeat(1 << 16));
-    let chunked =
-        format!("POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n{}0\r\n\r\n", chunk.repeat(17));
+    let chunked = format!(
+        "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n{}0\r\n\r\n",
+        chunk.repeat(17)
+    );
     assert!(server.send(chunked.as_bytes()).starts_with("HTTP/1.1 413 "));
 }
 
@@ -182,16 +202,16 @@ fn x1_slow_and_incomplete_requests_time_out() {
     let server = Server::start(short_timeouts());
     assert_eq!(server.send(b"GET / HTTP/1.1\r\nho"), "", "half a head");
     assert_eq!(server.send(b""), "", "nothing at all");
-    let response = server.send(b"POST / HTTP/1.1\r\ncontent-length: 10\r\n\r\nhalf");
+    let response = server.send(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nhalf");
     assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
-    let response = server.send(b"GET /hang HTTP/1.1\r\n\r\n");
+    let response = server.send(b"GET /hang HTTP/1.1\r\nhost: x\r\n\r\n");
     assert!(response.starts_with("HTTP/1.1 503 "), "{response}");
 }
 
 #[test]
 fn x1_an_idle_connection_is_closed_after_the_head_timeout() {
     let server = Server::start(Limits { keep_alive: true, ..short_timeouts() });
-    let response = server.send(b"GET / HTTP/1.1\r\n\r\n");
+    let response = server.send(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n");
     assert!(response.starts_with("HTTP/1.1 200 ") && !response.contains("connection: close"), "{response}");
 }
 
@@ -199,7 +219,7 @@ fn x1_an_idle_connection_is_closed_after_the_head_timeout() {
 fn x1_a_client_that_does_not_read_the_response_is_disconnected() {
     let server = Server::start(short_timeouts());
     let mut stream = server.connect();
-    stream.write_all(b"GET /large HTTP/1.1\r\n\r\n").unwrap();
+    stream.write_all(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
     // Writing fails once the server has closed the connection.
     stream.set_nonblocking(true).unwrap();
     crate::test_support::until(
@@ -231,7 +251,7 @@ fn x1_new_connections_are_served_beside_many_silent_ones() {
         half_closed.shutdown(std::net::Shutdown::Write).unwrap();
         silent.push(half_closed);
     }
-    let response = server.send(b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n");
+    let response = server.send(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
     assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
     let first = silent.swap_remove(0);
     assert_eq!(read_all(first), "", "the oldest was closed");
@@ -241,16 +261,16 @@ fn x1_new_connections_are_served_beside_many_silent_ones() {
 fn x1_the_connection_that_can_be_missed_most_makes_room_and_a_handled_request_never_does() {
     let server = Server::start(patient(4));
     let mut peers: Vec<_> = (0..4).map(|_| server.connect()).collect();
-    peers[0].write_all(b"POST / HTTP/1.1\r\ncontent-length: 10\r\n\r\nhalf").unwrap();
-    peers[2].write_all(b"GET / HTTP/1.1\r\nhalf a head").unwrap();
-    peers[1].write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    peers[0].write_all(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nhalf").unwrap();
+    peers[2].write_all(b"GET / HTTP/1.1\r\nhost: x\r\nhalf a head").unwrap();
+    peers[1].write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
     let length = peers[1].read(&mut [0; 1024]).unwrap();
     assert!(length > 0);
     let mut hanging = Vec::new();
     let mut left = vec![2, 3, 1, 0];
     while !left.is_empty() {
         let mut stream = server.connect();
-        stream.write_all(b"GET /hang HTTP/1.1\r\n\r\n").unwrap();
+        stream.write_all(b"GET /hang HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
         hanging.push(stream);
         let next = left.remove(0);
         crate::test_support::until(|| is_closed(&peers[next]));
@@ -258,7 +278,7 @@ fn x1_the_connection_that_can_be_missed_most_makes_room_and_a_handled_request_ne
     }
     // Every slot has a request that is being handled.
     let mut waiting = server.connect();
-    waiting.write_all(b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n").unwrap();
+    waiting.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
     waiting.set_read_timeout(Some(4 * SLOT_RETRY)).unwrap();
     assert!(waiting.read(&mut [0; 1]).is_err(), "it waits");
     assert!(hanging.iter().all(|stream| !is_closed(stream)));
@@ -271,11 +291,11 @@ fn x1_the_connection_that_can_be_missed_most_makes_room_and_a_handled_request_ne
 fn x1_clients_that_do_not_read_or_never_pause_make_room_for_others() {
     let server = Server::start(patient(1));
     let answered = || {
-        let response = server.send(b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n");
+        let response = server.send(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
         assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
     };
     let mut deaf = server.connect();
-    deaf.write_all(b"GET /large HTTP/1.1\r\n\r\n").unwrap();
+    deaf.write_all(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
     deaf.read_exact(&mut [0; 1]).unwrap();
     answered();
     assert!(read_all(deaf).len() < 8 << 20, "it was cut off");
@@ -283,7 +303,7 @@ fn x1_clients_that_do_not_read_or_never_pause_make_room_for_others() {
     let mut reader = busy.try_clone().unwrap();
     let reading = std::thread::spawn(move || while matches!(reader.read(&mut [0; 65536]), Ok(1..)) {});
     let writing = std::thread::spawn(move || {
-        let requests = b"GET / HTTP/1.1\r\n\r\n".repeat(100);
+        let requests = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n".repeat(100);
         while busy.write_all(&requests).is_ok() {}
     });
     answered();
@@ -295,21 +315,21 @@ fn x1_clients_that_do_not_read_or_never_pause_make_room_for_others() {
 fn x2_streams_have_slots_of_their_own_and_return_them() {
     let server = Server::start(Limits { streams: 1, ..Limits::CONTROL });
     let mut first = server.connect();
-    first.write_all(b"GET /stream HTTP/1.1\r\n\r\n").unwrap();
+    first.write_all(b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
     let mut sender = server.next_stream();
     assert_eq!(sender.offer("hello".into(), "slow"), Offer::Queued);
     // Once the response head has arrived, the slot is taken.
     first.read_exact(&mut [0; 8]).unwrap();
-    let refused = server.send(b"GET /stream HTTP/1.1\r\n\r\n");
+    let refused = server.send(b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n");
     assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
     drop(server.next_stream());
-    let plain = server.send(b"GET / HTTP/1.1\r\n\r\n");
+    let plain = server.send(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n");
     assert!(plain.starts_with("HTTP/1.1 200 "), "a plain request has a slot: {plain}");
     drop(first);
     // The server notices that the reader has gone although nothing is written.
     crate::test_support::until(|| sender.is_closed());
     let mut again = server.connect();
-    again.write_all(b"GET /stream HTTP/1.1\r\n\r\n").unwrap();
+    again.write_all(b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
     drop(server.next_stream());
     assert!(read_all(again).starts_with("HTTP/1.1 200 "));
 }
@@ -318,7 +338,7 @@ fn x2_streams_have_slots_of_their_own_and_return_them() {
 fn x2_a_client_that_does_not_read_a_stream_is_disconnected() {
     let server = Server::start(short_timeouts());
     let mut stream = server.connect();
-    stream.write_all(b"GET /stream HTTP/1.1\r\n\r\n").unwrap();
+    stream.write_all(b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
     let mut sender = server.next_stream();
     let chunk = Bytes::from(vec![b'x'; 64 * 1024]);
     while sender.offer(chunk.clone(), "too slow") == Offer::Queued {}
@@ -332,7 +352,7 @@ fn x2_a_client_that_does_not_read_a_stream_is_disconnected() {
 fn s6_requests_in_progress_get_a_response_before_the_server_exits() {
     let mut server = Server::start(Limits::CONTROL);
     let mut stream = server.connect();
-    stream.write_all(b"GET /stream HTTP/1.1\r\n\r\n").unwrap();
+    stream.write_all(b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
     let mut sender = server.next_stream();
     drop(server.shutdown.take());
     assert_eq!(sender.offer("last".into(), "slow"), Offer::Queued);
@@ -347,7 +367,7 @@ fn s6_requests_in_progress_get_a_response_before_the_server_exits() {
 fn s6_a_large_response_is_written_completely_before_the_server_exits() {
     let mut server = Server::start(persistent());
     let mut stream = server.connect();
-    stream.write_all(b"GET /large HTTP/1.1\r\n\r\n").unwrap();
+    stream.write_all(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
     let mut status = [0; 15];
     stream.read_exact(&mut status).unwrap();
     drop(server.shutdown.take());
@@ -359,7 +379,7 @@ fn s6_a_large_response_is_written_completely_before_the_server_exits() {
 fn s6_requests_that_arrived_unnoticed_get_a_response_before_the_server_exits() {
     let mut server = Server::start(persistent());
     let mut accepted = server.connect();
-    accepted.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    accepted.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
     let mut response = [0; 1024];
     let length = accepted.read(&mut response).unwrap();
     let response = String::from_utf8_lossy(&response[..length]);
@@ -373,9 +393,9 @@ fn s6_requests_that_arrived_unnoticed_get_a_response_before_the_server_exits() {
         let _ = wait.recv();
     });
     is_busy.recv_timeout(TIMEOUT).unwrap();
-    accepted.write_all(b"POST / HTTP/1.1\r\ncontent-length: 5\r\n\r\nagain").unwrap();
+    accepted.write_all(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nagain").unwrap();
     let mut queued = server.connect();
-    queued.write_all(b"POST / HTTP/1.1\r\ncontent-length: 5\r\n\r\nfirst").unwrap();
+    queued.write_all(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nfirst").unwrap();
     drop(server.shutdown.take());
     drop(go_on);
     for (stream, end) in [(accepted, "\r\n\r\nagain"), (queued, "\r\n\r\nfirst")] {
@@ -394,7 +414,7 @@ fn s6_idle_connections_do_not_delay_the_shutdown() {
     peers[2].write_all(b"GET").unwrap();
     peers[3].shutdown(std::net::Shutdown::Write).unwrap();
     // All of them were accepted before this one.
-    assert!(server.send(b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n").contains("200 OK"));
+    assert!(server.send(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").contains("200 OK"));
     drop(server.shutdown.take());
     assert!(server.has_ended());
 }
@@ -403,7 +423,7 @@ fn s6_idle_connections_do_not_delay_the_shutdown() {
 fn x1_many_large_bodies_are_read_although_memory_is_bounded() {
     let server = Server::start(Limits::CONTROL);
     let length = 1 << 20;
-    let mut request = format!("POST / HTTP/1.1\r\ncontent-length: {length}\r\n\r\n").into_bytes();
+    let mut request = format!("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n").into_bytes();
     request.resize(request.len() + length, b'x');
     let send = |mut stream: UnixStream| {
         let _ = stream.write_all(&request);
@@ -423,14 +443,17 @@ fn x1_many_large_bodies_are_read_although_memory_is_bounded() {
 fn x1_expect_100_continue_gets_a_response_or_is_refused() {
     let server = Server::start(Limits::CONTROL);
     let mut stream = server.connect();
-    stream.write_all(b"POST / HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n").unwrap();
+    stream
+        .write_all(b"POST / HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n")
+        .unwrap();
     let mut interim = [0; 25];
     stream.read_exact(&mut interim).unwrap();
     assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");
     stream.write_all(b"hello").unwrap();
     let response = read_all(stream);
     assert!(response.starts_with("HTTP/1.1 200 OK\r\n") && response.ends_with("\r\n\r\nhello"), "{response}");
-    let refused = server.send(b"POST / HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 2000000\r\n\r\n");
+    let refused =
+        server.send(b"POST / HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 2000000\r\n\r\n");
     assert!(refused.starts_with("HTTP/1.1 413 "), "{refused}");
 }
 
@@ -441,16 +464,17 @@ fn x1_http_1_0_clients_and_head_requests_get_an_answer_they_understand() {
     assert!(response.contains("connection: close\r\n") && response.ends_with("\r\n\r\nab"), "{response}");
     let two = server.send(
         b"POST / HTTP/1.0\r\nconnection: keep-alive\r\ncontent-length: 1\r\n\r\na\
-          POST / HTTP/1.1\r\nconnection: close\r\ncontent-length: 1\r\n\r\nb",
+          POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 1\r\n\r\nb",
     );
     assert_eq!(two.matches("200 OK").count(), 2, "{two}");
     assert_eq!(two.matches("connection: keep-alive\r\n").count(), 1, "{two}");
-    let head = server.send(b"HEAD / HTTP/1.1\r\nconnection: close\r\ncontent-length: 3\r\n\r\nabc");
+    let head =
+        server.send(b"HEAD / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 3\r\n\r\nabc");
     assert!(head.contains("content-length: 3\r\n") && head.ends_with(" GMT\r\n\r\n"), "{head}");
 
     let stream = |version: &str| {
         let mut stream = server.connect();
-        write!(stream, "GET /stream HTTP/1.{version}\r\nconnection: close\r\n\r\n").unwrap();
+        write!(stream, "GET /stream HTTP/1.{version}\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
         let mut sender = server.next_stream();
         for chunk in ["one", "", "two"] {
             assert_eq!(sender.offer(chunk.into(), "slow"), Offer::Queued);
@@ -468,8 +492,8 @@ fn x1_nothing_after_a_request_with_two_lengths_is_handled() {
     let server = Server::start(persistent());
     // RFC 9112, 6.3: the chunks count, and the connection is closed because a proxy may have read the length instead.
     let response = server.send(
-        b"POST / HTTP/1.1\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n\
-          GET /hang HTTP/1.1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n\
+          GET /hang HTTP/1.1\r\nhost: x\r\n\r\n",
     );
     assert!(response.contains("connection: close\r\n"), "{response}");
     assert_eq!(response.matches("HTTP/1.1").count(), 1, "{response}");
@@ -479,7 +503,7 @@ fn x1_nothing_after_a_request_with_two_lengths_is_handled() {
 fn x1_a_malformed_chunked_body_is_refused() {
     let server = Server::start(persistent());
     for body in ["no number\r\n", "-1\r\n", "1\r\nab\r\n", "fffffffffffffffff\r\n", "1\nx\r\n0\r\n\r\n"] {
-        let request = format!("POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n{body}");
+        let request = format!("POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n{body}");
         let response = server.send(request.as_bytes());
         assert!(
             response.starts_with("HTTP/1.1 400 ") && response.contains("malformed request body: "),

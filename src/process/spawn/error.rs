@@ -5,12 +5,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use containerpilot_core::input::{StartError, StartErrorKind};
+use containerpilot_core::plan::{Limit, Resource};
 use nix::errno::Errno;
 use nix::libc;
 
 use super::identity::{IdentityError, principal_name};
 use super::start::Attempt;
-use crate::process::sys::{ExecError, SpawnStep};
+use crate::process::sys::{self, ExecError, SpawnStep};
 
 /// A failed start. A message starts with the program, and ends with the words of the system if it reported the error.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +26,8 @@ pub(super) enum SpawnError {
     Clone { program: String, errno: Errno },
     #[error("{program}: cannot switch to {principal}: {errno_name}", errno_name = switch_hint(*errno, principal))]
     User { program: String, principal: Switched, errno: Errno },
+    #[error("{program}: cannot set the limit {limit}: {}", limit.hint(*errno))]
+    Limit { program: String, limit: LimitWords, errno: Errno },
     #[error("{program}: cannot {action}: {}", errno.desc())]
     Setup { program: String, action: String, errno: Errno },
     #[error("{program}: not found in PATH")]
@@ -33,6 +36,54 @@ pub(super) enum SpawnError {
     File { file: PathBuf, errno: Errno },
     #[error("{}: {missing}: {}", file.display(), Errno::ENOENT.desc())]
     Missing { file: PathBuf, missing: String },
+    #[error("{}: its interpreter is `{interpreter}`: the script has Windows line endings; convert it to LF", file.display())]
+    WindowsLineEndings { file: PathBuf, interpreter: String },
+    #[error("{}: {}: it is not executable; chmod +x {0}", file.display(), Errno::EACCES.desc())]
+    NotExecutable { file: PathBuf },
+    #[error("{}: {}: {user} has no permission to search {directory}", file.display(), Errno::EACCES.desc())]
+    Unsearchable { file: PathBuf, directory: String, user: String },
+    #[error("{file}: {}: {}", Errno::ENOEXEC.desc(), reason.words(file, *alone))]
+    NotAProgram { file: String, reason: NotAProgram, alone: bool },
+}
+
+/// Why the kernel does not execute a file that a person may take for a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotAProgram {
+    Empty,
+    /// A script whose `#!` is not at the beginning.
+    ByteOrderMark,
+    /// A script without a `#!` line. A shell runs it itself; the kernel does not.
+    NoInterpreter,
+}
+
+impl NotAProgram {
+    /// Looks at the beginning of a file.
+    pub(crate) fn new(head: &[u8]) -> Option<Self> {
+        let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0x80..);
+        if head.is_empty() {
+            Some(Self::Empty)
+        } else if head.starts_with(b"\xef\xbb\xbf#!") {
+            Some(Self::ByteOrderMark)
+        } else {
+            (!head.starts_with(b"#!") && head.iter().all(is_text)).then_some(Self::NoInterpreter)
+        }
+    }
+
+    /// The reason, and what to do. `alone` is a program on the command line without a configuration.
+    fn words(self, file: &str, alone: bool) -> String {
+        match self {
+            Self::Empty => "it is empty".to_owned(),
+            Self::ByteOrderMark => {
+                "it begins with a byte order mark; save it as UTF-8 without one".to_owned()
+            }
+            Self::NoInterpreter if alone => {
+                format!("it has no #! line; run containerpilot -- sh {file}, or add one")
+            }
+            Self::NoInterpreter => {
+                format!("it has no #! line; write exec: [\"sh\", \"{file}\"], or add one")
+            }
+        }
+    }
 }
 
 /// The setting that needed a privilege.
@@ -65,6 +116,44 @@ fn switch_hint(errno: Errno, switched: &Switched) -> String {
     }
 }
 
+/// The limit that could not be set; `None` is the supervisor's own descriptor limit.
+#[derive(Debug)]
+pub(super) struct LimitWords(Option<Limit>);
+
+impl std::fmt::Display for LimitWords {
+    /// As in a configuration: `nofile` to 1000:2000.
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Some(Limit { resource, soft, hard }) = self.0 else { return out.write_str("nofile") };
+        let value = |value: Option<u64>| value.map_or("unlimited".to_owned(), |value| value.to_string());
+        write!(out, "`{}` to {}", format!("{resource:?}").to_lowercase(), value(soft))?;
+        if soft == hard { Ok(()) } else { write!(out, ":{}", value(hard)) }
+    }
+}
+
+impl LimitWords {
+    fn hint(&self, errno: Errno) -> String {
+        if errno != Errno::EPERM {
+            return errno.desc().to_owned();
+        }
+        let nofile = self.0.filter(|limit| limit.resource == Resource::Nofile);
+        let reason = match nofile.and_then(|limit| Some((limit.hard, max_descriptors()?))) {
+            Some((hard, max)) if hard.is_none_or(|hard| hard > max) => {
+                return format!("EPERM (the kernel allows at most {max}: fs.nr_open; lower the limit)");
+            }
+            _ if sys::effective_ids().0 == 0 => {
+                "CAP_SYS_RESOURCE is missing; lower the limit or add the capability"
+            }
+            _ => "only root can raise a hard limit; lower the limit or run the supervisor as root",
+        };
+        format!("EPERM ({reason})")
+    }
+}
+
+/// The largest number of descriptors that any process may have.
+fn max_descriptors() -> Option<u64> {
+    std::fs::read_to_string("/proc/sys/fs/nr_open").ok()?.trim().parse().ok()
+}
+
 impl SpawnError {
     /// Explains the error of a child that could not execute its program. A record that cannot be read is not the child's.
     pub(super) fn new(error: Option<ExecError>, attempt: &Attempt) -> Self {
@@ -85,7 +174,10 @@ impl SpawnError {
             }
             SpawnStep::ProcessGroup => "create a process group".to_owned(),
             SpawnStep::Descriptors => "set up its file descriptors".to_owned(),
-            SpawnStep::Limits => "set a resource limit".to_owned(),
+            SpawnStep::Limits => {
+                let limit = error.file.checked_sub(1).and_then(|nth| attempt.limits.get(nth));
+                return Self::Limit { program, limit: LimitWords(limit.copied()), errno };
+            }
             SpawnStep::Directory => {
                 format!("change to its directory {}", attempt.cwd.as_deref().unwrap_or_default())
             }
@@ -101,13 +193,28 @@ impl SpawnError {
         // A relative path is relative to the child's directory.
         let resolved = || attempt.cwd.as_ref().map_or(tried.to_owned(), |cwd| Path::new(cwd).join(tried));
         match (error.errno, error.mode) {
-            (Errno::EACCES, mode) => {
-                let is_directory = mode.is_some_and(|mode| mode & libc::S_IFMT == libc::S_IFDIR);
-                let errno = if is_directory { Errno::EISDIR } else { Errno::EACCES };
-                Self::File { file: resolved(), errno }
+            (Errno::EACCES, None) if !error.head.is_empty() => {
+                let directory = String::from_utf8_lossy(&error.head).escape_debug().to_string();
+                let user = match &attempt.user {
+                    Some(user) => format!("user `{}`", principal_name(user)),
+                    None => "the supervisor".to_owned(),
+                };
+                Self::Unsearchable { file: resolved(), directory, user }
             }
-            (Errno::ENOENT, Some(_)) => {
-                Self::Missing { missing: missing_part(&error.head), file: resolved() }
+            (Errno::EACCES, Some(mode)) if mode & libc::S_IFMT == libc::S_IFDIR => {
+                Self::File { file: resolved(), errno: Errno::EISDIR }
+            }
+            (Errno::EACCES, Some(mode)) if mode & libc::S_IFMT == libc::S_IFREG && mode & 0o111 == 0 => {
+                Self::NotExecutable { file: resolved() }
+            }
+            (Errno::EACCES, _) => Self::File { file: resolved(), errno: Errno::EACCES },
+            (Errno::ENOENT, Some(_)) => match windows_interpreter(&error.head) {
+                Some(interpreter) => Self::WindowsLineEndings { file: resolved(), interpreter },
+                None => Self::Missing { missing: missing_part(&error.head), file: resolved() },
+            },
+            (Errno::ENOEXEC, Some(_)) if let Some(reason) = NotAProgram::new(&error.head) => {
+                let file = tried.display().to_string();
+                Self::NotAProgram { file, reason, alone: attempt.alone }
             }
             (Errno::ENOENT, None) if !program.contains('/') => {
                 Self::NotInPath { program: program.to_owned() }
@@ -126,13 +233,20 @@ impl SpawnError {
             _ => StartErrorKind::Other,
         };
         match self {
-            Self::NotInPath { .. } | Self::Missing { .. } => StartErrorKind::NotFound,
+            Self::NotInPath { .. } | Self::Missing { .. } | Self::WindowsLineEndings { .. } => {
+                StartErrorKind::NotFound
+            }
+            Self::NotAProgram { .. } | Self::NotExecutable { .. } | Self::Unsearchable { .. } => {
+                StartErrorKind::NotExecutable
+            }
             Self::Pipe { errno, .. } | Self::Clone { errno, .. } | Self::File { errno, .. } => kind(*errno),
             Self::User { errno: Errno::EAGAIN, .. } => StartErrorKind::NoResources,
             // These errors are not about the program itself.
-            Self::User { .. } | Self::Setup { .. } | Self::NulByte { .. } | Self::Identity { .. } => {
-                StartErrorKind::Other
-            }
+            Self::User { .. }
+            | Self::Limit { .. }
+            | Self::Setup { .. }
+            | Self::NulByte { .. }
+            | Self::Identity { .. } => StartErrorKind::Other,
         }
     }
 }
@@ -143,11 +257,22 @@ impl From<SpawnError> for StartError {
     }
 }
 
+/// The first line of a script without the `#!`.
+fn interpreter_line(head: &[u8]) -> Option<&[u8]> {
+    head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()
+}
+
+/// The interpreter of a script, if its line ends with a carriage return, which the kernel takes as part of the name.
+fn windows_interpreter(head: &[u8]) -> Option<String> {
+    let line = interpreter_line(head).filter(|line| line.ends_with(b"\r"))?.trim_ascii_start();
+    Some(String::from_utf8_lossy(line).escape_debug().to_string())
+}
+
 /// What is missing if `execve` reports ENOENT for a file that exists: its interpreter or dynamic loader.
 fn missing_part(head: &[u8]) -> String {
-    if let Some(line) = head.strip_prefix(b"#!") {
-        let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
-        let interpreter = line.split(|byte| *byte == b' ' || *byte == b'\t').next().unwrap_or_default();
+    if let Some(line) = interpreter_line(head) {
+        let interpreter =
+            line.trim_ascii().split(|byte| *byte == b' ' || *byte == b'\t').next().unwrap_or_default();
         return format!("its interpreter {}", String::from_utf8_lossy(interpreter).escape_debug());
     }
     match elf_loader(head) {

@@ -7,7 +7,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use containerpilot_core::input::{ExitStatus, StartError, StartErrorKind};
-use containerpilot_core::plan::{Principal, Signal};
+use containerpilot_core::plan::{Limit, Principal, Signal};
 
 use super::error::SpawnError;
 use super::{Output, Request};
@@ -21,8 +21,11 @@ pub(super) struct Attempt {
     pub(super) cwd: Option<String>,
     pub(super) user: Option<Principal>,
     pub(super) group: Option<Principal>,
+    pub(super) limits: Vec<Limit>,
     /// The files to execute, in this order.
     pub(super) files: Arc<CStrings>,
+    /// Whether it is the program on the command line, without a configuration.
+    pub(super) alone: bool,
 }
 
 impl Attempt {
@@ -32,7 +35,9 @@ impl Attempt {
             cwd: request.process.cwd.clone(),
             user: request.process.user.clone(),
             group: request.process.group.clone(),
+            limits: request.process.limits.clone(),
             files,
+            alone: request.own_stdin,
         }
     }
 }

@@ -15,7 +15,7 @@ fn command(words: &[&str]) -> Command {
 }
 
 fn spawner() -> Spawner {
-    Spawner::new(host::environment()).unwrap()
+    Spawner::new(host::supervisor_environment()).unwrap()
 }
 
 /// Starts a process, and waits until it has executed its program or has failed.
@@ -151,7 +151,8 @@ isolated! {
         assert_eq!(error(&[""]).0, NotFound);
         assert_eq!(error(&["/etc/passwd/x"]), (NotFound, "/etc/passwd/x: Not a directory".to_owned()));
         assert_eq!(error(&["/etc"]), (NotExecutable, "/etc: Is a directory".to_owned()));
-        assert_eq!(error(&["/etc/passwd"]), (NotExecutable, "/etc/passwd: Permission denied".to_owned()));
+        let message = "/etc/passwd: Permission denied: it is not executable; chmod +x /etc/passwd".to_owned();
+        assert_eq!(error(&["/etc/passwd"]), (NotExecutable, message));
         assert_eq!(error(&["/bin/true", "a\0b"]).0, Other);
         assert_eq!(error(&["/bin/true", &"x".repeat(200_000)]), (Other, "/bin/true: Argument list too long".to_owned()));
 
@@ -160,14 +161,70 @@ isolated! {
         assert_eq!(error(&[&script]), (NotFound, message));
         let junk = file("junk", "\u{1}\u{2}", 0o755);
         assert_eq!(error(&[&junk]), (NotExecutable, format!("{junk}: Exec format error")));
-        std::fs::remove_file(script).unwrap();
-        std::fs::remove_file(junk).unwrap();
+        let dos = file("dos", "#!/bin/sh\r\necho hello\r\n", 0o755);
+        let message = format!("{dos}: its interpreter is `/bin/sh\\r`: the script has Windows line endings; convert it to LF");
+        assert_eq!(error(&[&dos]), (NotFound, message));
+        let plain_text = file("text", "echo hello\n", 0o755);
+        let (kind, message) = error(&[&plain_text]);
+        assert_eq!(kind, NotExecutable);
+        assert!(message.ends_with(&format!("it has no #! line; write exec: [\"sh\", \"{plain_text}\"], or add one")), "{message}");
+        let empty = file("empty", "", 0o755);
+        assert_eq!(error(&[&empty]), (NotExecutable, format!("{empty}: Exec format error: it is empty")));
+        let marked = file("marked", "\u{feff}#!/bin/sh\n", 0o755);
+        let message = format!("{marked}: Exec format error: it begins with a byte order mark; save it as UTF-8 without one");
+        assert_eq!(error(&[&marked]), (NotExecutable, message));
+        for file in [script, junk, dos, plain_text, empty, marked] {
+            std::fs::remove_file(file).unwrap();
+        }
 
         let no_directory = Process { cwd: Some("/no/where".to_owned()), ..Process::default() };
         let message = "/bin/true: cannot change to its directory /no/where: No such file or directory".to_owned();
         assert_eq!(spawn_error(&["/bin/true"], &no_directory), (Other, message));
         let no_user = Process { user: Some(Principal::Name("nonesuch".to_owned())), ..Process::default() };
         assert_eq!(spawn_error(&["/bin/true"], &no_user), (Other, "/bin/true: there is no user `nonesuch`".to_owned()));
+        let core = Limit { resource: Resource::Core, soft: Some(0), hard: Some(0) };
+        // A soft limit must not be above the hard one.
+        let refused = Limit { resource: Resource::Nofile, soft: Some(9), hard: Some(5) };
+        let limited = Process { limits: vec![core, refused], ..Process::default() };
+        let message = "/bin/true: cannot set the limit `nofile` to 9:5: Invalid argument".to_owned();
+        assert_eq!(spawn_error(&["/bin/true"], &limited), (Other, message));
+    }
+
+    fn p3_p9_directory_that_the_user_may_not_search_is_named() {
+        if !is_root() {
+            return;
+        }
+        let folder = crate::test_support::folder();
+        let secret = folder.join("secret");
+        std::fs::create_dir_all(secret.join("bin")).unwrap();
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let program = secret.join("bin/app");
+        std::fs::copy("/bin/true", &program).unwrap();
+        let process = Process { user: Some(Principal::Id(4242)), ..Process::default() };
+        let (program, shown) = (program.to_str().unwrap(), secret.display());
+        let message = format!("{program}: Permission denied: user `4242` has no permission to search {shown}");
+        assert_eq!(spawn_error(&[program], &process), (StartErrorKind::NotExecutable, message));
+        // Not readable, and therefore not known to be empty.
+        let hidden = file("hidden", "no program", 0o711);
+        let message = format!("{hidden}: Exec format error");
+        assert_eq!(spawn_error(&[&hidden], &process), (StartErrorKind::NotExecutable, message));
+        std::fs::remove_file(hidden).unwrap();
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    fn p3_p9_refused_limit_is_reported_with_its_reason() {
+        let max: u64 = std::fs::read_to_string("/proc/sys/fs/nr_open").unwrap().trim().parse().unwrap();
+        let refusal = |resource, soft: u64, hard: u64| {
+            let limit = Limit { resource, soft: Some(soft), hard: Some(hard) };
+            spawn_error(&["/bin/true"], &Process { limits: vec![limit], ..Process::default() }).1
+        };
+        let (much, more) = (max + 1, max + 2);
+        let reason = format!("EPERM (the kernel allows at most {max}: fs.nr_open; lower the limit)");
+        let expected = format!("/bin/true: cannot set the limit `nofile` to {more}: {reason}");
+        assert_eq!(refusal(Resource::Nofile, more, more), expected);
+        let expected = format!("/bin/true: cannot set the limit `nofile` to {much}:{more}: {reason}");
+        assert_eq!(refusal(Resource::Nofile, much, more), expected);
     }
 
     fn p3_start_is_not_waited_for_and_a_kill_before_exec_is_recognised() {
@@ -306,7 +363,9 @@ isolated! {
         assert_eq!(read_all(spawned.output.unwrap().0), "found\n");
         sys::reap(spawned.pid).unwrap();
         let (kind, message) = spawn_error(&["tool"], &path(first.display().to_string()));
-        assert_eq!((kind, message), (StartErrorKind::NotExecutable, format!("{}/tool: Permission denied", first.display())));
+        let tool = first.join("tool");
+        let expected = format!("{0}: Permission denied: it is not executable; chmod +x {0}", tool.display());
+        assert_eq!((kind, message), (StartErrorKind::NotExecutable, expected));
         std::fs::remove_dir_all(folder).unwrap();
     }
 

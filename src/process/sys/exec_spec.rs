@@ -165,11 +165,13 @@ pub(super) type RecordHead = [u32; 4];
 pub(crate) struct ExecError {
     pub(crate) step: SpawnStep,
     pub(crate) errno: Errno,
-    /// The position of the file that `errno` is about.
+    /// The position of the file that `errno` is about. With [`SpawnStep::Limits`]: the position of the limit, from 1; 0 is the
+    /// supervisor's own descriptor limit.
     pub(crate) file: usize,
     /// The `st_mode` of that file, if the child has seen it.
     pub(crate) mode: Option<u32>,
-    /// The first bytes of the file, if it exists although `execve` says ENOENT.
+    /// The first bytes of the file, if it exists although `execve` says ENOENT, or if `execve` says ENOEXEC. With EACCES and
+    /// no `mode`: the directory that the user may not search.
     pub(crate) head: Vec<u8>,
 }
 

@@ -50,7 +50,7 @@ unsafe extern "C" fn find_segments(info: *mut libc::dl_phdr_info, _: usize, segm
 }
 
 /// The size of a page: 4 KiB on x86-64, up to 64 KiB on arm64.
-fn page_size() -> usize {
+pub(crate) fn page_size() -> usize {
     // SAFETY: no memory is involved.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     // The largest page size of any supported machine: every address that is aligned to it is aligned to a page.

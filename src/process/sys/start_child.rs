@@ -97,6 +97,7 @@ impl NewChild {
 struct Failure {
     step: SpawnStep,
     errno: Errno,
+    /// See [`ExecError::file`].
     file: usize,
 }
 
@@ -212,7 +213,7 @@ fn at<T>(pointer: *const T) -> usize {
 }
 
 /// Looks at the file that cannot be executed, with the rights of the child's user: returns its `st_mode`, and how many
-/// bytes of it are in `head`.
+/// bytes of it are in `head`. If the user may not search a directory above it, `head` has the path of that.
 ///
 /// # Safety
 /// As for [`run_child`].
@@ -230,19 +231,49 @@ unsafe fn examine(memory: &ChildMemory, failure: &mut Failure, head: &mut [u8; H
             let mode = status.assume_init().st_mode;
             match failure.errno {
                 Errno::EACCES if failure.file == nth && found => return (mode, 0),
-                // It exists: what is missing is named in it.
-                Errno::ENOENT if found && mode & libc::S_IFMT == libc::S_IFREG => {
+                Errno::EACCES if failure.file == nth => return (0, unsearchable(*file, head)),
+                // It exists: what is missing is named in it, or it is not a program.
+                Errno::ENOENT | Errno::ENOEXEC
+                    if found
+                        && mode & libc::S_IFMT == libc::S_IFREG
+                        && (failure.errno == Errno::ENOENT || failure.file == nth) =>
+                {
                     failure.file = nth;
                     let flags = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY;
                     let read = call(libc::SYS_openat, [here, at(*file), flags as usize])
                         .and_then(|opened| call(libc::SYS_read, [opened, at(head.as_mut_ptr()), HEAD_BYTES]));
-                    return (mode, read.unwrap_or(0));
+                    // One that is not readable is not known to be empty.
+                    let is_known = read.is_ok() || failure.errno == Errno::ENOENT;
+                    return (if is_known { mode } else { 0 }, read.unwrap_or(0));
                 }
                 _ => {}
             }
         }
     }
     (0, 0)
+}
+
+/// Writes the path of the first directory above a file that the user may not search. Returns its length, or 0.
+///
+/// # Safety
+/// As for [`run_child`]. `head` is zeroed.
+unsafe fn unsearchable(file: *const c_char, head: &mut [u8; HEAD_BYTES]) -> usize {
+    let out = head.as_mut_ptr();
+    for length in 0..HEAD_BYTES - 1 {
+        // SAFETY: the string has not ended before this byte, and `head` is long enough for it and for a zero after it.
+        unsafe {
+            let byte = file.add(length).read() as u8;
+            if byte == 0 {
+                return 0;
+            }
+            let arguments = [fd(libc::AT_FDCWD), at(out), libc::X_OK as usize];
+            if byte == b'/' && length > 0 && call(libc::SYS_faccessat, arguments) == Err(Errno::EACCES) {
+                return length;
+            }
+            out.add(length).write(byte);
+        }
+    }
+    0
 }
 
 /// Sets up the child and executes its program. Returns only if a step fails.
@@ -291,10 +322,13 @@ unsafe fn exec_child(memory: &ChildMemory) -> Failure {
             let limit = libc::rlimit64 { rlim_cur: soft, rlim_max: hard };
             must!(Limits, SYS_prlimit64, 0, libc::RLIMIT_NOFILE as usize, at(&raw const limit));
         }
-        for limit in &spec.limits {
+        for (nth, limit) in spec.limits.iter().enumerate() {
             let value = |value: Option<u64>| value.unwrap_or(libc::RLIM64_INFINITY);
             let pair = libc::rlimit64 { rlim_cur: value(limit.soft), rlim_max: value(limit.hard) };
-            must!(Limits, SYS_prlimit64, 0, resource(limit.resource) as usize, at(&raw const pair));
+            let arguments = [0, resource(limit.resource) as usize, at(&raw const pair)];
+            if let Err(errno) = call(libc::SYS_prlimit64, arguments) {
+                return Failure { step: SpawnStep::Limits, errno, file: nth + 1 };
+            }
         }
         if let Some(groups) = &spec.groups {
             must!(User, SYS_setgroups, groups.len(), at(groups.as_ptr()));

@@ -79,7 +79,11 @@ fn h5_response_that_is_not_http_or_endless_fails() {
 fn h5_localhost_is_known_and_other_names_are_resolved() {
     assert_eq!(http("localhost", server(b"HTTP/1.1 200 OK\r\n\r\nhello")), Ok(()));
     assert_eq!(http("LOCALHOST", server(b"HTTP/1.1 200 OK\r\n\r\nhello")), Ok(()));
-    assert!(http("no.such.host.invalid", 1).unwrap_err().starts_with("no.such.host.invalid: "));
+    let failed = http("no.such.host.invalid", 1).unwrap_err();
+    assert!(
+        failed.starts_with("GET http://no.such.host.invalid:1/health?x: no.such.host.invalid: "),
+        "{failed}"
+    );
 }
 
 #[test]
@@ -126,7 +130,7 @@ fn h5_checks_of_one_name_share_a_look_up_until_the_last_one_is_cancelled() {
     assert_eq!(probes.look_ups.count(), 1, "no check waits for the other name");
     let mut done = probes.resolved("localhost.invalid", &Err("no answer".to_owned()));
     done.sort_by_key(|(run, _)| run.0);
-    let failed = |run| (CheckRunId(run), Err("no answer".to_owned()));
+    let failed = |run| (CheckRunId(run), Err("localhost.invalid:1: no answer".to_owned()));
     assert_eq!(done, [failed(1), failed(3)]);
     assert!(probes.running.is_empty() && probes.look_ups.count() == 0);
     // A result that comes too late concerns no check.

@@ -10,11 +10,23 @@ fn core(text: &str) -> Core {
     Core::new(load(vec![input], &StaticHost::default(), options).plan.unwrap())
 }
 
+/// The embedded catalog.
+fn catalog(core: &Core) -> Discovery {
+    let sender = crate::messages::LoopReceiver::new().unwrap().sender();
+    Discovery::new(core.plan(), None, &sender, std::time::Instant::now())
+}
+
 fn step(core: &mut Core, queries: &mut QueryHandler, input: Input) -> Vec<containerpilot_core::Effect> {
     let mut effects = Vec::new();
     core.step(Time::from_nanos(5), input, &mut effects);
     queries.state_changed(core);
     effects
+}
+
+fn subscribe(core: &Core, queries: &mut QueryHandler) -> EventStream {
+    let (sender, mut reply) = oneshot::channel();
+    queries.handle(core, &catalog(core), Time::ZERO, Query::Events(sender));
+    reply.try_recv().unwrap()
 }
 
 const JOBS: &str = "{ jobs: [
@@ -45,7 +57,8 @@ fn d8_control_request_gets_the_reply_of_the_core() {
     let _ = step(&mut core, &mut queries, Input::Ready);
     let (sender, mut reply) = oneshot::channel();
     let request = ControlRequest::Supervisor(Request::Maintenance(true));
-    let input = queries.handle(&core, Time::ZERO, Query::ControlRequest(request, sender)).unwrap();
+    let input =
+        queries.handle(&core, &catalog(&core), Time::ZERO, Query::ControlRequest(request, sender)).unwrap();
     for effect in step(&mut core, &mut queries, input) {
         if let containerpilot_core::Effect::Reply { id, reply } = effect {
             queries.reply(id, reply);
@@ -54,7 +67,9 @@ fn d8_control_request_gets_the_reply_of_the_core() {
     assert_eq!(reply.try_recv(), Ok(Ok(Reply::Updated(true))));
     let (sender, mut reply) = oneshot::channel();
     let request = ControlRequest::Job("webb".to_owned(), JobAction::Start);
-    assert!(queries.handle(&core, Time::ZERO, Query::ControlRequest(request, sender)).is_none());
+    assert!(
+        queries.handle(&core, &catalog(&core), Time::ZERO, Query::ControlRequest(request, sender)).is_none()
+    );
     let hint = "did you mean `web`?".to_owned();
     assert_eq!(reply.try_recv(), Ok(Err(JobLookupError::NotFound(hint))));
 }
@@ -63,11 +78,6 @@ fn d8_control_request_gets_the_reply_of_the_core() {
 fn x2_event_streams_have_every_event_once_for_any_start() {
     let mut core = core(JOBS);
     let mut queries = QueryHandler::new(SystemTime::UNIX_EPOCH);
-    let subscribe = |core: &Core, queries: &mut QueryHandler| {
-        let (sender, mut reply) = oneshot::channel();
-        queries.handle(core, Time::ZERO, Query::Events(sender));
-        reply.try_recv().unwrap()
-    };
     let mut early = subscribe(&core, &mut queries);
     assert!(early.past.is_empty());
     let _ = step(&mut core, &mut queries, Input::Ready);
@@ -77,7 +87,11 @@ fn x2_event_streams_have_every_event_once_for_any_start() {
     let all = |stream: &mut EventStream| {
         let mut events = std::mem::take(&mut stream.past);
         events.extend(std::iter::from_fn(|| stream.live.try_recv().ok()));
-        events.iter().map(|event| event.id.0).collect::<Vec<_>>()
+        let id = |record: &Arc<Record>| match &**record {
+            Record::Event(event) => Some(event.id.0),
+            Record::Start(_) => None,
+        };
+        events.iter().filter_map(id).collect::<Vec<_>>()
     };
     let (early, late) = (all(&mut early), all(&mut late));
     assert!(early.len() > 2);
@@ -86,11 +100,42 @@ fn x2_event_streams_have_every_event_once_for_any_start() {
 }
 
 #[test]
+fn x10_starts_are_in_the_event_stream_once_and_in_order() {
+    let mut core = core("{ jobs: [{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x' }] }");
+    let mut queries = QueryHandler::new(SystemTime::UNIX_EPOCH);
+    let mut early = subscribe(&core, &mut queries);
+    let effects = step(&mut core, &mut queries, Input::Ready);
+    let runs = effects.iter().filter_map(|effect| match effect {
+        containerpilot_core::Effect::Spawn { run, .. } => Some(*run),
+        _ => None,
+    });
+    let runs: Vec<_> = runs.collect();
+    let _ = step(&mut core, &mut queries, Input::Started { run: runs[0], pid: 7 });
+    let mut late = subscribe(&core, &mut queries);
+    let _ = step(&mut core, &mut queries, Input::Started { run: runs[1], pid: 8 });
+    let _ = step(&mut core, &mut queries, Input::Signal(Signal::TERM));
+    let all = |stream: &mut EventStream| {
+        let mut records = std::mem::take(&mut stream.past);
+        records.extend(std::iter::from_fn(|| stream.live.try_recv().ok()));
+        let name = |record: &Arc<Record>| match &**record {
+            Record::Event(event) => format!("{} {}", event.source, event.code),
+            Record::Start(start) => {
+                format!("{} {} by {:?}", start.source, start.pid, start.trigger.map(|id| id.0))
+            }
+        };
+        records.iter().map(name).collect::<Vec<_>>()
+    };
+    let (early, late) = (all(&mut early), all(&mut late));
+    assert_eq!(early, late);
+    assert_eq!(early[..4], ["global startup", "a 7 by Some(1)", "b 8 by Some(1)", "global shutdown"]);
+}
+
+#[test]
 fn x2_snapshot_is_shared_until_the_state_changes() {
     let core = core(JOBS);
     let mut queries = QueryHandler::new(SystemTime::now());
-    let first = queries.overview(&core);
-    assert!(Arc::ptr_eq(&first, &queries.overview(&core)));
+    let first = queries.overview(&core, &catalog(&core));
+    assert!(Arc::ptr_eq(&first, &queries.overview(&core, &catalog(&core))));
     queries.state_changed(&core);
-    assert!(!Arc::ptr_eq(&first, &queries.overview(&core)));
+    assert!(!Arc::ptr_eq(&first, &queries.overview(&core, &catalog(&core))));
 }

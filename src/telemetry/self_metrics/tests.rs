@@ -1,14 +1,16 @@
 //! The supervisor's own metrics, from a core driven by the test.
 
 use containerpilot_core::Input;
-use containerpilot_core::plan::Signal;
+use containerpilot_core::ids::WatchIx;
+use containerpilot_core::plan::{Signal, Status};
 
 use super::super::testing::TestCore;
 use super::*;
+use crate::messages::query::ConsulReport;
 
 fn page(core: &TestCore, shared: &Shared) -> String {
     let mut page = Page::default();
-    add_to(&mut page, &core.snapshot(), shared, "4.0", &Process::default());
+    add_to(&mut page, &core.snapshot(), shared, "4.0", &Measured::default());
     page.text()
 }
 
@@ -37,6 +39,8 @@ fn t3_jobs_checks_watches_and_events_have_metrics() {
         "containerpilot_check_duration_seconds{name=\"web \\\"1\\\"\",check=\"alive\"} 0",
         "containerpilot_check_up{name=\"web \\\"1\\\"\",check=\"alive\"} 1",
         "containerpilot_control_http_requests{code=\"200\",path=\"/v3/ping\"} 3",
+        "containerpilot_events{code=\"BecameHealthy\",source=\"web \\\"1\\\"\"} 1",
+        "containerpilot_events{code=\"BecameUnhealthy\",source=\"web \\\"1\\\"\"} 1",
         "containerpilot_events{code=\"ExitFailed\",source=\"web \\\"1\\\"\"} 1",
         "containerpilot_events{code=\"Startup\",source=\"global\"} 1",
         "containerpilot_events{code=\"StatusHealthy\",source=\"web \\\"1\\\"\"} 1",
@@ -50,7 +54,77 @@ fn t3_jobs_checks_watches_and_events_have_metrics() {
         "containerpilot_watch_instances{service=\"db\"} 0",
         "process_start_time_seconds 1e+09",
     ];
-    assert_eq!(lines(&text), expected, "{text}");
+    // T4: their own tests are below.
+    let by_state = ["containerpilot_job_state{", "containerpilot_job_runs_total{"];
+    let shown = lines(&text).into_iter().filter(|line| !by_state.iter().any(|name| line.starts_with(name)));
+    assert_eq!(shown.collect::<Vec<_>>(), expected, "{text}");
+}
+
+#[test]
+fn t4_each_state_of_a_job_is_0_or_1() {
+    let mut core = TestCore::new(
+        "{ jobs: [{ name: 'a', exec: 'a' }, { name: 'b', exec: 'b', when: { source: 'SIGHUP' } },
+                  { name: 'b', exec: 'b' }] }",
+    );
+    core.start();
+    let states = |core: &TestCore, name: &str| {
+        let text = page(core, &Shared::default());
+        let prefix = format!("containerpilot_job_state{{name=\"{name}\",state=\"");
+        let all: Vec<String> =
+            lines(&text).iter().filter_map(|line| line.strip_prefix(&prefix)).map(str::to_owned).collect();
+        assert_eq!(all.len(), JobStatus::WORDS.len(), "{text}");
+        let ones = all.iter().filter_map(|line| line.strip_suffix("\"} 1")).map(str::to_owned);
+        ones.collect::<Vec<_>>()
+    };
+    assert_eq!(states(&core, "a"), ["running"]);
+    assert_eq!(states(&core, "b"), ["waiting", "running"], "two jobs of one name");
+    core.exit("a", 3);
+    assert_eq!(states(&core, "a"), ["failed"]);
+}
+
+#[test]
+fn t4_runs_are_counted_by_result_and_ticks_are_not_restarts() {
+    let mut core = TestCore::new("{ jobs: [{ name: 'tick', exec: 'a', when: { interval: '10s' } }] }");
+    core.start();
+    for code in [0, 0, 1] {
+        core.exit("tick", code);
+        core.advance(10);
+    }
+    let text = page(&core, &Shared::default());
+    for line in [
+        "containerpilot_job_runs_total{name=\"tick\",result=\"success\"} 2",
+        "containerpilot_job_runs_total{name=\"tick\",result=\"failure\"} 1",
+        "containerpilot_job_runs_total{name=\"tick\",result=\"timeout\"} 0",
+        "containerpilot_job_runs_total{name=\"tick\",result=\"stopped\"} 0",
+        "containerpilot_job_restarts_total{name=\"tick\"} 0",
+    ] {
+        assert!(lines(&text).contains(&line), "{line}: {text}");
+    }
+}
+
+#[test]
+fn t4_usage_and_lines_belong_to_the_jobs_of_the_plan() {
+    let mut core = TestCore::new("{ jobs: [{ name: 'a', exec: 'a' }] }");
+    core.start();
+    let snapshot = core.snapshot();
+    let count = LineCounts { stdout: 5, stderr: 2 };
+    let measured = Measured {
+        usage: BTreeMap::from([(RunId(99), Usage::default())]),
+        lines: BTreeMap::from([("a".into(), count), ("removed".into(), count)]),
+        ..Measured::default()
+    };
+    let mut page = Page::default();
+    add_to(&mut page, &snapshot, &Shared::default(), "4.0", &measured);
+    let text = page.text();
+    let of_lines = text.lines().filter(|line| line.starts_with("containerpilot_log_lines_total"));
+    assert_eq!(
+        of_lines.collect::<Vec<_>>(),
+        [
+            "containerpilot_log_lines_total{name=\"a\",stream=\"stderr\"} 2",
+            "containerpilot_log_lines_total{name=\"a\",stream=\"stdout\"} 5",
+        ]
+    );
+    assert!(!text.contains("containerpilot_job_cpu"), "the usage of another run is not shown: {text}");
 }
 
 #[test]
@@ -66,6 +140,32 @@ fn t3_counter_of_restarts_includes_those_before_the_last_event() {
         let line = format!("containerpilot_job_restarts_total{{name=\"a\"}} {total}");
         assert!(lines(&page(&core, &Shared::default())).contains(&line.as_str()), "{line}");
     }
+}
+
+#[test]
+fn d11_t4_a_service_counts_as_registered_when_the_catalog_has_confirmed_it() {
+    let mut core = TestCore::new(
+        "{ consul: 'localhost:8500', jobs: [
+            { name: 'web', exec: 'web', port: 80, interfaces: 'static:10.0.0.1', health: { exec: 'x', interval: 1, ttl: 10 } },
+            { name: 'other', exec: 'other' },
+        ] }",
+    );
+    core.start();
+    core.check("web", Ok(()));
+    let mut snapshot = core.snapshot();
+    let mut page = |up: Option<bool>, confirmed: Option<DesiredService>| {
+        snapshot.catalog.consul = Some(ConsulReport { up, trouble: None });
+        snapshot.catalog.services = vec![Some(Known { confirmed, ..Known::default() }), None];
+        let mut page = Page::default();
+        catalog(&mut page, &snapshot);
+        page.text().lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let registered = |value: u8| format!("containerpilot_service_registered{{name=\"web\"}} {value}");
+    assert_eq!(page(None, None), [registered(0)], "wanted, but nothing was answered yet");
+    assert_eq!(page(Some(false), None), ["containerpilot_catalog_up 0".to_owned(), registered(0)]);
+    let critical = DesiredService::Present(Status::Critical);
+    assert_eq!(page(Some(true), Some(critical)), ["containerpilot_catalog_up 1".to_owned(), registered(1)]);
+    assert_eq!(page(Some(true), Some(DesiredService::Absent)).last(), Some(&registered(0)));
 }
 
 #[test]
@@ -99,6 +199,39 @@ fn t3_the_label_is_name_because_prometheus_renames_job() {
 }
 
 #[test]
+fn d8_a_suspended_check_has_no_metrics() {
+    let mut core =
+        TestCore::new("{ jobs: [{ name: 'a', exec: 'a', health: { exec: 'b', interval: 1, ttl: 5 } }] }");
+    core.start();
+    core.check("a", Ok(()));
+    let has_check = |core: &TestCore| page(core, &Shared::default()).contains("containerpilot_check_up{");
+    assert!(has_check(&core));
+    core.maintenance(true);
+    assert!(!has_check(&core));
+    core.maintenance(false);
+    core.check("a", Ok(()));
+    assert!(has_check(&core));
+}
+
+#[test]
+fn d11_instances_are_missing_until_consul_has_answered() {
+    let mut core =
+        TestCore::new("{ jobs: [{ name: 'a', exec: 'a' }], watches: [{ name: 'db', interval: 1 }] }");
+    core.start();
+    let instances = |core: &TestCore, consul: bool| {
+        let mut snapshot = core.snapshot();
+        snapshot.catalog.consul = consul.then_some(ConsulReport { up: None, trouble: None });
+        let mut page = Page::default();
+        add_to(&mut page, &snapshot, &Shared::default(), "4.0", &Measured::default());
+        page.text().contains("containerpilot_watch_instances{service=\"db\"} 0")
+    };
+    assert!(instances(&core, false), "the embedded catalog is empty");
+    assert!(!instances(&core, true));
+    core.step(Input::Instances { watch: WatchIx(0), instances: Vec::new() });
+    assert!(instances(&core, true));
+}
+
+#[test]
 fn t3_the_names_reserved_in_the_configuration_are_the_own_metrics() {
     let mut core = TestCore::new(
         "{ jobs: [{ name: 'a', exec: 'a', restarts: 1, health: { exec: 'b', interval: 1, ttl: 5 } }],
@@ -107,9 +240,19 @@ fn t3_the_names_reserved_in_the_configuration_are_the_own_metrics() {
     core.start();
     core.check("a", Ok(()));
     core.exit("a", 0);
+    core.step(Input::Instances { watch: WatchIx(0), instances: Vec::new() });
     let mut shared = Shared::default();
     shared.requests.insert((200, "/v3/ping"), 1);
     let mut page = Page::default();
-    add_to(&mut page, &core.snapshot(), &shared, "4.0", &Process::read());
+    let mut snapshot = core.snapshot();
+    snapshot.catalog.consul = Some(ConsulReport { up: Some(true), trouble: None });
+    snapshot.catalog.services = vec![Some(Known::default())];
+    let run = snapshot.overview.jobs[0].status.run.unwrap();
+    let measured = Measured {
+        process: Process::read(),
+        usage: BTreeMap::from([(run, Usage::default())]),
+        lines: BTreeMap::from([("a".into(), LineCounts::default())]),
+    };
+    add_to(&mut page, &snapshot, &shared, "4.0", &measured);
     assert_eq!(page.names().collect::<Vec<_>>(), containerpilot_config::metrics::SELF_METRICS);
 }
