@@ -72,7 +72,7 @@ impl Client {
 
     /// Sends a request and returns the size of the response body.
     fn get(&mut self, path: &str) -> usize {
-        let request = format!("GET {path} HTTP/1.1\r\nconnection: keep-alive\r\n\r\n");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nconnection: keep-alive\r\n\r\n");
         self.0.get_mut().write_all(request.as_bytes()).unwrap();
         let (mut line, mut length) = (String::new(), 0);
         loop {

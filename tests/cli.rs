@@ -60,7 +60,7 @@ fn code(output: &Output) -> i32 {
 }
 
 const GHOST: &str = "{ jobs: [{ name: 'a', exec: 'true', when: { source: 'ghost', once: 'healthy' } }] }";
-const GOOD: &str = "{ jobs: [{ name: 'a', exec: 'true' }], watches: [{ name: 'db', interval: 5 }] }";
+const GOOD: &str = "{ jobs: [{ name: 'a', exec: 'true' }], watches: [{ name: 'db', interval: 5 }], consul: 'localhost:8500' }";
 
 #[test]
 fn x4_check_prints_ok_and_a_summary_of_jobs_and_watches() {
@@ -71,6 +71,41 @@ fn x4_check_prints_ok_and_a_summary_of_jobs_and_watches() {
     let text = out(&output);
     assert!(text.starts_with("ok: ") && text.contains("\n1 job\n  a  at startup\n"), "{text}");
     assert!(text.contains("\n1 watch\n  db  polled at least every 5s\n"), "{text}");
+}
+
+#[test]
+fn x4_check_says_when_jobs_run_and_how_they_are_checked() {
+    let folder = Folder::new("check-summary");
+    let jobs = [
+        ("when: { interval: 1 }, restarts: 2", "at startup and every 1s; 2 further ticks"),
+        ("when: { interval: 1 }, restarts: 'never'", "at startup and every 1s; no further tick"),
+        ("restarts: 2", "at startup; restarted 2 times"),
+        ("health: { interval: 1, ttl: 5 }", "at startup; healthy while it runs"),
+        ("health: { exec: 'true', interval: 1, ttl: 5 }", "at startup; checked every 1s"),
+        (
+            "health: [{ exec: 'true', interval: 1, ttl: 5 }, { exec: 'true', interval: 1, ttl: 5 }]",
+            "at startup; 2 checks, every 1s",
+        ),
+        (
+            "when: { all: [{ source: 'j0', event: 'exitSuccess' }, { source: 'j2', event: 'exitSuccess' }], each: true }",
+            "whenever all of these become true: j0 exits successfully, j2 exits successfully",
+        ),
+        (
+            "when: { any: [{ event: 'startup' }, { source: 'j2', event: 'exitSuccess' }], each: true }",
+            "at startup, or each time j2 exits successfully",
+        ),
+        ("when: { any: [{ event: 'startup' }], each: true }", "at startup"),
+    ];
+    let config: Vec<String> = (0..)
+        .zip(jobs)
+        .map(|(nth, (keys, _))| format!("{{ name: 'j{nth}', exec: 'true', {keys} }}"))
+        .collect();
+    let file = folder.file("a.json5", &format!("{{ jobs: [{}] }}", config.join(", ")));
+    let output = run(&[OsStr::new("check"), file.as_os_str()]);
+    let text = out(&output);
+    for (nth, (_, words)) in (0..).zip(jobs) {
+        assert!(text.contains(&format!("\n  j{nth}  {words}\n")), "{words}\n{text}");
+    }
 }
 
 #[test]
@@ -86,12 +121,56 @@ fn x6_check_prints_the_errors_and_exits_with_1() {
 }
 
 #[test]
+fn c5_errors_of_the_configuration_are_on_standard_error() {
+    let folder = Folder::new("stderr");
+    let file = folder.file("a.json5", "{ jobs: [{ name: 'a', exce: 'true' }] }");
+    let output = run(&[OsStr::new("-config"), file.as_os_str()]);
+    assert_eq!((code(&output), out(&output).as_str()), (1, ""));
+    assert!(err(&output).contains("unknown key `exce`"), "{}", err(&output));
+}
+
+#[test]
 fn c7_check_fails_for_a_job_that_can_never_run() {
     let folder = Folder::new("fault");
     let file = folder.file("a.json5", GHOST);
     let output = run(&[OsStr::new("check"), file.as_os_str()]);
     assert_eq!(code(&output), 1);
     assert!(err(&output).contains("error: unknown job or watch `ghost`"), "{}", err(&output));
+}
+
+#[test]
+fn c9_check_strict_treats_warnings_as_errors() {
+    let folder = Folder::new("strict");
+    let text = "{ jobs: [{ name: 'a', exec: 'true', health: { interval: 5, ttl: 5 } }] }";
+    let file = folder.file("a.json5", text);
+    let output = run(&[OsStr::new("check"), file.as_os_str()]);
+    assert_eq!(code(&output), 0, "{}", err(&output));
+    assert!(err(&output).contains("warning: `ttl` must be longer than `interval`"), "{}", err(&output));
+    let output = run(&[OsStr::new("check"), OsStr::new("--strict"), file.as_os_str()]);
+    assert_eq!((code(&output), out(&output).as_str()), (1, ""));
+    let text = err(&output);
+    assert!(text.contains("error: `ttl` must be longer") && text.ends_with("\n1 error\n"), "{text}");
+    let json = ["check", "-strict", "-format", "json"].map(OsStr::new);
+    let output = run(&[&json[..], &[file.as_os_str()]].concat());
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((code(&output), &json["ok"]), (1, &false.into()));
+    assert_eq!(json["problems"][0]["severity"], "error");
+    let good = folder.file("b.json5", GOOD);
+    assert_eq!(code(&run(&[OsStr::new("check"), OsStr::new("--strict"), good.as_os_str()])), 0);
+    assert_eq!(code(&run(&["check", "--strict", "--diff"])), 2);
+}
+
+/// The pid of the supervisor for a command that a job runs, else that of the command.
+#[test]
+fn p7_templates_have_the_pid_of_the_supervisor() {
+    let folder = Folder::new("template-pid");
+    let file = folder.file("a.json5", "{{ .CONTAINERPILOT_PID }}");
+    let mut render = pilot(&[OsStr::new("render"), file.as_os_str()]);
+    let inherited = render.env("CONTAINERPILOT_PID", "17").output().unwrap();
+    assert_eq!(out(&inherited), "17");
+    let child = render.env_remove("CONTAINERPILOT_PID").stdout(Stdio::piped()).spawn().unwrap();
+    let pid = child.id().to_string();
+    assert_eq!(out(&child.wait_with_output().unwrap()), pid);
 }
 
 #[test]
@@ -249,6 +328,46 @@ fn x6_wrong_usage_exits_with_2() {
 }
 
 #[test]
+fn c10_a_path_is_run_as_with_config() {
+    let folder = Folder::new("path");
+    let text = |word: &str| format!("{{ jobs: [{{ name: 'a', exec: 'echo from-{word}' }}] }}");
+    let file = folder.file("a.json5", &text("file"));
+    let plain = folder.file("settings", &text("settings"));
+    let other = folder.file("other.json5", &text("other"));
+    folder.file("all/b.json5", &text("folder"));
+    let words = |output: &Output| {
+        assert_eq!(code(output), 0, "{}", err(output));
+        let text = out(output);
+        ["from-file", "from-settings", "from-folder", "from-other", "main"].map(|word| text.contains(word))
+    };
+    let all = folder.0.join("all");
+    for command in [&[][..], &["run"]] {
+        let with = |args: &[&OsStr]| {
+            let command: Vec<&OsStr> = command.iter().map(OsStr::new).collect();
+            let mut pilot = pilot(&[&command, args].concat());
+            pilot.current_dir(&folder.0);
+            pilot
+        };
+        let run = |args: &[&OsStr]| words(&with(args).output().unwrap());
+        assert_eq!(run(&[file.as_os_str()]), [true, false, false, false, false]);
+        assert_eq!(run(&[OsStr::new("a.json5")]), [true, false, false, false, false]);
+        assert_eq!(run(&[plain.as_os_str()]), [false, true, false, false, false]);
+        assert_eq!(run(&[all.as_os_str()]), [false, false, true, false, false]);
+        let program = ["a.json5", "--", "echo", "main", "-config", "x"].map(OsStr::new);
+        assert!(run(&program)[4]);
+        let output = with(&[file.as_os_str()]).env("CONTAINERPILOT", &other).output().unwrap();
+        assert_eq!(words(&output), [true, false, false, false, false]);
+    }
+    // With a version 2 file in the environment, a bare word stays the main program, also if a folder has the same name.
+    let old = folder.file("two.json", "{ \"services\": [] }");
+    fs::create_dir_all(folder.0.join("echo")).unwrap();
+    let output =
+        pilot(&["echo", "main"]).current_dir(&folder.0).env("CONTAINERPILOT", &old).output().unwrap();
+    assert_eq!(words(&output), [false, false, false, false, true]);
+    assert!(err(&run(&["rnu"])).contains("unknown command `rnu`: did you mean `run`?"));
+}
+
+#[test]
 fn x4_every_command_without_a_supervisor_fails_with_one_line() {
     let folder = Folder::new("no-supervisor");
     let socket = folder.0.join("absent.socket");
@@ -299,21 +418,38 @@ fn x4_every_command_without_a_supervisor_fails_with_one_line() {
 }
 
 #[test]
-fn x4_unreadable_configuration_is_an_error_unless_socket_is_given() {
+fn x4_socket_of_an_unreadable_configuration_is_the_default() {
     let folder = Folder::new("hidden-socket");
     let config = folder.file("a.json5", "{{ if }}");
     let config = config.to_str().unwrap();
-    let output = run(&["ping", "-config", config]);
-    assert_eq!(code(&output), 1);
-    for part in ["a.json5:1:", "so the control socket is unknown; name it with --socket"] {
-        assert!(err(&output).contains(part), "{}", err(&output));
+    for config in [config, "/nonexistent/a.json5"] {
+        let output =
+            pilot(&["ping", "-config", config]).env("CONTAINERPILOT_SOCKET", "/nonexistent/x").output();
+        let output = output.unwrap();
+        let words = "no supervisor answers at /nonexistent/x: is it running? (there is no such socket; the \
+                     configuration cannot be read completely: if it names another socket, use --socket)";
+        assert_eq!((code(&output), err(&output)), (1, format!("containerpilot: {words}\n")));
     }
-    let output = run(&["ping", "-config", "/nonexistent/a.json5"]);
-    let words =
-        "cannot read /nonexistent/a.json5: no such file or directory, so the control socket is unknown";
-    assert!(err(&output).contains(words), "{}", err(&output));
     let output = run(&["ping", "-config", config, "--socket", "/nonexistent/socket"]);
     assert!(err(&output).contains("no supervisor answers at /nonexistent/socket"), "{}", err(&output));
+}
+
+#[test]
+fn x4_failures_are_json_on_request() {
+    for args in [
+        &["status"][..],
+        &["status", "web"],
+        &["explain", "web"],
+        &["events"],
+        &["reload"],
+        &["check", "--diff"],
+    ] {
+        let output = run(&[args, &["--socket", "/nonexistent/socket", "--format", "json"]].concat());
+        let printed: serde_json::Value = serde_json::from_str(&out(&output)).unwrap();
+        let why = printed["error"].as_str().unwrap();
+        assert!(code(&output) == 1 && why.contains("no supervisor answers"), "{args:?}: {printed}");
+        assert_eq!(err(&output), format!("containerpilot: {why}\n"));
+    }
 }
 
 #[test]
@@ -430,6 +566,8 @@ fn x4_bash_completes_commands_flags_and_values() {
     assert_eq!(complete(&["containerpilot", "stop", "we"]), "web\n");
     assert_eq!(complete(&["containerpilot", "stop", "web", "w"]), "web worker\n");
     assert_eq!(complete(&["containerpilot", "-main"]), "-maintenance\n");
+    assert_eq!(complete(&["containerpilot", "Cargo.to"]), "Cargo.toml\n");
+    assert_eq!(complete(&["containerpilot", "run", "Cargo.to"]), "Cargo.toml\n");
     assert_eq!(complete(&["containerpilot", "completions", "z"]), "zsh\n");
     for flag in ["-config", "--out", "-socket"] {
         assert_eq!(complete(&["containerpilot", flag, "Cargo.to"]), "Cargo.toml\n", "{flag}");

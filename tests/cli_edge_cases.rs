@@ -1,8 +1,11 @@
 //! Unusual uses of the command line (C1, C5, X4, X6).
 #![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_containerpilot");
 
 fn folder(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -12,7 +15,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn containerpilot(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
+    let mut command = Command::new(BINARY);
     let Output { status, stdout, stderr } =
         command.args(arguments).env_remove("CONTAINERPILOT").output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -57,11 +60,68 @@ fn x6_empty_path_is_reported() {
     );
 }
 
+/// A host on which scripts, directories and the user are not as the configuration needs them.
 #[test]
-fn x6_run_does_not_treat_a_path_as_a_program() {
-    let (code, _, stderr) = containerpilot(&["run", "a.json5"]);
-    assert_eq!(code, Some(2));
-    assert!(stderr.contains("use -config for a configuration"), "{stderr}");
+fn c7_check_looks_at_scripts_directories_and_users() {
+    let folder = folder("processes");
+    for (name, text) in [
+        ("good", "#!/bin/sh\n"),
+        ("env", "#!/usr/bin/env -S sh -e\n"),
+        ("windows", "#!/bin/sh\r\necho hi\r\n"),
+        ("missing", "#! /nonexistent/sh -e\n"),
+        ("no-python", "#!/usr/bin/env no-such-python\n"),
+    ] {
+        std::fs::write(folder.join(name), text).unwrap();
+        std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let at = |name: &str| folder.join(name).display().to_string();
+    let scripts = ["good", "env", "windows", "missing", "no-python"];
+    let jobs = scripts.map(|name| format!("{{ exec: '{}' }}", at(name))).join(", ");
+    let file = at("a.json5");
+    let directories =
+        format!("{{ exec: 'true', cwd: '{}' }}, {{ exec: 'true', cwd: '{}' }}", at("none"), at("good"));
+    std::fs::write(&file, format!("{{ jobs: [{jobs}, {directories}, {{ exec: 'true', user: 1 }}] }}"))
+        .unwrap();
+
+    let check = |command: &mut Command| {
+        let output = command.args(["check", &file]).env_remove("CONTAINERPILOT").output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        let found = text.lines().filter_map(|line| line.strip_prefix("warning: ").map(str::to_owned));
+        found.collect::<Vec<String>>()
+    };
+    let mut expected = vec![
+        format!("interpreter `/bin/sh\\r` of `{}` not found", at("windows")),
+        format!("interpreter `/nonexistent/sh` of `{}` not found", at("missing")),
+        format!("interpreter `no-such-python` of `{}` not found", at("no-python")),
+        format!("directory `{}` not found", at("none")),
+        format!("directory `{}` not found", at("good")),
+    ];
+    let user = "no permission to switch to user `1`".to_owned();
+    if nix::unistd::geteuid().is_root() {
+        assert_eq!(check(&mut Command::new(BINARY)), expected);
+        expected.push(user);
+        let mut unprivileged = Command::new("setpriv");
+        assert_eq!(check(unprivileged.args(["--bounding-set=-setuid", BINARY])), expected);
+    } else {
+        expected.push(user);
+        assert_eq!(check(&mut Command::new(BINARY)), expected);
+    }
+}
+
+#[test]
+fn c10_run_does_not_treat_a_path_as_a_program() {
+    for arguments in [&["run", "a.json5"][..], &["a.json5"], &["no/such/folder/a.json"]] {
+        let (code, _, stderr) = containerpilot(arguments);
+        assert_eq!(code, Some(1));
+        assert!(stderr.contains("cannot read ") && stderr.contains("a.json"), "{stderr}");
+    }
+    let program = "To run a program, put `--` before it.";
+    refused(&["run", "nginx"], &format!("there is no configuration `nginx`\n{program}"), " run");
+    let missing = format!("there is no configuration `./nginx`, and no such command\n{program}");
+    refused(&["./nginx"], &missing, "");
+    refused(&["run", "a.json5", "b"], "unexpected argument `b`: put `--` before a program", " run");
+    refused(&["run", "-config", "a", "b.json5"], "two configurations: -config `a` and `b.json5`", " run");
 }
 
 #[test]
@@ -143,7 +203,7 @@ fn l5_a_password_in_the_consul_address_is_not_printed() {
     let path = path.to_str().unwrap();
     let socket = folder("password-socket").join("socket");
     for arguments in [&["check", path][..], &["check", "--format", "json", path], &["-config", path]] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
+        let mut command = Command::new(BINARY);
         let output = command.args(arguments).env("CONTAINERPILOT_SOCKET", &socket).output().unwrap();
         let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         assert!(text.contains("a Consul address cannot contain a user or password"), "{text}");

@@ -159,6 +159,18 @@ fn x4_frequent_events_are_summarised_unless_full() {
     let all = simulate(&[&example(QUICKSTART), "--full"]).1;
     assert!(some.contains("not shown (use --full): ticker exitSuccess"), "{some}");
     assert!(!all.contains("not shown"), "{all}");
+    // The place of what is left out is marked: the lines of both agree up to there.
+    let gap = some.lines().position(|line| line.starts_with('…')).unwrap();
+    assert!(some.lines().nth(gap).unwrap().ends_with(" not shown"), "{some}");
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let same = some.lines().zip(all.lines()).take_while(|(one, other)| words(one) == words(other)).count();
+    assert_eq!(same, gap, "{some}");
+    let counted = some
+        .lines()
+        .filter(|line| line.starts_with('…'))
+        .map(|line| words(line)[1].parse::<usize>().unwrap());
+    let table = |text: &str| text.lines().filter(|line| line.starts_with("00:")).count();
+    assert_eq!(counted.sum::<usize>(), table(&all) - table(&some), "{some}");
     assert!(all.lines().count() > some.lines().count());
 }
 
@@ -263,7 +275,8 @@ fn x4_simulation_has_the_same_order_of_events_as_a_real_run() {
     let scenario = file(&folder, "s.json5", text);
     let (_, stdout, _) = simulate(&[&example(QUICKSTART), &scenario, "--format", "json"]);
     let answer: Value = serde_json::from_str(&stdout).unwrap();
-    let codes = ["exitSuccess", "exitFailed", "stopping", "stopped", "healthy", "unhealthy"];
+    let health = ["healthy", "unhealthy", "becameHealthy", "becameUnhealthy"];
+    let codes = [&["exitSuccess", "exitFailed", "stopping", "stopped"][..], &health].concat();
     let events = answer["timeline"].as_array().unwrap().iter().filter_map(|entry| {
         let (source, what) = (entry["source"].as_str()?, entry["what"].as_str()?);
         codes.contains(&what).then(|| (source.to_owned(), what.to_owned()))

@@ -47,7 +47,7 @@ fn x4_status_shows_state_health_pid_and_pending_conditions() {
 }
 
 #[test]
-fn x4_status_uses_colours_and_truncates_lines_on_a_terminal_only() {
+fn x4_status_uses_colours_and_wraps_notes_on_a_terminal_only() {
     let it = supervisor(WEB);
     wait(&it, "db", "healthy");
     let on_terminal = |before: &str| {
@@ -59,7 +59,8 @@ fn x4_status_uses_colours_and_truncates_lines_on_a_terminal_only() {
     };
     let shown = on_terminal("");
     assert!(shown.contains("\u{1b}[32mrunning\u{1b}[0m"), "{shown}");
-    assert!(shown.lines().any(|line| line.trim_end().ends_with('…')), "{shown}");
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    assert!(words.join(" ").contains("waiting until gate is healthy (running)"), "{shown}");
     let shown = on_terminal("NO_COLOR=1");
     assert!(shown.contains("running   healthy") && !shown.contains('\u{1b}'), "{shown}");
     assert!(shown.lines().all(|line| line.trim_end().chars().count() <= 60), "{shown}");
@@ -76,10 +77,63 @@ fn x5_explain_shows_pending_conditions_and_the_chain_of_causes() {
     assert_eq!(lines[1], "  waiting until app exits successfully; app: waiting to start");
     assert!(lines[2].starts_with("    waiting until gate is healthy; gate: "), "{why}");
     let why = run_ok(&it, &["explain", "db"]);
-    assert!(why.ends_with("triggered by setup exitSuccess, caused by startup\n"), "{why}");
+    assert!(why.ends_with("started by setup exitSuccess, caused by startup\n"), "{why}");
     let whole = json(&run_ok(&it, &["explain", "db", "--format", "json"]));
     assert_eq!(whole["causes"][0]["source"], "setup");
     assert!(run_err(&it, &["explain", "beihnd"]).contains("`behind`"));
+}
+
+#[test]
+fn x9_explain_of_a_crash_loop_shows_exit_count_next_attempt_and_output() {
+    let it = supervisor(
+        "{ jobs: [{ name: 'app', exec: ['sh', '-c', 'echo no database; exit 7'], restarts: 'unlimited',
+                    restartBackoff: { initial: '1m', max: '1m' } },
+                  { name: 'cron', exec: ['sh', '-c', 'kill -9 $$'], when: { interval: '1h' } },
+                  { name: 'stay', exec: 'sleep 1000' }] }",
+    );
+    let explain = |job: &str| run_ok(&it, &["explain", job]);
+    wait(&it, "stay", "running");
+    super::supervisor::wait_until("it has failed twice", || explain("app").contains("2 failures in a row"));
+    super::supervisor::wait_until("the output is kept", || explain("app").contains("no database"));
+    let why = explain("app");
+    let lines: Vec<&str> = why.lines().collect();
+    assert_eq!(lines[0], "app: exited with code 7, waiting to restart", "{why}");
+    assert!(lines[1].starts_with("  restarting in "), "{why}");
+    assert!(
+        lines[2].starts_with("  last run exited with code 7 ") && lines[2].ends_with(", 2 failures in a row"),
+        "{why}"
+    );
+    assert_eq!(
+        lines[3..],
+        ["last run started by startup", "last lines of its last run:", "  no database"],
+        "{why}"
+    );
+    let whole = json(&run_ok(&it, &["explain", "app", "--format", "json"]));
+    assert_eq!((&whole["job"]["failedRuns"], &whole["output"][0]), (&2.into(), &"no database".into()));
+    super::supervisor::wait_until("the periodic job has failed", || explain("cron").contains("SIGKILL"));
+    assert!(explain("cron").contains("\n  last run exited on SIGKILL "), "{}", explain("cron"));
+    let status = run_ok(&it, &["status"]);
+    let cron = status.lines().find(|line| line.starts_with("cron")).unwrap();
+    assert!(cron.contains(" last run exited on SIGKILL "), "{status}");
+}
+
+#[test]
+fn x9_explain_knows_watches_and_services() {
+    let it = supervisor(WEB);
+    wait(&it, "db", "healthy");
+    let explain = |name: &str| run_ok(&it, &["explain", name]);
+    super::supervisor::wait_until("the watch sees it", || explain("watch.db").contains("1 healthy instance"));
+    let why = explain("watch.db");
+    assert!(why.contains(" at 10.0.0.1 port 5432\n"), "{why}");
+    assert!(why.contains("\n  service db (10.0.0.1:5432): advertised as passing\n"), "{why}");
+    assert!(
+        why.contains("\n  last event: watch.db healthy, ") && why.ends_with("\n  no job waits for it\n"),
+        "{why}"
+    );
+    assert_eq!(json(&run_ok(&it, &["explain", "watch.db", "-format", "json"]))["watch"]["name"], "db");
+    let service = explain("service.db");
+    assert!(service.starts_with("db: running") && service.contains("passing in the catalog"), "{service}");
+    assert_eq!(run_err(&it, &["explain", "watch.bd"]), "there is no watch `bd`; did you mean `watch.db`?");
 }
 
 #[test]
@@ -111,7 +165,10 @@ fn x4_wait_ends_when_the_state_is_reached_impossible_or_timed_out() {
     let begun = Instant::now();
     wait(&it, "db", "healthy");
     run_ok(&it, &["wait", "setup", "oops", "stopped", "--timeout", "60s"]);
-    assert_eq!(run_err(&it, &["wait", "app", "running", "--timeout", "50ms"]), "timed out: app is waiting");
+    assert_eq!(
+        run_err(&it, &["wait", "app", "running", "--timeout", "50ms"]),
+        "timed out: app is waiting until gate is healthy (running)"
+    );
     wait(&it, "oops", "failed");
     assert_eq!(
         run_err(&it, &["wait", "oops", "complete"]),
@@ -153,6 +210,98 @@ fn x4_wait_reports_the_last_state_when_the_supervisor_exits() {
 }
 
 #[test]
+fn x7_a_job_that_never_ran_is_skipped_and_never_called_complete() {
+    let it = supervisor(
+        "{ jobs: [{ name: 'setup', exec: ['sh', '-c', 'exit 3'] },
+                  { name: 'app', exec: 'true', when: { source: 'setup', once: 'exitSuccess' } },
+                  { name: 'late', exec: 'true', when: { source: 'other', once: 'exitSuccess', timeout: '100ms' } },
+                  { name: 'other', exec: 'sleep 1000' }] }",
+    );
+    wait(&it, "app", "skipped");
+    wait(&it, "late", "skipped");
+    let why = "`setup exitSuccess` can no longer happen";
+    assert_eq!(
+        run_err(&it, &["wait", "app", "complete"]),
+        format!("app was skipped, so it will not become complete: {why}")
+    );
+    assert_eq!(
+        run_err(&it, &["wait", "setup", "complete", "--timeout", "60s"]),
+        "setup has failed, so it will not become complete"
+    );
+    let status = run_ok(&it, &["status"]);
+    let line = |job: &str| status.lines().find(|line| line.starts_with(job)).unwrap().to_owned();
+    assert!(line("app").contains("skipped") && line("app").ends_with(why), "{status}");
+    assert!(line("late").ends_with("other did not exit successfully within 100ms"), "{status}");
+    let job = json(&run_ok(&it, &["status", "app", "--format", "json"]));
+    assert_eq!((&job["state"], &job["reason"]), (&"skipped".into(), &why.into()));
+    let explained = run_ok(&it, &["explain", "app"]);
+    assert!(explained.starts_with(&format!("app: skipped: {why}\n  setup: failed, last run")), "{explained}");
+    let events = run_ok(&it, &["events"]);
+    assert!(events.contains("app stopped, skipped: its event can no longer happen"), "{events}");
+    assert!(events.contains("setup stopped, failed"), "{events}");
+    it.signal("-TERM");
+    let (_, log) = it.wait();
+    assert!(log.contains("setup failed") && log.contains("app skipped"), "{log}");
+    assert!(!log.contains("complete"), "{log}");
+}
+
+#[test]
+fn x8_wait_after_restart_waits_for_the_new_process() {
+    let it = supervisor(
+        "{ jobs: [{ name: 'app', exec: 'sleep 1000', drain: '1s', health: { exec: 'true', interval: 1, ttl: 5 } },
+                  { name: 'bare', exec: 'sleep 1000', drain: '1s' }] }",
+    );
+    let pid = |job: &str| json(&run_ok(&it, &["status", job, "--format", "json"]))["pid"].clone();
+    for (job, state) in [("app", "healthy"), ("bare", "running")] {
+        wait(&it, job, state);
+        let before = pid(job);
+        run_ok(&it, &["restart", job]);
+        if job == "app" {
+            assert_eq!(run_err(&it, &["health", "app"]), "app is stopping");
+        }
+        wait(&it, job, state);
+        let after = pid(job);
+        assert!(after.is_u64() && after != before, "{before} {after}");
+    }
+}
+
+#[test]
+fn x4_wait_for_all_succeeds_when_the_supervisor_exits_because_all_is_complete() {
+    let it = supervisor(
+        "{ jobs: [{ name: 'one', exec: ['sh', '-c', 'while ! test -e @/go; do sleep 0.05; done'] },
+                  { name: 'two', exec: 'true', when: { source: 'one', once: 'exitSuccess' } },
+                  { name: 'hup', exec: 'true', when: { source: 'SIGHUP' } }] }",
+    );
+    wait(&it, "one", "running");
+    let mut command = command(&it, &["wait", "--all", "complete"]);
+    let waiting =
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    super::supervisor::wait_until("`wait` is connected", || {
+        let streams = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+        let socket = it.file("socket");
+        streams.lines().filter(|line| line.ends_with(socket.to_str().unwrap())).count() > 1
+    });
+    std::fs::write(it.file("go"), "").unwrap();
+    assert_eq!(decode(&waiting.wait_with_output().unwrap()), (0, String::new(), String::new()));
+    assert_eq!(it.wait().0, 0);
+}
+
+#[test]
+fn x9_status_says_how_the_last_run_of_a_periodic_job_failed() {
+    let it =
+        supervisor("{ jobs: [{ name: 'tidy', exec: ['sh', '-c', 'exit 7'], when: { interval: '1s' } }] }");
+    let job = || json(&run_ok(&it, &["status", "tidy", "--format", "json"]));
+    wait(&it, "tidy", "waiting");
+    super::supervisor::wait_until("two runs have failed", || job()["failedRuns"].as_u64() > Some(1));
+    assert_eq!(job()["lastExit"]["code"], 7);
+    let status = run_ok(&it, &["status"]);
+    assert!(
+        status.contains("last run exited with code 7") && status.contains("failures in a row"),
+        "{status}"
+    );
+}
+
+#[test]
 fn x6_refused_command_says_which_user_is_allowed() {
     if !super::supervisor::is_root() {
         return;
@@ -177,4 +326,16 @@ fn x6_refused_command_says_which_user_is_allowed() {
     );
     let (code, ..) = run_command(&it, &["ping"]);
     assert_eq!(code, 0);
+}
+
+#[test]
+fn w10_health_says_that_nothing_can_happen_any_more() {
+    let mut run = supervisor(
+        "{ jobs: [{ name: 'a', exec: 'true', when: { source: 'b', once: 'stopped' } },
+                  { name: 'b', exec: 'true', when: { source: 'a', once: 'stopped' } }] }",
+    );
+    let why = "nothing can happen any more: a waits for b stopped, b waits for a stopped";
+    run.wait_for_line(why);
+    assert_eq!(run_err(&run, &["health"]), why);
+    assert_eq!(run_ok(&run, &["start", "a"]).lines().count(), 1);
 }

@@ -93,6 +93,47 @@ fn l6_logs_shows_the_last_lines_and_follows_new_ones() {
 }
 
 #[test]
+fn x11_logs_of_several_jobs_are_in_the_order_of_their_times() {
+    let speak = |name: &str, first: &str, second: &str| {
+        format!(
+            "{{ name: '{name}', exec: ['sh', '-c', 'until test -e @/{first}; do sleep 0.02; done; echo {first}; \
+             until test -e @/{second}; do sleep 0.02; done; echo {second}; exec sleep 1000'] }}"
+        )
+    };
+    let mut it =
+        supervisor(&format!("{{ jobs: [{}, {}] }}", speak("b", "one", "three"), speak("a", "two", "four")));
+    wait(&it, "b", "running");
+    wait(&it, "a", "running");
+    let mut middle = String::new();
+    for word in ["one", "two", "three", "four"] {
+        if word == "three" {
+            middle = run_ok(&it, &["status", "--format", "json"]);
+        }
+        std::fs::write(it.file(word), "").unwrap();
+        it.wait_for_line(&format!(" {word}"));
+        super::supervisor::wait_until("the line is kept", || run_ok(&it, &["logs"]).contains(word));
+    }
+    let all = ["b | one", "a | two", "b | three", "a | four"];
+    assert_eq!(run_ok(&it, &["logs"]).lines().collect::<Vec<_>>(), all);
+    assert_eq!(run_ok(&it, &["logs", "a", "b"]).lines().collect::<Vec<_>>(), all);
+    let follow = Following::new(&it, &["logs", "-f"]);
+    assert_eq!(all.map(|_| follow.lines.recv_timeout(TIMEOUT).unwrap()), all);
+    let with_times = run_ok(&it, &["logs", "-t"]);
+    let times: Vec<&str> = with_times.lines().map(|line| line.split_once(' ').unwrap().0).collect();
+    assert!(
+        times.is_sorted() && times.iter().all(|time| time.len() == 24 && time.ends_with('Z')),
+        "{with_times}"
+    );
+    let one = run_ok(&it, &["logs", "--timestamps", "a"]);
+    assert!(one.lines().next().unwrap().ends_with("Z two") && one.lines().count() == 2, "{one}");
+    let now = json(&middle)["now"].as_str().unwrap().to_owned();
+    assert_eq!(run_ok(&it, &["logs", "--since", &now]).lines().collect::<Vec<_>>(), all[2..]);
+    assert_eq!(run_ok(&it, &["logs", "--since", &now, "a"]), "four\n");
+    assert_eq!(run_ok(&it, &["logs", "--since", "1h"]).lines().count(), 4);
+    assert_eq!(run_ok(&it, &["logs", "--since", "0s"]), "");
+}
+
+#[test]
 fn x4_e2_events_shows_all_events_in_order_and_follows_new_ones() {
     let it = supervisor(TALK);
     wait(&it, "talk", "running");
@@ -104,10 +145,10 @@ fn x4_e2_events_shows_all_events_in_order_and_follows_new_ones() {
     it.signal("-HUP");
     let line = follow.wait_for_line("SIGHUP");
     follow.wait_for_line(&format!(
-        "hup exitSuccess, code 0  (caused by {})",
+        "hup exitSuccess, code 0  (run started by {})",
         line.split_whitespace().nth(1).unwrap()
     ));
-    let exit = json(&objects.wait_for_line("\"signal\":null}}"));
+    let exit = json(&objects.wait_for_line("\"exit\":{\"code\":0,\"signal\":null}"));
     assert_eq!(
         (&exit["source"], &exit["code"], &exit["exit"]["code"]),
         (&"hup".into(), &"exitSuccess".into(), &0.into())
@@ -117,6 +158,38 @@ fn x4_e2_events_shows_all_events_in_order_and_follows_new_ones() {
     follow.wait_for_line("shutdown");
     follow.wait_for_line("talk stopped");
     assert_eq!((follow.wait(), objects.wait()), (0, 0));
+}
+
+#[test]
+fn x10_events_show_starts_and_do_not_call_them_the_cause_of_an_exit() {
+    let it = supervisor(TALK);
+    wait(&it, "talk", "running");
+    let has = |text: &str| {
+        let shown = run_ok(&it, &["events"]);
+        shown.lines().any(|line| line.contains("talk started, pid ") && line.ends_with(text))
+    };
+    super::supervisor::wait_until("the start is shown", || has("  (by 1)"));
+    let follow = Following::new(&it, &["events", "-f"]);
+    follow.wait_for_line("talk started, pid ");
+    run_ok(&it, &["signal", "talk", "KILL"]);
+    let exit = follow.wait_for_line("talk exitFailed");
+    assert!(exit.ends_with("talk exitFailed, SIGKILL  (run started by 1)"), "{exit}");
+    let start = follow.lines.recv_timeout(TIMEOUT).unwrap();
+    assert!(start.contains("talk started, pid ") && start.ends_with(", restart 1  (by 1)"), "{start}");
+    let starts = run_ok(&it, &["events", "--format", "json"]);
+    let starts: Vec<_> = starts.lines().map(json).filter(|line| line["startedBy"] == 1).collect();
+    assert_eq!(starts.len(), 2, "{starts:?}");
+    assert!(
+        starts.iter().all(|start| start["source"] == "talk" && start["pid"].as_i64() > Some(1)),
+        "{starts:?}"
+    );
+    run_ok(&it, &["stop", "talk"]);
+    follow.wait_for_line("talk exitFailed, SIGTERM, ended by hand  (run started by 1)");
+    run_ok(&it, &["start", "talk"]);
+    assert!(follow.wait_for_line("talk started").ends_with("  (by hand)"));
+    it.signal("-TERM");
+    follow.wait_for_line("talk exitFailed, SIGTERM, ended by shutdown");
+    assert_eq!(follow.wait(), 0);
 }
 
 #[test]

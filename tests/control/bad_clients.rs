@@ -45,10 +45,11 @@ fn x1_malformed_requests_get_400_and_the_server_keeps_working() {
         &b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"[..],
         b"HELO example.org\r\n\r\n",
         b"GET / HTTP/1.1 and more\r\n\r\n",
-        b"GET /v3/ping HTTP/1.1\r\nbroken header\r\n\r\n",
-        b"POST /v3/env HTTP/1.1\r\ncontent-length: -1\r\n\r\n",
-        b"POST /v3/env HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
-        b"POST /v3/env HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nZZ\r\n",
+        b"GET /v3/ping HTTP/1.1\r\nHost: x\r\nbroken header\r\n\r\n",
+        b"POST /v3/env HTTP/1.1\r\nHost: x\r\ncontent-length: -1\r\n\r\n",
+        b"POST /v3/env HTTP/1.1\r\nHost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+        b"POST /v3/env HTTP/1.1\r\nHost: x\r\ntransfer-encoding: chunked\r\n\r\nZZ\r\n",
+        b"GET /v3/ping HTTP/1.1\r\n\r\n",
         b"\0\0\0\0\r\n\r\n",
     ] {
         let mut request = garbage.to_vec();
@@ -69,8 +70,8 @@ fn x1_slow_incomplete_and_large_requests_cost_little_memory_and_time_out() {
         let request: &[u8] = match nth % 4 {
             0 => b"",
             1 => b"GET /v3/sta",
-            2 => b"POST /v3/environ HTTP/1.1\r\ncontent-length: 1000000\r\n\r\n{\"A\": ",
-            _ => b"GET /v3/status HTTP/1.1\r\nx-slow: ",
+            2 => b"POST /v3/environ HTTP/1.1\r\nHost: x\r\ncontent-length: 1000000\r\n\r\n{\"A\": ",
+            _ => b"GET /v3/status HTTP/1.1\r\nHost: x\r\nx-slow: ",
         };
         stream.write_all(request).unwrap();
         slow.push(stream);
@@ -106,9 +107,9 @@ fn e7_exit_is_handled_at_once_while_200_bad_clients_are_connected() {
     for nth in 0..200 {
         let mut stream = connect(&pilot.socket);
         let request: &[u8] = match nth % 3 {
-            0 => b"GET /v3/status HTTP/1.1\r\nconnection: keep-alive\r\n\r\n",
+            0 => b"GET /v3/status HTTP/1.1\r\nHost: x\r\nconnection: keep-alive\r\n\r\n",
             1 => b"GET /v3/",
-            _ => b"POST /v3/environ HTTP/1.1\r\ncontent-length: 1000\r\n\r\n{",
+            _ => b"POST /v3/environ HTTP/1.1\r\nHost: x\r\ncontent-length: 1000\r\n\r\n{",
         };
         stream.write_all(request).unwrap();
         bad.push(stream);

@@ -31,7 +31,7 @@ fn x2_status_shows_every_job_and_watch() {
     assert_eq!((&bad["pid"], &bad["health"]), (&json!(null), &json!("none")));
     let late = pilot.job("late");
     assert_eq!(late["state"], "waiting");
-    let expected = json!({ "source": "web", "code": "exitFailed", "holds": false, "possible": true, "state": "running" });
+    let expected = json!({ "source": "web", "code": "exitFailed", "holds": false, "possible": true, "seen": false, "state": "running" });
     assert_eq!(late["waitsFor"][0], expected);
     let instance = &status["watches"][0]["instances"][0];
     assert_eq!((&instance["address"], &instance["port"]), (&json!("10.1.2.3"), &json!(8000)));
@@ -58,7 +58,7 @@ fn x5_explain_shows_the_chain_of_unmet_conditions() {
     assert!(second.starts_with("    waiting until main exits successfully; main: running"), "{sentences:#?}");
     let main = pilot.get("/v3/jobs/main/explain").json();
     assert_eq!(main["causes"][0]["code"], "startup");
-    assert!(main["sentences"].to_string().contains("triggered by startup"), "{main}");
+    assert!(main["sentences"].to_string().contains("started by startup"), "{main}");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn x2_job_names_in_paths_are_percent_decoded_and_equal_names_are_numbered() {
     assert_eq!(pilot.get("/v3/jobs/a%/explain").status, 400);
     let unclear = pilot.post("/v3/jobs/twin/stop", "");
     assert_eq!(unclear.status, 409);
-    assert!(unclear.body.contains("use `twin:1` to `twin:2`"), "{unclear:?}");
+    assert!(unclear.body.contains("use `twin:1` or `twin:2`"), "{unclear:?}");
     assert_eq!(pilot.post("/v3/jobs/twin:2/start", "").status, 200);
     wait_until("the second job runs", || {
         let status = pilot.get("/v3/status").json();

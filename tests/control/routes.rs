@@ -145,8 +145,8 @@ fn x1_unknown_metric_is_400() {
 #[test]
 fn x1_keep_alive_is_honoured() {
     let pilot = Pilot::start(SLEEPER);
-    let one = "GET /v3/ping HTTP/1.1\r\nconnection: keep-alive\r\n\r\n";
-    let last = "GET /v3/ping HTTP/1.1\r\n\r\n";
+    let one = "GET /v3/ping HTTP/1.1\r\nHost: x\r\nconnection: keep-alive\r\n\r\n";
+    let last = "GET /v3/ping HTTP/1.1\r\nHost: x\r\n\r\n";
     let answers = send_raw(&pilot.socket, format!("{one}{one}{last}").as_bytes());
     assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 3, "{answers}");
     let old = send_raw(&pilot.socket, b"GET /v3/ping HTTP/1.0\r\n\r\n");

@@ -23,6 +23,9 @@ fn x2_events_are_replayed_and_then_streamed_each_with_its_cause() {
     pilot.supervisor.signal("-HUP");
     let signal = stream.event();
     assert_eq!((&signal["source"], &signal["code"]), (&"SIGHUP".into(), &"signal".into()));
+    stream.wait_for("event: start");
+    let start = stream.data();
+    assert_eq!((&start["source"], &start["startedBy"]), (&"first".into(), &signal["id"]));
     let failed = stream.event();
     assert_eq!((&failed["source"], &failed["code"]), (&"first".into(), &"exitFailed".into()));
     assert_eq!(failed["cause"], signal["id"]);
@@ -32,9 +35,10 @@ fn x2_events_are_replayed_and_then_streamed_each_with_its_cause() {
     // A later client gets the same events; with `since` it gets only the newer ones.
     let all = pilot.get("/v3/events?follow=false");
     assert_eq!(all.header("content-type"), Some("text/event-stream"));
-    assert_eq!(all.body.matches("\ndata: ").count(), 4, "{all:?}");
+    let count = |body: &str, field: &str| body.lines().filter(|line| line.starts_with(field)).count();
+    assert_eq!((count(&all.body, "id: "), count(&all.body, "event: start")), (4, 3), "{all:?}");
     let rest = pilot.get(&format!("/v3/events?follow=false&since={}", failed["id"]));
-    assert_eq!(rest.body.matches("data: ").count(), 1, "{rest:?}");
+    assert_eq!(count(&rest.body, "id: "), 1, "{rest:?}");
     for bad in ["since=x", "follow=maybe", "from=1"] {
         assert_eq!(pilot.get(&format!("/v3/events?{bad}")).status, 400, "{bad}");
     }
@@ -134,7 +138,7 @@ fn x2_streams_beyond_the_limit_are_refused_and_other_requests_are_not() {
     wait_until("a new stream is accepted", || {
         let mut stream = connect(&pilot.socket);
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        stream.write_all(b"GET /v3/events?follow=true HTTP/1.1\r\n\r\n").unwrap();
+        stream.write_all(b"GET /v3/events?follow=true HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
         let mut head = [0; 12];
         std::io::Read::read_exact(&mut stream, &mut head).unwrap();
         &head == b"HTTP/1.1 200"

@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::consul::{Agent, folder};
+use crate::fake_agent::{Behaviour, FakeAgent};
 use crate::pilot::{Pilot, config, count};
 use crate::supervisor::Mode;
 
@@ -42,7 +43,9 @@ fn d1_l5_token_is_sent_and_a_wrong_one_is_reported_once_and_never_logged() {
     let consul = format!("{{ address: '{}', tokenfile: '{}' }}", agent.address(), file.display());
     let mut pilot = Pilot::start(&config(&consul, "5s", watch));
     pilot.wait_for_job();
-    pilot.run.wait_for_lines(" refused service web: status 403: ", 1);
+    let refused = pilot.run.wait_for_line(" refused service web: status 403: ");
+    let source = format!("(with the token of the file {} from the key `consul.tokenfile`)", file.display());
+    assert!(refused.contains(&source), "{refused}");
     pilot.run.wait_for_lines("web healthy", 1);
     assert_eq!(agent.status("web"), None);
     fs::write(&file, format!("{MANAGEMENT_TOKEN}\n")).unwrap();
@@ -53,6 +56,40 @@ fn d1_l5_token_is_sent_and_a_wrong_one_is_reported_once_and_never_logged() {
     assert!(!log.contains(MANAGEMENT_TOKEN) && !log.contains(WRONG_TOKEN), "{log}");
     assert_eq!(agent.status("web"), None);
     fs::remove_dir_all(file.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn d1_l5_refused_token_is_described_and_never_shown() {
+    let agent = FakeAgent::new(Behaviour::Responds(403, "Permission denied"));
+    for (script, consul, source) in [
+        ("", format!("'{}'", agent.address), "(no token was sent: set CONSUL_HTTP_TOKEN, or "),
+        (
+            "",
+            format!("{{ address: '{}', token: '{WRONG_TOKEN}' }}", agent.address),
+            "(with the token of the key `consul.token`)",
+        ),
+        (
+            &format!("export CONSUL_HTTP_TOKEN={WRONG_TOKEN}"),
+            format!("'{}'", agent.address),
+            "(with the token of the variable CONSUL_HTTP_TOKEN)",
+        ),
+    ] {
+        let mut pilot = Pilot::with_setup(Mode::Plain, script, &config(&consul, "5s", "watches: []"));
+        let refused = pilot.run.wait_for_line(" refused service web: status 403: Permission denied ");
+        assert!(refused.contains(source), "{refused}");
+        let log = pilot.assert_unharmed();
+        assert!(!log.contains(WRONG_TOKEN), "{log}");
+    }
+}
+
+#[test]
+fn d1_https_to_a_plain_port_says_what_to_do() {
+    let agent = Agent::dev();
+    let mut pilot = Pilot::start(&config(&format!("'https://{}'", agent.address()), "5s", "watches: []"));
+    pilot
+        .run
+        .wait_for_line("is unreachable: TLS handshake failed: that port does not speak TLS, try http://");
+    pilot.assert_unharmed();
 }
 
 /// Creates a certificate authority, a server and a client certificate in a directory.

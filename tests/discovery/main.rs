@@ -14,6 +14,7 @@ mod faults;
 mod http_request;
 mod pilot;
 mod reload;
+mod reported;
 mod services;
 #[expect(dead_code, reason = "tests/supervisor uses more of it")]
 #[path = "../support/supervisor.rs"]

@@ -19,6 +19,8 @@ fn d3_service_is_registered_with_all_its_configured_properties() {
         {{ name: 'elsewhere', port: 99, interfaces: 'static:10.9.9.9', health: {{ exec: 'true', interval: 1, ttl: 30 }} }},
         {{ name: 'early', port: 98, interfaces: 'static:10.1.2.3', initial_status: 'warning', exec: 'sleep 1000',
            health: {{ exec: 'false', interval: 1000, ttl: 2000 }} }},
+        {{ name: 'waiting', port: 97, interfaces: 'static:10.1.2.3', initial_status: 'passing', exec: 'sleep 1000',
+           health: {{ exec: 'false', interval: 1000, ttl: 2000 }}, when: {{ source: 'SIGUSR2' }} }},
         {{ name: 'shows', exec: ['sh', '-c', 'echo ip $CONTAINERPILOT_WEB_IP $CONTAINERPILOT_ELSEWHERE_IP'] }} ] }}",
         agent.address(),
         health("15s"),
@@ -33,6 +35,8 @@ fn d3_service_is_registered_with_all_its_configured_properties() {
     agent.wait_for_status("elsewhere", Some("passing"));
     // D4: registered at startup, before the first check.
     agent.wait_for_status("early", Some("warning"));
+    // Also while the job waits.
+    agent.wait_for_status("waiting", Some("passing"));
     // T1: the telemetry server is advertised.
     agent.wait_for_status("containerpilot", Some("passing"));
 

@@ -47,14 +47,14 @@ fn e6_d7_watch_sees_every_change_of_healthy_instances_before_its_interval() {
     agent.register("db", "db-1", 5432, &[]);
     wait_for_counts(&pilot, "db", [1, 1, 0]);
     agent.register("db", "db-2", 5432, &[]);
-    wait_for_counts(&pilot, "db", [2, 1, 0]);
+    wait_for_counts(&pilot, "db", [2, 2, 0]);
     // A changed port is a change.
     agent.register("db", "db-2", 5433, &[]);
-    wait_for_counts(&pilot, "db", [3, 1, 0]);
+    wait_for_counts(&pilot, "db", [3, 3, 0]);
     agent.deregister("db-1");
-    wait_for_counts(&pilot, "db", [4, 1, 0]);
+    wait_for_counts(&pilot, "db", [4, 4, 0]);
     agent.deregister("db-2");
-    wait_for_counts(&pilot, "db", [5, 1, 1]);
+    wait_for_counts(&pilot, "db", [5, 4, 1]);
     assert!(began.elapsed() < Duration::from_secs(300), "the watch has waited for its interval");
     // `tag` filters the instances, and `dc` selects the data centre.
     agent.register("tagged", "tagged-1", 1, &["replica"]);

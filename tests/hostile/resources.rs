@@ -66,7 +66,7 @@ fn p3_s4_container_without_a_free_process_still_answers_and_stops() {
         let script = format!("echo $$ > {}/cgroup.procs", group.0.display());
         let mut hostile = Hostile::with_setup(rank, &script, 1, config);
         hostile.await_ready(1);
-        hostile.await_job("tick", "is tried again", |job| job["restarts"].as_u64() > Some(3));
+        hostile.await_job("tick", "is tried again", |job| job["runs"]["failure"].as_u64() > Some(3));
         hostile.stops();
     });
 }

@@ -29,7 +29,7 @@ fn r3_unchanged_jobs_keep_their_process_and_changed_ones_are_restarted() {
     assert_ne!(pilot.job("other")["pid"], before);
     let status = pilot.get("/v3/status").json();
     assert_eq!(status["jobs"].as_array().unwrap().len(), 3, "{status}");
-    pilot.supervisor.wait_for_line("reload: restarted other; started new; stopped gone; kept 1 job");
+    pilot.supervisor.wait_for_line("reload: restarted other; started new; removed gone; kept 1 job");
     pilot.supervisor.signal("-TERM");
     let (code, log) = pilot.supervisor.wait();
     assert_eq!(code, 0, "{log}");

@@ -37,6 +37,10 @@ fn r2_configuration_error_changes_nothing_and_is_returned_to_the_client() {
     let (code, out, err) = run(&pilot, &["reload"]);
     assert_eq!((code, out.as_str()), (1, ""), "{err}");
     assert!(err.contains("did you mean `exec`?") && err.contains('^'), "{err}");
+    let (code, out, err) = run(&pilot, &["reload", "--format", "json"]);
+    let printed: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(code, 1, "{err}");
+    assert!(printed["error"].as_str().unwrap().contains("unknown key `exce`"), "{out}");
     let (code, _, err) = run(&pilot, &["-reload"]);
     assert_eq!(code, 1);
     assert!(err.contains("-reload: failed to run subcommand: ") && err.contains("did you mean"), "{err}");
@@ -66,6 +70,60 @@ fn c7_job_that_can_never_run_is_a_warning() {
     let (code, out, err) = run(&pilot, &["reload"]);
     assert_eq!((code, out.as_str()), (0, "reloaded: nothing changed\n  kept       a, b\n"), "{err}");
     assert!(err.contains("nobody"), "{err}");
+}
+
+#[test]
+fn r3_a_changed_job_that_waits_is_not_called_restarted() {
+    let mut pilot = start_one_job();
+    let waiting = "{ jobs: [{ name: 'a', exec: 'sleep 1000', when: { source: 'SIGUSR2' } }, { name: 'b', exec: 'sleep 1000' }] }";
+    rewrite(&pilot, waiting);
+    let (code, out, err) = run(&pilot, &["reload"]);
+    assert_eq!((code, out.as_str()), (0, "reloaded\n  waiting    a\n  started    b\n"), "{err}");
+    pilot.supervisor.wait_for_line("reload: changed, waiting: a; started b; kept 0 jobs");
+    assert_eq!(pilot.job("a")["state"], "waiting");
+}
+
+#[test]
+fn r3_many_jobs_are_counted_and_named_on_request() {
+    let jobs = |exec: &str| {
+        let jobs = (0..30)
+            .map(|nth| format!("{{ name: 'job-{nth}', exec: '{exec}', when: {{ source: 'SIGUSR2' }} }}"));
+        format!("{{ jobs: [{A}, {}] }}", jobs.collect::<Vec<_>>().join(", "))
+    };
+    let mut pilot = Pilot::start(&jobs("true"));
+    pilot.wait_for_state("a", "running");
+    let (_, out, _) = run(&pilot, &["reload"]);
+    assert_eq!(out, "reloaded: nothing changed\n  kept       31 jobs (-v prints their names)\n");
+    rewrite(&pilot, &jobs("false"));
+    let (_, out, _) = run(&pilot, &["check", "--diff", "-v"]);
+    assert!(out.contains("  restart    job-0, job-1, ") && out.contains(", job-29\n"), "{out}");
+    let (_, out, _) = run(&pilot, &["reload"]);
+    assert_eq!(out, "reloaded\n  waiting    30 jobs (-v prints their names)\n  kept       a\n");
+    pilot.supervisor.wait_for_line("reload: changed, waiting: 30 jobs; kept 1 job");
+}
+
+/// The words and levels of 3.8, which scripts look for. The reload test of 3.8 counts them.
+#[test]
+fn x1_log_has_the_words_of_3_8() {
+    let config = |level: &str| {
+        let consul = "{ address: 'localhost:1', token: 'hunter2' }";
+        format!("{{ logging: {{ level: '{level}' }}, consul: {consul}, jobs: [{A}] }}")
+    };
+    for (level, counts) in [("DEBUG", [2, 1, 2]), ("INFO", [2, 0, 0])] {
+        let pilot = Pilot::start(&config(level));
+        pilot.wait_for_state("a", "running");
+        reload(&pilot);
+        let socket = pilot.supervisor.file("socket");
+        pilot.supervisor.signal("-TERM");
+        let (_, log) = pilot.supervisor.wait();
+        let words = [
+            format!("control: serving at {}", socket.display()),
+            "control: reloaded app via control plane".to_owned(),
+            "loaded config: jobs: 1, watches: 0".to_owned(),
+        ];
+        assert_eq!(words.map(|words| log.matches(&words).count()), counts, "{log}");
+        assert!(!log.contains("hunter2"), "{log}");
+    }
 }
 
 #[test]

@@ -71,6 +71,30 @@ fn t2_reload_moves_telemetry_and_keeps_metric_values() {
 }
 
 #[test]
+fn t1_telemetry_that_cannot_listen_after_a_reload_is_not_healthy() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let mut pilot = Pilot::start(&format!("{{ jobs: [{A}] }}"));
+    pilot.wait_for_state("a", "running");
+    reload_to(
+        &pilot,
+        &format!("{{ jobs: [{A}], telemetry: {{ port: {port}, interfaces: 'static:127.0.0.1' }} }}"),
+    );
+    pilot.supervisor.wait_for_line("retrying every second");
+    let job = pilot.job("containerpilot");
+    assert_ne!(job["health"], "healthy", "{job}");
+    assert_eq!((&job["service"], &job["catalog"]["confirmed"]), (&json!("absent"), &json!("absent")));
+    let message = job["checks"][0]["message"].as_str().unwrap();
+    assert!(
+        message.contains(&format!("telemetry cannot listen on 127.0.0.1:{port}: address already in use"))
+    );
+    drop(taken);
+    wait_until("telemetry is healthy", || pilot.job("containerpilot")["health"] == "healthy");
+    assert!(page(port, "/livez").is_some_and(|page| page.contains("alive")));
+    assert_eq!(pilot.job("containerpilot")["service"], "passing");
+}
+
+#[test]
 fn x1_reload_moves_the_control_socket_and_the_client_gets_its_response() {
     let mut pilot = Pilot::start(&format!("{{ jobs: [{A}] }}"));
     let (old, new) = (pilot.socket.clone(), pilot.supervisor.file("other.socket"));

@@ -55,7 +55,7 @@ fn p2_no_process_of_any_kind_inherits_a_descriptor_of_the_supervisor() {
     let mut clients = Vec::new();
     for path in ["/v3/events", "/v3/jobs/main/logs?follow"] {
         let mut client = UnixStream::connect(run.file("control")).unwrap();
-        write!(client, "GET {path} HTTP/1.1\r\n\r\n").unwrap();
+        write!(client, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
         client.read_exact(&mut [0; 12]).unwrap();
         clients.push(client);
     }

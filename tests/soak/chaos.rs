@@ -260,7 +260,9 @@ impl Chaos {
         if let Ok(mut stream) = UnixStream::connect(fixture.folder.join("socket")) {
             let _ = match self.rng.below(3) {
                 0 => stream.write_all(b"\x00\x01\x02 garbage\r\n\r\n"),
-                1 => stream.write_all(b"POST /v3/environ HTTP/1.1\r\nContent-Length: 1000\r\n\r\n{"),
+                1 => {
+                    stream.write_all(b"POST /v3/environ HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{")
+                }
                 _ => Ok(()),
             };
         }
@@ -288,7 +290,7 @@ impl Chaos {
         loop {
             states.clone_from(&fixture.states());
             for job in WRITERS {
-                if matches!(states.get(job).map(String::as_str), Some("stopped" | "complete")) {
+                if matches!(states.get(job).map(String::as_str), Some("stopped" | "complete" | "skipped")) {
                     fixture.request("POST", &format!("/v3/jobs/{job}/start"), "");
                 }
             }

@@ -69,7 +69,7 @@ fn c6_coprocess_is_restarted_up_to_its_limit_and_never_ends_the_supervisor() {
                              { name: 'once', command: '/no/such/program' }] }",
         );
         run.wait_for_lines("twice started", 2);
-        run.wait_for_line("twice complete");
+        run.wait_for_line("twice failed");
         run.signal("-TERM");
         let (code, log) = run.wait();
         assert_eq!((code, log.matches("twice started").count()), (0, 2), "{log}");

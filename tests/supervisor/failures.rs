@@ -24,13 +24,18 @@ fn p3_s5_program_that_cannot_run_is_reported_with_the_system_error() {
     let cases = [
         ("/no/such", 127, "/no/such: No such file or directory"),
         ("no-such-program", 127, "no-such-program: not found in PATH"),
-        ("@/plain", 126, "/plain: Permission denied"),
+        ("@/plain", 126, "/plain: Permission denied: it is not executable; chmod +x "),
+        ("@/empty", 126, "/empty: Exec format error: it is empty"),
+        ("@/marked", 126, "/marked: Exec format error: it begins with a byte order mark"),
         ("@/folder", 126, "/folder: Is a directory"),
         ("@/script", 127, "/script: its interpreter /no/such/shell: No such file or directory"),
-        ("@/garbage", 126, "/garbage: Exec format error"),
+        ("@/garbage", 126, "/garbage: Exec format error: it has no #! line; write exec: [\"sh\", "),
+        ("@/windows", 127, "/windows: its interpreter is `/bin/sh\\r`: the script has Windows line endings"),
     ];
     let script = "echo x > @/plain; mkdir @/folder; printf '#!/no/such/shell -x\\n' > @/script
-        printf 'garbage' > @/garbage; chmod +x @/script @/garbage";
+        printf 'garbage' > @/garbage; printf '#!/bin/sh\\r\\n' > @/windows
+        : > @/empty; printf '\\357\\273\\277#!/bin/sh\\n' > @/marked
+        chmod +x @/script @/garbage @/windows @/empty @/marked";
     for mode in modes() {
         for (program, code, words) in cases {
             let config = format!("{{ jobs: [{{ name: 'bad', exec: ['{program}'] }}] }}");
@@ -50,6 +55,35 @@ fn p3_s5_program_that_cannot_run_is_reported_with_the_system_error() {
         assert!(run.log_so_far().contains("good started"), "{}", run.log_so_far());
         assert_stops(run);
     }
+}
+
+#[test]
+fn p3_p9_user_without_root_is_named_with_the_remedy() {
+    if !is_root() {
+        return;
+    }
+    let script = "set -- setpriv --bounding-set=-setuid,-setgid \"$@\"";
+    for (keys, what) in [("user: 'daemon'", "user `daemon`"), ("group: 1", "group `1`")] {
+        let key = what.split(' ').next().unwrap();
+        let config = format!("{{ jobs: [{{ name: 'a', exec: 'true', {keys} }}] }}");
+        let (code, log) = Supervisor::with_setup(Mode::Plain, script, &config).wait();
+        let remedy = format!("only root can switch {key}s; remove `{key}` or run the supervisor as root");
+        assert!(log.contains(&format!("true: cannot switch to {what}: EPERM ({remedy})")), "{log}");
+        assert_eq!(code, 125, "{log}");
+    }
+}
+
+#[test]
+fn p3_p9_limit_without_the_capability_is_named_with_the_remedy() {
+    if !is_root() {
+        return;
+    }
+    let script = "ulimit -H -c 0; set -- setpriv --bounding-set=-sys_resource \"$@\"";
+    let config = "{ jobs: [{ name: 'a', exec: 'true', limits: { core: 7 } }] }";
+    let (code, log) = Supervisor::with_setup(Mode::Plain, script, config).wait();
+    let remedy = "CAP_SYS_RESOURCE is missing; lower the limit or add the capability";
+    assert!(log.contains(&format!("true: cannot set the limit `core` to 7: EPERM ({remedy})")), "{log}");
+    assert_eq!(code, 125, "{log}");
 }
 
 #[test]

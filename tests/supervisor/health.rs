@@ -292,3 +292,33 @@ fn p3_checks_continue_when_file_descriptors_run_short() {
     run.signal("-TERM");
     assert_eq!(run.wait().0, 0);
 }
+
+#[test]
+fn h9_successes_and_the_start_period_are_respected() {
+    let config = "{ jobs: [{ name: 'web', restarts: 'unlimited', exec: ['sh', '-c',
+            'rm -f @/ok; sleep 0.7; touch @/ok; sleep 1000'],
+        health: { exec: ['sh', '-c', 'echo checked; test -e @/ok'], interval: '200ms', ttl: 9,
+            successes: 3, startPeriod: '1m', onUnhealthy: 'restart' } }] }";
+    let mut run = Supervisor::start(modes()[0], config);
+    run.wait_for_line(" web healthy");
+    run.signal("-TERM");
+    let (code, log) = run.wait();
+    assert_eq!(code, 0, "{log}");
+    assert!(!log.contains("unhealthy"), "{log}");
+    let checks = log.lines().take_while(|line| !line.contains(" web healthy"));
+    assert!(checks.filter(|line| line.ends_with(" checked")).count() >= 3, "{log}");
+}
+
+#[test]
+fn h9_exit_soon_after_the_job_became_healthy_is_questioned() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = other.local_addr().unwrap().port();
+    let config = format!(
+        "{{ jobs: [{{ name: 'web', exec: ['sh', '-c', 'sleep 0.5; exit 98'],
+            health: {{ tcp: '127.0.0.1:{port}', interval: 1, ttl: 9 }} }}] }}"
+    );
+    let (code, log) = Supervisor::start(modes()[0], &config).wait();
+    assert_eq!(code, 98, "{log}");
+    let exit = log.lines().find(|line| line.contains("web exited with code 98")).unwrap();
+    assert!(exit.contains("after it became healthy (does another process answer its check?)"), "{log}");
+}

@@ -107,20 +107,31 @@ fn p6_w7_events_during_a_run_cause_one_more_run_and_never_two_at_once() {
 #[test]
 fn p7_environment_names_the_jobs_and_the_trigger() {
     let config = "{ jobs: [
+        { name: 'helper.sh', exec: 'sleep 1000', health: { interval: 1, ttl: 5 } },
         { name: 'my-db', exec: 'sleep 1000', port: 5000, interfaces: 'static:10.1.2.3',
-          health: { interval: 1, ttl: 5 } },
+          health: { interval: 1, ttl: 5 }, when: { source: 'helper.sh', once: 'healthy' } },
         { name: 'fails', exec: ['sh', '-c', 'exit 7'], when: { source: 'my-db', once: 'healthy' } },
+        { name: 'rendered', exec: 'echo rendered by {{ .CONTAINERPILOT_PID }}' },
         { name: 'shows', exec: 'env', when: { source: 'fails', once: 'exitFailed' } } ] }";
     for mode in modes() {
-        let mut run = Supervisor::with_setup(mode, "export OF_OURS=kept", config);
-        run.wait_for_line("shows exited with code 0");
+        // A supervisor in a job of another one has a pid of its own.
+        let setup = "export OF_OURS=kept CONTAINERPILOT_PID=17";
+        let mut run = Supervisor::with_setup(mode, setup, config);
+        run.wait_for_lines("rendered by ", 1);
+        run.wait_for_lines("shows exited with code 0", 1);
         let log = run.log_so_far();
         let own = if mode == crate::supervisor::Mode::Pid1 { 1 } else { run.pid() };
-        let started = log.lines().find_map(|line| line.split_once("my-db started (pid ")).unwrap().1;
+        let pid_of = |job: &str| {
+            let started = format!("{job} started (pid ");
+            let after = log.lines().find_map(|line| line.split_once(&started)).unwrap().1;
+            after.split(')').next().unwrap().to_owned()
+        };
         for word in [
             "OF_OURS=kept".to_owned(),
             format!("CONTAINERPILOT_PID={own}"),
-            format!("CONTAINERPILOT_MY_DB_PID={}", started.split(')').next().unwrap()),
+            format!("rendered by {own}"),
+            format!("CONTAINERPILOT_MY_DB_PID={}", pid_of("my-db")),
+            format!("CONTAINERPILOT_HELPER_PID={}", pid_of("helper.sh")),
             "CONTAINERPILOT_MY_DB_IP=10.1.2.3".to_owned(),
             "CONTAINERPILOT_JOB=shows".to_owned(),
             "CONTAINERPILOT_EVENT=exitFailed".to_owned(),
@@ -276,7 +287,10 @@ fn w10_supervisor_exits_when_every_job_that_does_work_is_complete() {
         )
         .wait();
         assert_eq!(code, 0, "{log}");
-        assert!(line_number(&log, "all jobs are complete") < line_number(&log, "goodbye"), "{log}");
+        assert!(
+            line_number(&log, "all jobs that do work have ended") < line_number(&log, "goodbye"),
+            "{log}"
+        );
     }
 }
 
@@ -306,7 +320,7 @@ fn w11_job_without_exec_is_checked_and_never_complete() {
         wait_until("200 ms have passed", || completed.elapsed() > Duration::from_millis(200));
         run.signal("-TERM");
         let (code, log) = run.wait();
-        assert_eq!((code, count(&log, "all jobs are complete")), (0, 0), "{log}");
+        assert_eq!((code, count(&log, "all jobs that do work have ended")), (0, 0), "{log}");
     }
 }
 
@@ -326,4 +340,16 @@ fn w12_all_waits_for_every_event_and_any_for_one() {
         (1, 1, 2),
         "{log}"
     );
+}
+
+#[test]
+fn w14_a_job_that_triggers_itself_is_delayed_like_a_restart() {
+    let config = "{ jobs: [{ name: 'again', exec: 'false', when: {
+        any: [{ source: 'global', event: 'startup' }, { source: 'again', event: 'exitFailed' }], each: true } }] }";
+    let mut run = Supervisor::start(modes()[0], config);
+    run.wait_for_line("again triggered by its own events, starting in 400ms");
+    run.signal("-TERM");
+    let (code, log) = run.wait();
+    assert_eq!(code, 0, "{log}");
+    assert!(log.matches("again started").count() <= 7, "{log}");
 }

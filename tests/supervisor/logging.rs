@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::supervisor::{Supervisor, modes, wait_until};
+use crate::supervisor::{Mode, Supervisor, modes, wait_until};
 
 /// The lines that a job wrote, from a log in the format `default`.
 fn output_of(log: &str, job: &str) -> Vec<String> {
@@ -45,6 +45,26 @@ fn l1_formats_default_text_and_json() {
     }
 }
 
+/// Jobs that write and exit at once: their last lines are read while their exits are noticed.
+#[test]
+fn l2_times_in_the_log_never_decrease() {
+    let job = |name: &str, script: &str| {
+        format!("{{ name: '{name}', exec: ['sh', '-c', '{script}'], restarts: 200, restartBackoff: false }}")
+    };
+    let jobs = [
+        job("two-streams", "echo one; echo two >&2; echo three"),
+        job("no-newline", "printf end"),
+        job("orphan", "(echo late) & echo one"),
+    ];
+    let (code, log) = Supervisor::start(Mode::Plain, &format!("{{ jobs: [{}] }}", jobs.join(", "))).wait();
+    assert_eq!(code, 0, "{log}");
+    let timed = || log.lines().map(|line| (line.split(' ').next().unwrap(), line));
+    assert!(log.matches("exited with code 0").count() >= 600, "{log}");
+    for ((before, first), (after, second)) in timed().zip(timed().skip(1)) {
+        assert!(before <= after, "{first}\n{second}");
+    }
+}
+
 #[test]
 fn l1_log_file_is_reopened_at_sigusr1_and_no_line_is_lost() {
     let config = "{ logging: { output: '@/log' }, jobs: [{ name: 'a', exec: ['sh', '-c',
@@ -60,7 +80,8 @@ fn l1_log_file_is_reopened_at_sigusr1_and_no_line_is_lost() {
         wait_until("the file is reopened", || run.size("log") > 500);
         fs::write(run.file("stop"), "").unwrap();
         wait_until("the supervisor has finished", || {
-            fs::read_to_string(run.file("log")).is_ok_and(|log| log.contains("all jobs are complete"))
+            fs::read_to_string(run.file("log"))
+                .is_ok_and(|log| log.contains("all jobs that do work have ended"))
         });
         let all =
             fs::read_to_string(run.file("log.1")).unwrap() + &fs::read_to_string(run.file("log")).unwrap();
@@ -184,5 +205,76 @@ fn l6_failed_exit_is_logged_with_the_last_lines_of_output() {
         );
         let exit = log.lines().find(|line| line.contains("good exited with code 0")).unwrap();
         assert!(!exit.contains("well"), "{exit}");
+    }
+}
+
+#[test]
+fn l7_s12_failed_container_says_why_at_level_warn() {
+    for mode in modes() {
+        let config = "{ logging: { level: 'WARN' }, jobs: [
+            { name: 'app', exec: ['sh', '-c', 'echo no disk; exit 41'], restarts: 1 } ] }";
+        let (code, log) = Supervisor::start(mode, config).wait();
+        assert_eq!(code, 41);
+        let lines: Vec<&str> = log.lines().filter_map(|line| Some(line.split_once(' ')?.1)).collect();
+        let exits =
+            |line: &str| line.starts_with("app exited with code 41 after ") && line.ends_with("no disk");
+        assert!(
+            matches!(lines.as_slice(), [first, second, last] if exits(first) && exits(second)
+                && *last == "exiting with code 41: app exited with code 41"),
+            "{log}"
+        );
+    }
+}
+
+#[test]
+fn l7_levels_and_fields_are_in_json_and_text() {
+    let config = |format: &str| {
+        format!(
+            "{{ logging: {{ format: '{format}' }}, jobs: [
+               {{ name: 'app', exec: ['sh', '-c', 'echo out; echo err >&2; exit 3'], restarts: 1 }},
+               {{ name: 'next', exec: ['sh', '-c', 'kill -KILL $$'], when: {{ source: 'app', once: 'stopped' }} }} ] }}"
+        )
+    };
+    let (code, log) = Supervisor::start(modes()[0], &config("json")).wait();
+    assert_eq!(code, 3);
+    let entries: Vec<serde_json::Value> =
+        log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |job: &str, key: &str, value: &str| {
+        let is = |entry: &&serde_json::Value| entry["job"] == job && entry[key] == value;
+        entries.iter().filter(is).collect::<Vec<_>>()
+    };
+    assert_eq!(of("app", "stream", "stdout")[0]["msg"], "out");
+    assert_eq!(of("app", "stream", "stderr")[0]["msg"], "err");
+    let exits = of("app", "event", "exitFailed");
+    assert_eq!(exits.iter().map(|entry| &entry["level"]).collect::<Vec<_>>(), ["warning", "error"]);
+    assert!(
+        exits.iter().all(|exit| exit["code"] == 3 && exit["pid"].is_u64() && exit["duration"].is_f64()),
+        "{log}"
+    );
+    assert_eq!(of("next", "event", "started")[0]["cause"], "app stopped");
+    assert_eq!(of("next", "event", "exitFailed")[0]["signal"], "SIGKILL");
+    let last = entries.last().unwrap();
+    assert_eq!((&last["event"], &last["code"]), (&"exiting".into(), &3.into()), "{log}");
+
+    let (_, log) = Supervisor::start(modes()[0], &config("text")).wait();
+    let line = log.lines().find(|line| line.contains("event=exitFailed")).unwrap();
+    assert!(
+        line.contains(" level=warning ") && line.contains(" job=app pid=") && line.contains(" code=3 "),
+        "{line}"
+    );
+}
+
+#[test]
+fn s12_last_line_is_the_exit_code_also_after_what_a_left_process_writes() {
+    for mode in modes() {
+        let config = "{ jobs: [{ name: 'app',
+            exec: ['sh', '-c', 'trap \"\" TERM; (while :; do echo left; sleep 0.01; done) & sleep 1000'] }], stopTimeout: 1 }";
+        let mut run = Supervisor::start(mode, config);
+        run.wait_for_line("left");
+        run.signal("-TERM");
+        let (code, log) = run.wait();
+        assert_eq!(code, 0);
+        let last = log.lines().last().unwrap_or_default();
+        assert!(last.ends_with("Z exiting with code 0: received SIGTERM"), "{last}");
     }
 }

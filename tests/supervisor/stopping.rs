@@ -272,3 +272,25 @@ fn s7_without_a_file_the_program_inherits_stdin_and_stdout() {
         assert_eq!(run.wait(), (11, "it reads a line".to_owned()));
     }
 }
+
+#[test]
+fn s13_a_server_that_starts_after_a_stop_keeps_running_and_gets_its_sigterm() {
+    let config = "{ stopTimeout: 20, jobs: [
+        { name: 'migrate', exec: 'true' },
+        { name: 'server', restarts: 'unlimited', when: { source: 'migrate', once: 'stopped' }, exec: ['sh', '-c',
+          'trap \"echo flushed; exit 0\" TERM; echo ready; while :; do sleep 0.02; done'] } ] }";
+    for mode in modes() {
+        let began = Instant::now();
+        let log = stop_when_ready(mode, config);
+        let order = [
+            "migrate complete",
+            "server started",
+            "received SIGTERM",
+            "server stopping: sent SIGTERM",
+            " flushed",
+        ];
+        assert_order(&log, &order);
+        assert!(!log.contains("all jobs are complete") && !log.contains("SIGKILL"), "{log}");
+        assert!(began.elapsed() < Duration::from_secs(15), "it waited as for a hook\n{log}");
+    }
+}

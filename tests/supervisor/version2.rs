@@ -67,6 +67,16 @@ fn c8_hooks_and_main_program_run_in_the_order_of_version_2() {
 }
 
 #[test]
+fn c8_on_start_is_the_old_name_of_pre_start() {
+    let (_, path) = file("on-start", r#"{ "onStart": ["sh", "-c", "echo preparing; exit 6"] }"#);
+    for mode in modes() {
+        let (code, log) = Supervisor::with_args(mode, &["-config", &path, "sh", "-c", "echo serving"]).wait();
+        assert_eq!(code, 6, "{log}");
+        assert!(log.contains("preparing") && !log.contains("serving"), "{log}");
+    }
+}
+
+#[test]
 fn c8_failed_pre_start_ends_the_container_with_its_exit_code() {
     let text = r#"{ "preStart": ["sh", "-c", "exit 6"], "preStop": "touch DIR/stopped", "postStop": "touch DIR/after" }"#;
     for mode in modes() {
@@ -96,6 +106,26 @@ fn c8_tasks_run_and_backends_see_services() {
 }
 
 #[test]
+fn c8_w4_tasks_run_first_one_interval_after_pre_start() {
+    let text = r#"{
+        "preStart": ["sh", "-c", "sleep 0.5; echo prepared"],
+        "tasks": [{ "name": "often", "command": "echo tock", "frequency": "100ms" },
+                  { "name": "rarely", "command": "echo too-early", "frequency": "1h" }]
+    }"#;
+    let (_, path) = file("later", text);
+    for mode in modes() {
+        let mut run = Supervisor::with_args(mode, &["-config", &path, "sleep", "1000"]);
+        run.wait_for_line("prepared");
+        assert!(!run.log_so_far().contains("tock"), "{}", run.log_so_far());
+        run.wait_for_lines("tock", 3);
+        run.signal("-TERM");
+        let (code, log) = run.wait();
+        assert_eq!(code, 0, "{log}");
+        assert!(!log.contains("too-early"), "{log}");
+    }
+}
+
+#[test]
 fn c8_sigusr1_toggles_maintenance() {
     let text = r#"{
         "services": [{ "name": "web", "port": 80, "health": "sh -c true", "poll": 1, "ttl": 5, "interfaces": "static:10.0.0.1" }],
@@ -110,6 +140,50 @@ fn c8_sigusr1_toggles_maintenance() {
         run.wait_for_line("enterMaintenance");
         run.signal("-USR1");
         run.wait_for_line("exitMaintenance");
+        run.signal("-TERM");
+        assert_eq!(run.wait().0, 0);
+    }
+}
+
+#[test]
+fn c8_d8_maintenance_pauses_tasks_backends_and_sensors() {
+    let text = r#"{
+        "services": [{ "name": "web", "port": 80, "poll": 1, "ttl": 5, "interfaces": "static:10.0.0.1" }],
+        "backends": [{ "name": "web", "poll": 1, "onChange": "echo instances-changed" }],
+        "tasks": [{ "name": "tick", "command": "echo tock", "frequency": "50ms" }],
+        "telemetry": { "port": 0, "interfaces": "lo", "sensors": [
+            { "name": "load", "type": "gauge", "poll": "50ms", "check": ["sh", "-c", "echo measured >&2; echo 1"] }] }
+    }"#;
+    let (_, path) = file("pause", text);
+    for mode in modes() {
+        let program = ["sh", "-c", "while :; do echo pulse; sleep 0.05; done"];
+        let mut run =
+            Supervisor::with_args(mode, &[&["-config", path.as_str()], program.as_slice()].concat());
+        run.wait_for_line("instances-changed");
+        run.wait_for_line("measured");
+        run.signal("-USR1");
+        run.wait_for_line("entering maintenance mode");
+        // Runs that have started go on.
+        for _ in 0..10 {
+            run.wait_for_line("pulse");
+        }
+        let before = run.log_so_far();
+        for _ in 0..20 {
+            run.wait_for_line("pulse");
+        }
+        let paused = run.log_so_far();
+        for text in ["tock", "measured", "instances-changed"] {
+            assert_eq!(
+                before.matches(text).count(),
+                paused.matches(text).count(),
+                "{text} in maintenance mode\n{paused}"
+            );
+        }
+        run.signal("-USR1");
+        run.wait_for_line("leaving maintenance mode");
+        run.wait_for_line("instances-changed");
+        run.wait_for_line("tock");
+        run.wait_for_line("measured");
         run.signal("-TERM");
         assert_eq!(run.wait().0, 0);
     }

@@ -142,8 +142,14 @@ impl Lines {
         }
     }
 
-    /// The next event of a stream of server-sent events.
+    /// The next event of a stream of server-sent events. The start of a run is not an event and is skipped.
     pub(crate) fn event(&mut self) -> Value {
+        self.wait_for("id: ");
+        self.data()
+    }
+
+    /// The data of the current message of a stream of server-sent events.
+    pub(crate) fn data(&mut self) -> Value {
         let line = self.wait_for("data: ");
         serde_json::from_str(line.strip_prefix("data: ").unwrap()).unwrap()
     }

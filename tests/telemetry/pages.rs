@@ -57,6 +57,63 @@ fn t3_own_metrics_count_events_exits_and_restarts() {
 }
 
 #[test]
+fn h8_t4_job_that_never_becomes_healthy_fails_although_it_exits_with_0() {
+    let served = Telemetry::start(
+        "jobs: [{ name: 'web', restarts: 'unlimited', restartBackoff: false,
+            exec: ['sh', '-c', 'trap \"exit 0\" TERM; sleep 1000 & wait'],
+            health: { exec: 'false', interval: '200ms', ttl: 10, onUnhealthy: 'restart' } }],
+        telemetry: { port: 0, interfaces: 'lo' }",
+    );
+    let count = |result: &str| -> u64 {
+        let name = format!("containerpilot_job_runs_total{{name=\"web\",result=\"{result}\"}} ");
+        let page = served.metrics();
+        page.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+    };
+    wait_until("it was restarted", || count("failure") >= 2);
+    assert_eq!(count("success"), 0);
+    let (_, _, status) = served.control("GET", "/v3/status", "");
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert!(status["jobs"][0]["failedRuns"].as_u64().unwrap() >= 2, "{status}");
+}
+
+#[test]
+fn t4_states_runs_usage_and_lines_of_jobs() {
+    let served = Telemetry::start(
+        "jobs: [
+            { name: 'talks', exec: ['sh', '-c', 'echo a; echo b; echo c >&2; sleep 1000 & wait'] },
+            { name: 'tick', exec: 'true', when: { interval: '200ms' } },
+            { name: 'once', exec: ['sh', '-c', 'exit 3'] },
+        ],
+        telemetry: { port: 0, interfaces: 'lo' }",
+    );
+    for line in [
+        "containerpilot_job_state{name=\"talks\",state=\"running\"} 1",
+        "containerpilot_job_state{name=\"talks\",state=\"failed\"} 0",
+        "containerpilot_job_state{name=\"once\",state=\"failed\"} 1",
+        "containerpilot_job_runs_total{name=\"once\",result=\"failure\"} 1",
+        "containerpilot_log_lines_total{name=\"talks\",stream=\"stdout\"} 2",
+        "containerpilot_log_lines_total{name=\"talks\",stream=\"stderr\"} 1",
+    ] {
+        served.wait_for_line(line);
+    }
+    let value = |name: &str| -> f64 {
+        let page = served.metrics();
+        let line =
+            page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).map(str::to_owned);
+        line.unwrap_or_else(|| panic!("no {name} in\n{page}")).parse().unwrap()
+    };
+    wait_until("two ticks", || {
+        value("containerpilot_job_runs_total{name=\"tick\",result=\"success\"}") >= 2.0
+    });
+    assert_eq!(value("containerpilot_job_restarts_total{name=\"tick\"}"), 0.0, "a tick is not a restart");
+    assert!(value("containerpilot_job_memory_bytes{name=\"talks\"}") > 100_000.0);
+    assert!(value("containerpilot_job_cpu_seconds_total{name=\"talks\"}") < 60.0);
+    let page = served.metrics();
+    assert!(!page.contains("containerpilot_job_memory_bytes{name=\"once\"}"), "it has no process: {page}");
+    assert!(!page.contains("containerpilot_catalog_up"), "there is no Consul: {page}");
+}
+
+#[test]
 fn t2_metric_values_are_accepted_under_both_name_forms_and_invalid_ones_refused() {
     let served = Telemetry::start(
         "jobs: [{ name: 'a', exec: 'sleep 1000' }],

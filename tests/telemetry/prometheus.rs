@@ -59,6 +59,31 @@ fn t1_promtool_accepts_the_metrics() {
     assert!(output.status.success() && words.is_empty(), "{words}\n{text}");
 }
 
+/// The alert rules of `examples/alerts.yml` do what their tests say, and the manual shows them.
+#[test]
+fn t4_alerts_fire_for_what_is_wrong_and_not_for_healthy_containers() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let rules = fs::read_to_string(root.join("examples/alerts.yml")).unwrap();
+    let manual = fs::read_to_string(root.join("docs/telemetry.md")).unwrap();
+    assert!(
+        manual.contains(&format!("```yaml\n{rules}```")),
+        "docs/telemetry.md must show examples/alerts.yml"
+    );
+    let script = Command::new(root.join("scripts/prometheus"))
+        .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("prometheus"))
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    if !script.status.success() {
+        eprintln!("skipped: there is no promtool, and scripts/prometheus cannot download it");
+        return;
+    }
+    let mut tool = Command::new(programs().join("promtool"));
+    let output = tool.args(["test", "rules"]).arg(root.join("examples/alerts.test.yml")).output().unwrap();
+    let words = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&words));
+}
+
 /// A process that is killed when it is dropped.
 struct Server(Child);
 

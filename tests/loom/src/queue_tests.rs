@@ -15,6 +15,7 @@ fn entry(level: Level, size: usize) -> Entry {
         level,
         job: None,
         message: "x".repeat(size).into(),
+        fields: None,
         output_of: None,
     }
 }
@@ -110,7 +111,7 @@ fn s6_end_of_the_log_is_seen_by_both_threads() {
             queue.set_finished(true);
         });
         let deadline = Instant::now() + Duration::from_secs(1_000);
-        queue.push_work(Work::Finish(deadline));
+        queue.push_work(Work::Finish(deadline, None));
         queue.wake();
         assert_eq!(queue.wait_finished(deadline), Some(true));
         log_thread.join().unwrap();
