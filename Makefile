@@ -7,9 +7,11 @@ test: deps lint
 	cargo test --workspace --no-fail-fast
 	scripts/test-docker --or-skip
 
-# The tests in real containers, with a running Docker engine or a private one that is started for them.
+# The tests in real containers, with a running Docker engine or a private one that is started for them, and what the tests of the
+# original assert.
 test-docker: deps
 	scripts/test-docker
+	cargo test --test original
 
 # What hostile jobs must not be able to do.
 hostile:

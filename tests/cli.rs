@@ -677,7 +677,7 @@ fn c8_migrate_prints_a_file_that_check_accepts() {
     assert_eq!(printed.status.code(), Some(0), "{}", err(&printed));
     assert!(out(&printed).contains(r#"exec: ["sleep", "-x 1"]"#), "{}", out(&printed));
     assert!(out(&printed).contains(r#"exec: "echo {{ .WHO }}""#), "{}", out(&printed));
-    assert!(err(&printed).contains("note: Tasks also run at startup"), "{}", err(&printed));
+    assert!(err(&printed).contains("note: Tasks and sensors also run at startup"), "{}", err(&printed));
     let new = folder.file("new.json5", &out(&printed));
     let checked = run(&[OsStr::new("check"), new.as_os_str()]);
     assert_eq!(checked.status.code(), Some(0), "{}", err(&checked));

@@ -222,7 +222,7 @@ fn c8_reload_keeps_the_main_program_of_a_version_2_file_running() {
     let pid = main(&pilot);
     fs::write(&file, task(1001)).unwrap();
     pilot.supervisor.signal("-HUP");
-    pilot.supervisor.wait_for_line("reload: restarted task; kept 1 job");
+    pilot.supervisor.wait_for_line("reload: changed, waiting: task; kept 1 job");
     assert_eq!(main(&pilot), pid);
     // A version 3 file has no place for a main program without `--`, so this is an error.
     fs::write(&file, "{ jobs: [] }").unwrap();

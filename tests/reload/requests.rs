@@ -174,7 +174,7 @@ fn c8_sighup_reloads_a_version_2_file() {
         Mode::Plain,
         "{ preStart: 'true', services: [], tasks: [{ name: 'tick', command: 'sleep 1000', frequency: '1h', timeout: '1h' }] }",
     );
-    supervisor.wait_for_line("tick started");
+    supervisor.wait_for_line("preStart complete");
     let file = supervisor.file("config.json5");
     fs::write(
         file,
@@ -182,7 +182,8 @@ fn c8_sighup_reloads_a_version_2_file() {
     )
     .unwrap();
     supervisor.signal("-HUP");
-    supervisor.wait_for_line("reload: restarted tick");
+    // A task waits for its first interval.
+    supervisor.wait_for_line("reload: changed, waiting: tick");
 }
 
 #[test]

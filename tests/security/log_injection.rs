@@ -39,7 +39,9 @@ fn log_of_hostile_job(format: &str) -> Vec<String> {
     let (code, log) = Supervisor::start(Mode::Plain, &config).wait();
     std::fs::remove_file(&file).unwrap();
     assert_eq!(code, 0);
-    log.split('\n').map(str::to_owned).collect()
+    let mut lines = log.split('\n').map(str::to_owned);
+    assert!(lines.next().is_some_and(|first| first.contains("control: serving at ")), "{log}");
+    lines.collect()
 }
 
 /// Whether a line contains no character that ends a line or controls a terminal.

@@ -146,7 +146,10 @@ fn p3_failed_fork_is_a_failed_start_and_a_restart_may_succeed() {
         // When `short` has ended at the latest; before it, if a thread of the supervisor's start was counted and has ended.
         run.wait_for_line("late started");
         let log = assert_stops(run);
-        assert!(log.contains("hog0 started") && log.contains("hog9 failed to start"), "{log}");
+        // Which of the others fail depends on when the processes that were started before are counted.
+        let hogs = |what: &str| (0..10).filter(|nth| log.contains(&format!("hog{nth} {what}"))).count();
+        assert!(log.contains("hog0 started") && hogs("failed to start") >= 4, "{log}");
+        assert_eq!(hogs("started") + hogs("failed to start"), 10, "{log}");
     }
 }
 

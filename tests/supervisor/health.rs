@@ -105,18 +105,21 @@ fn h5_tcp_check_passes_while_the_port_accepts_connections() {
 }
 
 #[test]
-fn e5_healthy_is_sent_once_and_unhealthy_at_every_failed_check() {
+fn e5_healthy_and_unhealthy_are_sent_at_every_check_and_changes_once() {
     let config = "{ jobs: [
         { name: 'server', exec: 'sleep 1000', health: { exec: ['sh', '-c', 'echo x >> @/checks; test ! -e @/ill'], interval: '100ms', ttl: 5, timeout: '10s' } },
         { name: 'good', exec: ['sh', '-c', 'echo x >> @/good'], when: { source: 'server', each: 'healthy' } },
-        { name: 'bad', exec: ['sh', '-c', 'echo x >> @/bad'], when: { source: 'server', each: 'unhealthy' } } ] }";
+        { name: 'bad', exec: ['sh', '-c', 'echo x >> @/bad'], when: { source: 'server', each: 'unhealthy' } },
+        { name: 'up', exec: ['sh', '-c', 'echo x >> @/up'], when: { source: 'server', each: 'becameHealthy' } },
+        { name: 'down', exec: ['sh', '-c', 'echo x >> @/down'], when: { source: 'server', each: 'becameUnhealthy' } } ] }";
     let run = Supervisor::start(modes()[0], config);
-    wait_until("six checks have run", || run.size("checks") / 2 >= 6);
-    assert_eq!((run.size("good") / 2, run.size("bad")), (1, 0));
+    wait_until("every pass is reported", || run.size("good") / 2 >= 4);
+    assert_eq!((run.size("bad"), run.size("up") / 2, run.size("down")), (0, 1, 0));
     std::fs::write(run.file("ill"), "").unwrap();
     wait_until("every failure is reported", || run.size("bad") / 2 >= 4);
+    assert_eq!((run.size("up") / 2, run.size("down") / 2), (1, 1));
     std::fs::remove_file(run.file("ill")).unwrap();
-    wait_until("healthy is reported again", || run.size("good") / 2 == 2);
+    wait_until("healthy is reported again", || run.size("up") / 2 == 2);
     run.signal("-TERM");
     let (code, log) = run.wait();
     assert_eq!(

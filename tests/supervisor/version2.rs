@@ -70,9 +70,10 @@ fn c8_hooks_and_main_program_run_in_the_order_of_version_2() {
 fn c8_on_start_is_the_old_name_of_pre_start() {
     let (_, path) = file("on-start", r#"{ "onStart": ["sh", "-c", "echo preparing; exit 6"] }"#);
     for mode in modes() {
-        let (code, log) = Supervisor::with_args(mode, &["-config", &path, "sh", "-c", "echo serving"]).wait();
+        let (code, log) =
+            Supervisor::with_args(mode, &["-config", &path, "sh", "-c", "echo the program"]).wait();
         assert_eq!(code, 6, "{log}");
-        assert!(log.contains("preparing") && !log.contains("serving"), "{log}");
+        assert!(log.contains("preparing") && !log.contains("the program"), "{log}");
     }
 }
 
