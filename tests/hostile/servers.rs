@@ -84,7 +84,13 @@ fn first_connection_fails(
     exhausted: impl Fn(&Hostile) -> bool,
     relieve: impl Fn(&Hostile),
 ) {
-    let jobs: Vec<String> = (0..40).map(|n| format!("{{ name: 'j{n}', exec: 'sleep 1000' }}")).collect();
+    // Some are restarted: they use what was free only during the start of the others.
+    let restarts = |n: usize| match n {
+        0..4 => "restarts: 'unlimited', restartBackoff: { initial: '50ms', max: '50ms' }",
+        _ => "restarts: 0",
+    };
+    let job = |n: usize| format!("{{ name: 'j{n}', exec: 'sleep 1000', {} }}", restarts(n));
+    let jobs: Vec<String> = (0..40).rev().map(job).collect();
     let config = format!("jobs: [{}, {{ name: 'main', exec: 'sleep 1000' }}]", jobs.join(","));
     let mut hostile = Hostile::unanswered(rank, script, 1, &config);
     wait_until("the resource is used up", || exhausted(&hostile));
