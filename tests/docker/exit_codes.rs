@@ -49,7 +49,7 @@ fn s6_docker_logs_has_every_line_even_a_last_one_without_newline() {
     assert!(numbers.iter().copied().eq(0..20_000), "{} lines", numbers.len());
     assert!(log.contains("the very last"));
     let last = log.trim_end().lines().last().unwrap();
-    assert!(last.ends_with("all jobs that do work have ended, shutting down"), "{last}");
+    assert!(last.ends_with("exiting with code 0: all jobs that do work have ended"), "{last}");
 }
 
 #[test]

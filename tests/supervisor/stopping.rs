@@ -290,7 +290,7 @@ fn s13_a_server_that_starts_after_a_stop_keeps_running_and_gets_its_sigterm() {
             " flushed",
         ];
         assert_order(&log, &order);
-        assert!(!log.contains("all jobs are complete") && !log.contains("SIGKILL"), "{log}");
+        assert!(!log.contains("have ended, shutting down") && !log.contains("SIGKILL"), "{log}");
         assert!(began.elapsed() < Duration::from_secs(15), "it waited as for a hook\n{log}");
     }
 }
