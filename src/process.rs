@@ -3,7 +3,7 @@
 pub(crate) mod cgroups;
 pub(crate) mod descendants;
 pub(crate) mod orphans;
-mod proc;
+pub(crate) mod proc;
 pub(crate) mod reaper;
 pub(crate) mod signals;
 pub(crate) mod spawn;

@@ -15,8 +15,8 @@ use crate::process::sys;
 /// How much of an environment is read. The variables of the supervisor come first.
 const ENVIRONMENT_LIMIT: u64 = 4 << 20;
 
-/// The unit of start times.
-const TICKS_PER_SECOND: u64 = 100;
+/// `USER_HZ`, the unit of times in `/proc`. It is part of Linux' interface to programs, and the same on all machines.
+pub(crate) const TICKS_PER_SECOND: u64 = 100;
 
 /// The children that this process has adopted or its first thread has started, running or zombie. Complete only if no other
 /// thread reaps children meanwhile. Fails with `NotFound` on kernels that do not offer the list.
@@ -59,8 +59,8 @@ pub(crate) fn has_member_since(group: i32, ticks: u64) -> bool {
     processes().is_ok_and(|mut all| all.any(|(_, stat)| stat.group == group && stat.started <= ticks))
 }
 
-/// All processes of this PID namespace.
-fn processes() -> io::Result<impl Iterator<Item = (i32, Stat)>> {
+/// All processes of this PID namespace. Fails if there is no `/proc` of it.
+pub(crate) fn processes() -> io::Result<impl Iterator<Item = (i32, Stat)>> {
     // `/proc` may belong to another PID namespace, where pids mean other processes.
     if !is_mounted() {
         return Err(io::ErrorKind::NotFound.into());
@@ -69,13 +69,27 @@ fn processes() -> io::Result<impl Iterator<Item = (i32, Stat)>> {
     Ok(pids.filter_map(|pid| Some((pid, Stat::read(pid)?))))
 }
 
+/// Returns false if a process, running or zombie, has not executed a program since it was created; `None` if the kernel
+/// does not tell, because `/proc` is not mounted.
+pub(crate) fn has_executed(pid: i32) -> Option<bool> {
+    /// `PF_FORKNOEXEC`: forked, and has not executed a program. `execve` clears it before it closes descriptors.
+    const FORKED_ONLY: u32 = 0x40;
+    Some(Stat::read(pid)?.flags & FORKED_ONLY == 0)
+}
+
 /// Fields of `/proc/PID/stat`.
-#[derive(Debug, PartialEq, Eq)]
-struct Stat {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
     parent: i32,
-    group: i32,
+    /// The process group.
+    pub(crate) group: i32,
+    flags: u32,
+    /// User and system time, with that of children that have exited and were waited for.
+    pub(crate) cpu_ticks: u64,
     /// The start time, in ticks since the boot.
     started: u64,
+    /// Resident memory.
+    pub(crate) resident_pages: u64,
 }
 
 impl Stat {
@@ -87,9 +101,19 @@ impl Stat {
     fn parse(text: &[u8]) -> Option<Self> {
         let name_end = text.iter().rposition(|byte| *byte == b')')?;
         let fields = std::str::from_utf8(text.get(name_end + 1..)?).ok()?;
-        let mut fields = fields.split_ascii_whitespace();
-        let (parent, group) = (fields.nth(1)?.parse().ok()?, fields.next()?.parse().ok()?);
-        Some(Self { parent, group, started: fields.nth(16)?.parse().ok()? })
+        // Numbered as in proc_pid_stat(5); the state, after the name, is field 3.
+        let fields: Vec<&str> = fields.split_ascii_whitespace().take(24 - 2).collect();
+        let field = |number: usize| fields.get(number - 3).copied();
+        let count = |number: usize| field(number)?.parse::<u64>().ok();
+        let times = [count(14)?, count(15)?, count(16)?, count(17)?];
+        Some(Self {
+            parent: field(4)?.parse().ok()?,
+            group: field(5)?.parse().ok()?,
+            flags: field(9)?.parse().ok()?,
+            cpu_ticks: times.into_iter().fold(0, u64::saturating_add),
+            started: count(22)?,
+            resident_pages: count(24)?,
+        })
     }
 }
 
@@ -135,9 +159,12 @@ mod tests {
     #[test]
     fn p4_name_of_a_process_does_not_forge_its_fields() {
         let stat = b"7 (x) Z 1 1 1 0 -1) S 41 42 43 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 99 100 200\n";
-        assert_eq!(Stat::parse(stat), Some(Stat { parent: 41, group: 42, started: 99 }));
-        assert_eq!(Stat::parse(b"7 (x) Z"), None);
-        assert_eq!(Stat::parse(b""), None);
+        let expected =
+            Stat { parent: 41, group: 42, flags: 4_194_560, cpu_ticks: 26, started: 99, resident_pages: 200 };
+        assert_eq!(Stat::parse(stat), Some(expected));
+        for broken in [&b""[..], b"7 (x) Z", b"7 (x S 1", b"7 (x) S 1 x", b"7 (x) S 1 42 7 0 -1"] {
+            assert_eq!(Stat::parse(broken), None);
+        }
     }
 
     #[test]

@@ -186,7 +186,7 @@ impl Reaper {
         };
         let _ = sys::kill_group(pid, signal);
         // Only the zombie tells. Without a signal it has executed its program, or has reported why not.
-        let executed = !matches!(status, ExitStatus::Signal(_)) || sys::has_executed(pid) != Some(false);
+        let executed = !matches!(status, ExitStatus::Signal(_)) || proc::has_executed(pid) != Some(false);
         let reaped = sys::reap(pid);
         let orphans = match owner {
             Owner::Run(_) => sys::group_exists(pid),

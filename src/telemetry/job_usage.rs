@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use containerpilot_core::ids::RunId;
 
 use crate::messages::query::Snapshot;
+use crate::process::proc::{self, TICKS_PER_SECOND};
 use crate::process::sys;
-
-/// `USER_HZ`, the unit of CPU times in `/proc`. It is part of Linux' interface to programs, and the same on all machines.
-const TICKS_PER_SECOND: u64 = 100;
 
 /// What the processes of a group use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,14 +38,11 @@ pub(super) fn read(snapshot: &Snapshot) -> BTreeMap<RunId, Usage> {
     if leaders.is_empty() {
         return usage;
     }
-    for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let is_process = process.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok());
-        let stat = is_process.then(|| std::fs::read(process.path().join("stat")).ok()).flatten();
-        let Some((group, used)) = stat.as_deref().and_then(parse) else { continue };
-        if let Some(run) = leaders.get(&group) {
+    for (_, stat) in proc::processes().into_iter().flatten() {
+        if let Some(run) = leaders.get(&stat.group) {
             let total = usage.entry(*run).or_default();
-            total.cpu_ticks = total.cpu_ticks.saturating_add(used.cpu_ticks);
-            total.resident_pages = total.resident_pages.saturating_add(used.resident_pages);
+            total.cpu_ticks = total.cpu_ticks.saturating_add(stat.cpu_ticks);
+            total.resident_pages = total.resident_pages.saturating_add(stat.resident_pages);
         }
     }
     usage
@@ -62,31 +57,17 @@ pub(super) fn keep_highest(before: &mut BTreeMap<RunId, Usage>, usage: &mut BTre
     before.clone_from(usage);
 }
 
-/// The process group and the usage in a `/proc/PID/stat`. The name of the program, in parentheses, can contain anything.
-fn parse(stat: &[u8]) -> Option<(i32, Usage)> {
-    let after_name = stat.get(memchr::memrchr(b')', stat)? + 1..)?;
-    let fields: Vec<&str> = std::str::from_utf8(after_name).ok()?.split_ascii_whitespace().collect();
-    // The first of them is field 3 in proc_pid_stat(5).
-    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
-    let times = [number(14)?, number(15)?, number(16)?, number(17)?];
-    let group = fields.get(5 - 3)?.parse().ok()?;
-    let cpu_ticks = times.into_iter().fold(0, u64::saturating_add);
-    Some((group, Usage { cpu_ticks, resident_pages: number(24)? }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn t4_usage_is_read_from_proc() {
-        let line = b"7 (a) b) c) S 1 42 7 0 -1 4194304 100 0 0 0 10 5 3 2 20 0 1 0 999 5000 12 18446744073709551615 1 1 0";
-        assert_eq!(parse(line), Some((42, Usage { cpu_ticks: 20, resident_pages: 12 })));
-        for broken in [&b""[..], b"7 (a S 1", b"7 (a) S 1 x", b"7 (a) S 1 42 7 0 -1"] {
-            assert_eq!(parse(broken), None);
-        }
-        let own = parse(&std::fs::read("/proc/self/stat").unwrap()).unwrap().1;
-        assert!(own.resident_bytes() > 100_000, "{own:?}");
+    fn t4_memory_is_in_bytes() {
+        let own = i32::try_from(std::process::id()).unwrap();
+        let (_, stat) = proc::processes().unwrap().find(|(pid, _)| *pid == own).unwrap();
+        let usage = Usage { cpu_ticks: 150, resident_pages: stat.resident_pages };
+        assert!(usage.resident_bytes() > 100_000, "{usage:?}");
+        assert!((usage.cpu_seconds() - 1.5).abs() < 1e-9);
     }
 
     #[test]

@@ -11,8 +11,9 @@ use containerpilot_core::plan::{Limit, Principal, Signal};
 
 use super::error::SpawnError;
 use super::{Output, Request};
+use crate::process::proc;
 use crate::process::reaper::Exited;
-use crate::process::sys::{self, CStrings, NewChild, Report};
+use crate::process::sys::{CStrings, NewChild, Report};
 
 /// What was tried, for the message of a failure. The plan may have changed by then.
 #[derive(Debug)]
@@ -78,7 +79,7 @@ impl Start {
             Report::Nothing => Progress::Pending,
             Report::Failure(error) => Progress::Failed(SpawnError::new(error, &self.attempt).into()),
             // It was killed; its exit, with the signal, follows.
-            Report::Closed if sys::has_executed(self.pid) == Some(false) => Progress::Pending,
+            Report::Closed if proc::has_executed(self.pid) == Some(false) => Progress::Pending,
             Report::Closed => Progress::Executed,
         }
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::load::host;
+use crate::process::proc;
 use crate::process::reaper::{Owner, Reaper};
 use crate::process::sys::{SignalSet, WaitState};
 use crate::test_support::{collect, isolated, read_all, until};
@@ -85,7 +86,7 @@ fn stopped_before_exec(spawner: &mut Spawner, command: &Command) -> Start {
         sys::kill_process(start.pid, containerpilot_core::plan::Signal(19)).unwrap();
         let state = || std::fs::read_to_string(format!("/proc/{}/stat", start.pid)).unwrap();
         until(|| state().contains(") T "));
-        if sys::has_executed(start.pid) == Some(false) {
+        if proc::has_executed(start.pid) == Some(false) {
             return start;
         }
         sys::kill_process(start.pid, containerpilot_core::plan::Signal::KILL).unwrap();
@@ -235,7 +236,7 @@ isolated! {
         for signal in [15, 9] {
             let mut start = stopped_before_exec(&mut spawner, &command);
             assert!(matches!(start.progress(), Progress::Pending));
-            assert_eq!(sys::has_executed(start.pid), Some(false));
+            assert_eq!(proc::has_executed(start.pid), Some(false));
             let owner = Owner::Run(containerpilot_core::ids::RunId(signal.into()));
             reaper.started(start.pid, owner);
             for signal in [signal, 18] {

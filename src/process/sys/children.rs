@@ -75,19 +75,6 @@ fn wait_id(which: libc::idtype_t, id: i32, options: c_int) -> Result<WaitState, 
     Ok(WaitState::Exited(pid, status))
 }
 
-/// Returns false if a process, running or zombie, has not executed a program since it was created; `None` if the kernel
-/// does not tell, because `/proc` is not mounted.
-pub(crate) fn has_executed(pid: i32) -> Option<bool> {
-    /// `PF_FORKNOEXEC`: forked, and has not executed a program. `execve` clears it before it closes descriptors.
-    const FORKED_ONLY: u32 = 0x40;
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name is in parentheses and may contain any byte; the numbers after it do not contain a parenthesis.
-    let end = stat.iter().rposition(|byte| *byte == b')')?;
-    let fields = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
-    let flags: u32 = fields.split_ascii_whitespace().nth(6)?.parse().ok()?;
-    Some(flags & FORKED_ONLY == 0)
-}
-
 /// Sends a signal to every process of a group.
 pub(crate) fn kill_group(group: i32, signal: Signal) -> Result<(), Errno> {
     // `kill(-1)` would signal every process, `kill(0)` our own group.
