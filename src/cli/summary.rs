@@ -7,7 +7,7 @@ use containerpilot_config::diagnostics::{Located, Report, Severity};
 use containerpilot_config::duration;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Catalog, Check, ConsulAddress, EventPattern, FirstTick, Job, Plan, Probe, Repeat, Restarts, Role,
+    Catalog, Check, ConsulAddress, EventPattern, Exec, FirstTick, Job, Plan, Probe, Repeat, Restarts, Role,
     Trigger, Watch,
 };
 use containerpilot_core::report::words;
@@ -80,8 +80,16 @@ fn job_line(job: &Job) -> String {
         }
         other => parts.push(words::restarts(other)),
     }
-    if job.exec.is_none() {
-        parts.push("runs no process".to_owned());
+    if job.when.queues_events() {
+        parts.push("one run for every event".to_owned());
+    }
+    match &job.exec {
+        Exec::Program(_) => {}
+        Exec::Action(action) => parts.push(format!("action: {action}")),
+        Exec::Nothing => parts.push("runs no process".to_owned()),
+    }
+    if !job.groups.is_empty() {
+        parts.push(format!("in {}", groups(&job.groups)));
     }
     if let Some(health) = &job.health {
         parts.push(checks(&health.checks));
@@ -90,6 +98,11 @@ fn job_line(job: &Job) -> String {
         parts.push(format!("advertised as {}:{}", service.address, service.port));
     }
     parts.join("; ")
+}
+
+/// `@web, @blue`
+fn groups(groups: &[String]) -> String {
+    groups.iter().map(|group| format!("@{group}")).collect::<Vec<_>>().join(", ")
 }
 
 /// `checked every 5s`, `2 checks, every 1s and 5s`; a job without a probe is healthy while it runs (H1).
@@ -122,12 +135,12 @@ fn trigger(trigger: &Trigger) -> String {
         {
             on_event(event, *repeat)
         }
-        Trigger::All { conditions, repeat: Repeat::Each } => {
+        Trigger::All { conditions, repeat: Repeat::Each | Repeat::EachQueued } => {
             format!("whenever all of these become true: {}", list(conditions, ", "))
         }
         Trigger::All { conditions, repeat: Repeat::Once } => format!("when {}", list(conditions, " and ")),
         Trigger::Any { conditions, repeat: Repeat::Once } => format!("when {}", list(conditions, " or ")),
-        Trigger::Any { conditions, repeat: Repeat::Each } => {
+        Trigger::Any { conditions, repeat: Repeat::Each | Repeat::EachQueued } => {
             let events: Vec<String> = conditions.iter().map(|event| on_event(event, Repeat::Each)).collect();
             events.join(", or ")
         }
@@ -138,10 +151,10 @@ fn trigger(trigger: &Trigger) -> String {
 fn on_event(event: &EventPattern, repeat: Repeat) -> String {
     match (event, repeat) {
         (EventPattern { source: Source::Global, code: Code::Startup }, _) => "at startup".to_owned(),
-        (EventPattern { source: Source::Signal(signal), .. }, Repeat::Each) => {
+        (EventPattern { source: Source::Signal(signal), .. }, Repeat::Each | Repeat::EachQueued) => {
             format!("at every {}", signal.name())
         }
-        (event, Repeat::Each) => format!("each time {}", condition(event)),
+        (event, Repeat::Each | Repeat::EachQueued) => format!("each time {}", condition(event)),
         (event, Repeat::Once) => format!("when {}", condition(event)),
     }
 }

@@ -149,7 +149,7 @@ mod tests {
         assert!(plan.pass_signals);
         let job = &plan.jobs[0];
         assert_eq!((job.role, job.raw_output, plan.jobs.len()), (Role::Main, true, 1));
-        let exec = job.exec.as_ref().unwrap();
+        let exec = job.exec.program().unwrap();
         assert_eq!(exec.program, "/bin/{{ .X }}");
         assert_eq!(exec.arguments, ["a b", "'\"\\\n", "ä😀", "", "-1"]);
     }

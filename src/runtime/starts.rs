@@ -88,7 +88,7 @@ impl EffectExecutor {
         run: RunId,
         environment: &Environment,
     ) -> Option<Input> {
-        let wanted = plan.jobs.get(ix.index()).and_then(|job| Some((job, job.exec.as_ref()?)));
+        let wanted = plan.jobs.get(ix.index()).and_then(|job| Some((job, job.exec.program()?)));
         let Some((job, command)) = wanted else {
             let message = format!("internal error, please report it: job {} has no program", ix.index());
             return Some(Input::StartFailed {

@@ -9,7 +9,7 @@ mod field_table;
 mod section;
 mod unknown_key;
 
-pub use context::{DecodeContext, Found, Rows};
+pub use context::{DecodeContext, Found, Rows, Skip};
 pub use describe::{alternatives, found, shortened, weak_text};
 pub use field_table::{DefaultValue, Field, SectionInfo, Shape};
 pub use section::{Section, Spanned, ValueType, fill};

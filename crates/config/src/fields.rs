@@ -6,12 +6,14 @@
 use containerpilot_core::plan::{Format, Level, OnCompletion, OnUnhealthy, Status};
 
 use crate::decode::DefaultValue::{Is, None as Nothing, Required, Says};
+use crate::decode::{DecodeContext, Section, SectionInfo, Shape, Skip, ValueType};
+use crate::json5::Node;
 use crate::section;
 use crate::values::{
     Account, DurationOrNever, DurationText, DurationWithUnit, Event, EventOrBool, Exec, Flag, HttpUrl,
-    Interfaces, Limits, ListOf, LogOutput, MetricType, Mode, Numbers, Object, ObjectOrFalse, ObjectOrText,
-    OneOf, OneOrMany, Port, RestartLimit, Scheme, Seconds, SecondsOrUnset, SignalName, TcpAddress, Text,
-    TextMap, TextOrUnset, UncheckedOneOf, Whole, Words,
+    Interfaces, Limits, ListOf, LogOutput, Maintenance, MetricType, Mode, Numbers, Object, ObjectOrFalse,
+    ObjectOrText, OneOf, OneOrMany, Port, Queue, RestartLimit, Scheme, Seconds, SecondsOrUnset, SignalName,
+    TcpAddress, Text, TextMap, TextOrUnset, UncheckedOneOf, Variables, Whole, Words,
 };
 
 section! {
@@ -28,6 +30,8 @@ section! {
             "The control socket.";
         jobs: ListOf<JobFields> = "jobs", Nothing, "W1",
             "The jobs: processes, and when they run.";
+        defaults: JobDefaults = "defaults", Nothing, "W22",
+            "Fields that every job has unless it has its own, or null. An object replaces the default as a whole.";
         watches: ListOf<WatchFields> = "watches", Nothing, "D7",
             "The services in the catalog to watch for changes.";
         telemetry: Object<TelemetryFields> = "telemetry", Nothing, "T1",
@@ -107,8 +111,14 @@ section! {
             "The name, which is also the source of its events. With a `port` it must match `^[a-z][a-zA-Z0-9-]+$`.";
         exec: Exec = "exec", Nothing, "P8, W11",
             "The program and its arguments: a string, which is split at spaces without quoting, or a list.";
+        action: Object<ActionFields> = "do", Nothing, "W19",
+            "An action of the supervisor in place of `exec`, such as `{ signal: \"HUP\", to: \"nginx\" }`. No program is needed.";
         when: Object<WhenFields> = "when", Says("at startup, once"), "W1",
             "What starts the job.";
+        port: Port = "port", Nothing, "D3, H1",
+            "The port of the job. A job with a port is registered in the catalog and needs `health`.";
+        groups: Words = "groups", Nothing, "W22",
+            "The groups of the job. Commands and actions take `@GROUP` in place of a job.";
         timeout: DurationOrNever = "timeout", Says("none; with `when.interval`, that interval"), "P5",
             "Timeout of one run, after which it is killed: at least 1 ms, or `never`.";
         restarts: RestartLimit = "restarts", Says("\"never\"; with `when.interval`, \"unlimited\""), "W6, W4",
@@ -125,8 +135,6 @@ section! {
             "`shutdown` stops the container when the job has failed and is not restarted.";
         on_success: OneOf<OnCompletion> = "onSuccess", Is("\"continue\""), "S5",
             "`shutdown` stops the container when the job has succeeded and is not restarted.";
-        port: Port = "port", Nothing, "D3, H1",
-            "The port of the job. A job with a port is registered in the catalog and needs `health`.";
         interfaces: Interfaces = "interfaces", Is("[\"eth0:inet\", \"inet\"]"), "D6",
             "The interface or network of the advertised address: `eth0`, `eth0:inet6`, `eth0[1]`, `10.0.0.0/8`, `inet`, `inet6` or `static:IP`. The first match is used.";
         tags: Words = "tags", Nothing, "D3",
@@ -158,6 +166,57 @@ section! {
     }
 }
 
+/// The number of rows at the start of [`JobFields`] that cannot have a default: they make a job that job.
+const OWN_FIELDS: usize = 5;
+
+/// The keys of `defaults`: those of a job, without the first ones.
+pub const DEFAULTS: SectionInfo = SectionInfo {
+    name: "`defaults`",
+    title: "`defaults`",
+    help: "Fields that every job has unless it has its own. `name`, `exec`, `do`, `when` and `port` belong to one job. They do not apply to coprocesses. A job with `do` takes only those that do not concern a process.",
+    any_case: true,
+    fields: JobFields::INFO.fields.split_at(OWN_FIELDS).1,
+};
+
+/// The fields of `defaults`, which are those of a job.
+pub struct JobDefaults;
+
+impl ValueType for JobDefaults {
+    type Value = JobFields;
+    const SHAPE: Shape = Shape::Object(&DEFAULTS);
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<JobFields> {
+        let members = cx.members(key, node, "{ restarts: 3 }")?;
+        let mut fields = JobFields::empty(cx.at(node.span));
+        cx.section(&DEFAULTS, node.span, members, &mut Skip(OWN_FIELDS, &mut fields));
+        Some(fields)
+    }
+}
+
+section! {
+    /// A job's `do`.
+    pub struct ActionFields = "`do`", "`do`", any_case,
+        "An action of the supervisor in place of a program: exactly one of these keys, and `to` beside `signal`. It sends `exitSuccess` or, if it is refused, `exitFailed`." {
+        signal: SignalName = "signal", Nothing, "W19",
+            "Sends this signal to the process group of the job `to`. It fails if that job does not run.";
+        to: Text = "to", Nothing, "W19",
+            "The job that gets the signal, or `@GROUP`.";
+        start: Text = "start", Nothing, "W19",
+            "Starts this job, or the jobs of `@GROUP`.";
+        stop: Text = "stop", Nothing, "W19",
+            "Stops this job, or the jobs of `@GROUP`, until they are started again.";
+        restart: Text = "restart", Nothing, "W19",
+            "Restarts this job, or the jobs of `@GROUP`.";
+        reload: Flag = "reload", Nothing, "W19, R1",
+            "true reloads the configuration. The run succeeds when the reload is requested.";
+        maintenance: OneOf<Maintenance> = "maintenance", Nothing, "W19, D8",
+            "`enter` or `exit` maintenance mode.";
+        shutdown: Whole<0, 255> = "shutdown", Nothing, "W19, S5",
+            "Shuts down the container, which exits with this code.";
+        set_env: Variables = "setEnv", Nothing, "W19, P7",
+            "Sets environment variables of every process that is started from then on. null and the empty string unset a variable.";
+    }
+}
+
 section! {
     /// A job's `when`.
     pub struct WhenFields = "`when`", "`when`", any_case,
@@ -168,6 +227,8 @@ section! {
             "Runs the job the first time that this event is sent. With `all` or `any`: true, the default.";
         each: EventOrBool = "each", Nothing, "W2, W7, W12",
             "Runs the job every time that this event is sent. Of several events during a run, one starts a further run. With `all` or `any`: true.";
+        queue: OneOf<Queue> = "queue", Says("\"latest\""), "W21, W7",
+            "Which events during a run count, beside `each`: `latest` starts one further run; `all` runs the job once for every event, in order. At most 1,000 events are pending; then the oldest one is dropped.";
         event: Event = "event", Nothing, "W2",
             "The same as `once`, for a global event.";
         interval: DurationText = "interval", Nothing, "W4",

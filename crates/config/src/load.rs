@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::json5::{self, Member, Node, Value};
 use crate::legacy::fields::LegacyFields;
 use crate::legacy::{self, Entry, Program};
-use crate::lower::{Lower, SOCKET_VARIABLE};
+use crate::lower::{Lower, SOCKET_VARIABLE, apply_defaults};
 use crate::quoted_value::{backslashes, broken_string};
 use crate::span::{SourceMap, Span};
 use crate::template::{self, Environment};
@@ -147,6 +147,9 @@ pub(crate) fn decode_files(
             (slot @ None, fields) => *slot = fields,
             (Some(_), None) => {}
         }
+    }
+    if let Some(fields) = &mut decoded.fields {
+        apply_defaults(fields);
     }
     decoded
 }

@@ -1,5 +1,6 @@
 //! From fields to a plan: defaults that depend on other fields, and requirements between fields.
 
+mod action;
 mod catalog;
 mod control;
 mod coprocess;
@@ -10,6 +11,7 @@ mod telemetry;
 mod watch;
 mod when;
 
+pub(crate) use action::apply_defaults;
 pub(crate) use control::SOCKET_VARIABLE;
 pub(crate) use coprocess::PRE_START;
 pub(crate) use telemetry::TELEMETRY_JOB;
@@ -23,10 +25,10 @@ use containerpilot_core::plan::{
 
 use crate::decode::{SectionInfo, Spanned};
 use crate::diagnostics::{Place, Problem, Severity, is_reported};
-use crate::fields::ConfigFields;
+use crate::fields::{ConfigFields, JobFields};
 use crate::host::Host;
-use crate::limits;
 use crate::values::{to_duration, value_of};
+use crate::{default_names, limits};
 use when::resolve_sources;
 
 /// The state of lowering one configuration.
@@ -58,7 +60,7 @@ impl Lower<'_> {
     /// Lowers all fields. A part with errors is `None`.
     pub(crate) fn draft(&mut self, fields: &ConfigFields) -> Draft {
         let jobs = fields.jobs.iter().flat_map(|jobs| &jobs.value);
-        let mut jobs: Vec<_> = jobs.map(|job| self.job(job)).collect();
+        let mut jobs: Vec<_> = jobs.map(|job| self.job_with_defaults(job, fields)).collect();
         resolve_sources(&mut jobs, fields);
         let watches = fields.watches.iter().flat_map(|watches| &watches.value);
         let coprocesses = fields.coprocesses.iter().flat_map(|list| &list.value);
@@ -73,6 +75,32 @@ impl Lower<'_> {
             telemetry: fields.telemetry.as_ref().map(|given| self.telemetry(&given.value)),
             stop_timeout: self.stop_timeout(fields),
         }
+    }
+
+    /// Lowers a job. A problem with a default is reported once, and names the first job that has it.
+    fn job_with_defaults(&mut self, job: &JobFields, fields: &ConfigFields) -> Option<Job> {
+        let before = self.problems.len();
+        let lowered = self.job(job);
+        if let Some(defaults) = &fields.defaults {
+            let found = self.problems.split_off(before.min(self.problems.len()));
+            for mut problem in found {
+                if problem.place.is_some_and(|place| defaults.place.contains(place)) {
+                    let same =
+                        |known: &Problem| known.place == problem.place && known.message == problem.message;
+                    if self.problems.iter().any(same) {
+                        continue;
+                    }
+                    let name = default_names::job_name(job).unwrap_or("?".into());
+                    let note = format!("it is a default of the job `{name}`");
+                    problem.help = Some(match problem.help {
+                        Some(help) => format!("{help}\n{note}"),
+                        None => note,
+                    });
+                }
+                self.problems.push(problem);
+            }
+        }
+        lowered
     }
 
     fn stop_timeout(&mut self, fields: &ConfigFields) -> Option<Duration> {
@@ -121,6 +149,13 @@ impl Lower<'_> {
             }
             Some(given) => Some(to_duration(given.value)),
         }
+    }
+
+    /// Returns true if there is an error at a place in a section.
+    pub(crate) fn has_error_in(&self, section: Place) -> bool {
+        let inside = |place: Place| section.contains(place);
+        let mut errors = self.problems.iter().filter(|problem| problem.severity == Severity::Error);
+        errors.any(|problem| problem.place.is_some_and(inside))
     }
 
     /// Returns true if an error in a section already mentions a key.

@@ -3,6 +3,7 @@
 //! 3.8 starts such files without a message, so what can never work is a fault, not an error: `check` rejects it, the supervisor
 //! logs a warning and starts. A file that does its work gets only warnings, which `check --strict` rejects (C9).
 
+mod actions;
 mod cycles;
 mod duplicate_names;
 mod embedded_catalog;
@@ -47,6 +48,7 @@ pub(crate) fn check(
     let mut checker = Checker { host, problems, names: Names::new(fields), names_incomplete, pairs };
     checker.events();
     checker.cycles();
+    checker.actions();
     // The keys of a version 2 file have other names and have been checked already.
     if version == Version::Three {
         checker.ttls();
@@ -76,7 +78,9 @@ struct Checker<'a> {
 
 impl Checker<'_> {
     fn report(&mut self, severity: Severity, place: Place, message: String, help: impl Into<String>) {
-        if self.problems.len() < crate::limits::PROBLEMS {
+        // Every job with the same default has the same problem.
+        let known = |problem: &Problem| problem.place == Some(place) && problem.message == message;
+        if self.problems.len() < crate::limits::PROBLEMS && !self.problems.iter().any(known) {
             self.problems.push(Problem::new(severity, place, message).help(help));
         }
     }

@@ -5,6 +5,7 @@
 mod consul;
 mod control;
 pub mod diff;
+mod exec;
 mod health;
 mod job;
 mod logging;
@@ -23,6 +24,7 @@ use core::time::Duration;
 pub use crate::signal::Signal;
 pub use consul::{Catalog, Consul, ConsulAddress, NetworkParts, Tls, TokenSource};
 pub use control::Control;
+pub use exec::{Action, Exec, Target};
 pub use health::{Check, Health, HttpTarget, OnUnhealthy, Probe};
 pub use job::{Backoff, Command, Job, OnCompletion, Restarts, Role};
 pub use logging::{Format, Level, Logging, Output};

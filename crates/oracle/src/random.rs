@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Catalog, EventPattern, FirstTick, Format, Job, Level, Logging, OnCompletion, Output, Plan, Restarts,
-    Role, Trigger, Watch, When,
+    Catalog, EventPattern, Exec, FirstTick, Format, Job, Level, Logging, OnCompletion, Output, Plan,
+    Restarts, Role, Trigger, Watch, When,
 };
 
 use self::jobs::JobGenerator;
@@ -80,7 +80,7 @@ fn first_version(rng: &mut Rng) -> Version {
     let pass_signals = main && count == 1 && rng.percent(70);
     if main && let Some(job) = jobs.first_mut() {
         job.role = Role::Main;
-        job.exec = Some(command("main"));
+        job.exec = Exec::Program(command("main"));
         job.when.trigger = When::at_startup().trigger;
         job.when.timeout = None;
         job.restarts = Restarts::Limited(0);

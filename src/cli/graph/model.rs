@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    EventPattern, FirstTick, Job, OnCompletion, Plan, Repeat, Restarts, Role, Trigger,
+    EventPattern, Exec, FirstTick, Job, OnCompletion, Plan, Repeat, Restarts, Role, Trigger,
 };
 use containerpilot_core::report::words;
 
@@ -202,7 +202,7 @@ impl Builder<'_> {
 }
 
 fn line(repeat: Repeat) -> LineStyle {
-    if repeat == Repeat::Each { LineStyle::Each } else { LineStyle::Once }
+    if repeat != Repeat::Once { LineStyle::Each } else { LineStyle::Once }
 }
 
 /// Restart policy, port and checks in a few words.
@@ -217,8 +217,10 @@ fn note(job: &Job) -> String {
         (Trigger::Interval { .. }, Restarts::Unlimited) => {}
         (_, other) => words.push(restarts(other)),
     }
-    if job.exec.is_none() {
-        words.push("runs elsewhere".to_owned());
+    match &job.exec {
+        Exec::Program(_) => {}
+        Exec::Action(action) => words.push(action.to_string()),
+        Exec::Nothing => words.push("runs elsewhere".to_owned()),
     }
     if let Some(service) = &job.service {
         words.push(format!("port {}", service.port));

@@ -17,6 +17,15 @@ pub trait Rows {
     fn fill(&mut self, row: usize, cx: &mut DecodeContext<'_>, found: Option<&Found<'_>>) -> bool;
 }
 
+/// The fields of a section without its first rows.
+pub struct Skip<'a, R>(pub usize, pub &'a mut R);
+
+impl<R: Rows> Rows for Skip<'_, R> {
+    fn fill(&mut self, row: usize, cx: &mut DecodeContext<'_>, found: Option<&Found<'_>>) -> bool {
+        self.1.fill(self.0 + row, cx, found)
+    }
+}
+
 /// The value for a row of the table: a member of an object, or the default of the row.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'a> {
@@ -94,7 +103,7 @@ impl<'a> DecodeContext<'a> {
 
     /// Decodes the members of an object into the fields of a section, and fills in defaults. Of two members with the same
     /// key, the last one counts.
-    pub(super) fn section(
+    pub(crate) fn section(
         &mut self,
         info: &SectionInfo,
         span: Span,

@@ -74,6 +74,8 @@ macro_rules! section {
         pub struct $section {
             /// Its place.
             pub place: $crate::diagnostics::Place,
+            /// The rows whose key is written with null.
+            pub unset: Vec<usize>,
             $(#[doc = $help] pub $field: Option<$crate::decode::Spanned<<$kind as $crate::decode::ValueType>::Value>>,)*
         }
 
@@ -87,7 +89,33 @@ macro_rules! section {
             };
 
             fn empty(place: $crate::diagnostics::Place) -> Self {
-                Self { place, $($field: None,)* }
+                Self { place, unset: Vec::new(), $($field: None,)* }
+            }
+        }
+
+        impl $section {
+            /// The keys that are written, with their places.
+            pub fn written(&self) -> Vec<(&'static str, $crate::diagnostics::Place)> {
+                let mut written = Vec::new();
+                $(
+                    if let Some(given) = self.$field.as_ref().filter(|given| given.written) {
+                        written.push(($key, given.key));
+                    }
+                )*
+                written
+            }
+
+            /// Takes the fields that others have and this section does not, where `row` allows it. A key that is written
+            /// with null is not missing.
+            pub fn inherit(&mut self, other: &Self, row: impl Fn(&str) -> bool) {
+                let mut rows = <Self as $crate::decode::Section>::INFO.fields.iter().enumerate();
+                $(
+                    let is_own = self.$field.as_ref().is_some_and(|own| own.written);
+                    let free = rows.next().is_some_and(|(nth, field)| !self.unset.contains(&nth) && row(field.key));
+                    if let Some(given) = other.$field.as_ref().filter(|given| given.written && !is_own && free) {
+                        self.$field = Some(given.clone());
+                    }
+                )*
             }
         }
 
@@ -100,6 +128,9 @@ macro_rules! section {
             ) -> bool {
                 #[expect(non_camel_case_types, reason = "the variants are the names of the fields")]
                 enum Row { $($field,)* }
+                if found.is_none() {
+                    self.unset.push(row);
+                }
                 match row {
                     $(_ if row == Row::$field as usize => $crate::decode::fill::<$kind>(&mut self.$field, cx, found),)*
                     _ => false,

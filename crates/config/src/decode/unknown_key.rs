@@ -65,7 +65,9 @@ fn suggestion(info: &SectionInfo, key: &str, roots: Option<&Roots>) -> String {
         return format!("did you mean `{same}`?");
     }
     let has = |inner: &SectionInfo| inner.fields.iter().any(|field| field.key.eq_ignore_ascii_case(key));
-    let inner = || info.fields.iter().filter(|field| field.shape.section().is_some_and(has));
+    // A key of an action, such as `restart`, is more often a misspelled key of the job.
+    let own = info.fields.iter().filter(|field| field.key != "do");
+    let inner = || own.clone().filter(|field| field.shape.section().is_some_and(has));
     if let Some(first) = inner().next() {
         let names: Vec<String> = inner().map(|field| format!("`{}`", field.key)).collect();
         let example = match first.shape {

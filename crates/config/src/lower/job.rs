@@ -18,6 +18,8 @@ use crate::values::{TimeLimit, to_duration, value_of};
 impl Lower<'_> {
     pub(super) fn job(&mut self, fields: &JobFields) -> Option<Job> {
         let name = self.job_name(fields);
+        let exec = self.exec(fields);
+        let groups = self.groups(fields);
         let when = self.when(fields);
         let timeout = self.timeout(fields, when.as_ref());
         let restarts = self.restarts(fields, when.as_ref());
@@ -48,7 +50,8 @@ impl Lower<'_> {
         Some(Job {
             name: name?,
             role: Role::User,
-            exec: value_of(&fields.exec),
+            groups: groups?,
+            exec: exec?,
             when: when?,
             timeout: timeout?,
             restarts: restarts?,
@@ -76,11 +79,12 @@ impl Lower<'_> {
             _ => {
                 let name = job_name(fields).map(Cow::into_owned);
                 if name.is_none() && !self.is_reported(fields.place, "exec") {
-                    self.error(
-                        fields.place.first_byte(),
-                        "a job needs `name` or `exec`",
-                        "for example: exec: \"/bin/server\"",
-                    );
+                    let (message, help) = if fields.action.is_some() {
+                        ("a job with `do` needs `name`", "for example: name: \"nginx-reload\"")
+                    } else {
+                        ("a job needs `name` or `exec`", "for example: exec: \"/bin/server\"")
+                    };
+                    self.error(fields.place.first_byte(), message, help);
                 }
                 name
             }
@@ -112,7 +116,7 @@ impl Lower<'_> {
         let each = fields.when.as_ref().is_some_and(|when| when.value.each.is_some())
             || matches!(
                 trigger,
-                Some(Trigger::All { repeat: Repeat::Each, .. } | Trigger::Any { repeat: Repeat::Each, .. })
+                Some(Trigger::All { repeat, .. } | Trigger::Any { repeat, .. }) if *repeat != Repeat::Once
             );
         if given.value == Restarts::Unlimited && each {
             let message = "`restarts: \"unlimited\"` cannot be combined with `when.each`";

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use containerpilot_core::plan::{
-    Check, Command, Health, Job, Metric, MetricKind, OnCompletion, OnUnhealthy, Probe, Process, Restarts,
-    Role, Service, Stop, Telemetry, Trigger, When,
+    Check, Command, Exec, Health, Job, Metric, MetricKind, OnCompletion, OnUnhealthy, Probe, Process,
+    Restarts, Role, Service, Stop, Telemetry, Trigger, When,
 };
 use std::collections::BTreeMap;
 
@@ -59,7 +59,8 @@ impl Lower<'_> {
         let job = Job {
             name: TELEMETRY_JOB.to_owned(),
             role: Role::Telemetry,
-            exec: None,
+            groups: Vec::new(),
+            exec: Exec::Nothing,
             when: When::at_startup(),
             timeout: None,
             restarts: Restarts::Limited(0),
@@ -211,7 +212,8 @@ impl Sensor {
         Job {
             name: format!("sensor.{}", metric.name),
             role: Role::Sensor(index),
-            exec: Some(self.command),
+            groups: Vec::new(),
+            exec: Exec::Program(self.command),
             when: When { trigger: Trigger::every(self.interval), timeout: None },
             timeout: Some(self.timeout),
             restarts: Restarts::Unlimited,

@@ -10,7 +10,7 @@ use crate::decode::{Section, Spanned};
 use crate::diagnostics::Severity;
 use crate::fields::{ConditionFields, ConfigFields, JobFields, WhenFields};
 use crate::limits::SHORTEST_TIME;
-use crate::values::{EventName, EventOrFlag, to_duration};
+use crate::values::{EventName, EventOrFlag, Queue, to_duration};
 
 impl Lower<'_> {
     /// The trigger of a job. A source that is the name of a watch is resolved later, when all names are known.
@@ -23,6 +23,7 @@ impl Lower<'_> {
         let trigger = if let Some(interval) = &fields.interval {
             self.without_effect("source", fields.source.as_ref(), "`interval`");
             self.without_effect("timeout", fields.timeout.as_ref(), "`interval`");
+            self.queue(fields, None)?;
             return Some(When { trigger: self.interval(interval)?, timeout: None });
         } else if let Some(all) = &fields.all {
             self.without_effect("source", fields.source.as_ref(), "`all`");
@@ -35,7 +36,33 @@ impl Lower<'_> {
         } else {
             self.event_trigger(fields)?
         };
-        Some(When { trigger, timeout })
+        let mut when = When { trigger, timeout };
+        self.queue(fields, Some(&mut when))?;
+        Some(when)
+    }
+
+    /// W21: `queue` says which events of an `each` count.
+    fn queue(&mut self, fields: &WhenFields, when: Option<&mut When>) -> Option<()> {
+        let Some(given) = &fields.queue else { return Some(()) };
+        let repeat = when.and_then(|when| match &mut when.trigger {
+            Trigger::Event { repeat, .. } | Trigger::All { repeat, .. } | Trigger::Any { repeat, .. } => {
+                Some(repeat)
+            }
+            Trigger::Interval { .. } | Trigger::Never => None,
+        });
+        match repeat.filter(|repeat| **repeat == Repeat::Each) {
+            Some(repeat) => {
+                if given.value == Queue::All {
+                    *repeat = Repeat::EachQueued;
+                }
+                Some(())
+            }
+            None => {
+                let message = "`queue` belongs beside `each`: it says which events during a run count";
+                self.error(given.key, message, "remove it, or write `each`");
+                None
+            }
+        }
     }
 
     /// `interval`, `once`, `each`, `event`, `all` and `any` exclude each other (W2).

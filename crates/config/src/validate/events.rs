@@ -111,7 +111,8 @@ impl Checker<'_> {
             Source::Watch(name) => {
                 if !self.names.watches.contains(name) {
                     // Without a job that only reacts to changes, the container still does its work.
-                    let reacts = matches!(job.when.trigger, Trigger::Event { repeat: Repeat::Each, .. });
+                    let reacts =
+                        matches!(job.when.trigger, Trigger::Event { repeat, .. } if repeat != Repeat::Once);
                     let severity = if reacts { Severity::Warning } else { Severity::Fault };
                     let message = format!("unknown watch `{name}`");
                     self.unknown(severity, wait.source, &format!("watch.{name}"), &message);
@@ -183,7 +184,9 @@ impl Checker<'_> {
             }
             code if code.is_global() => ("containerpilot itself sends it", "remove `source`".to_owned()),
             Code::ExitSuccess | Code::ExitFailed
-                if all(|fields| fields.exec.is_none()) && !unclear("exec") =>
+                if all(|fields| fields.exec.is_none() && fields.action.is_none())
+                    && !unclear("exec")
+                    && !unclear("do") =>
             {
                 ("it has no `exec`", "use healthy, stopping or stopped".to_owned())
             }

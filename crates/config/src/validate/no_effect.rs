@@ -4,6 +4,7 @@ use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Job, OnCompletion, Restarts};
 use containerpilot_core::time::fmt_duration;
 
+use crate::decode::Spanned;
 use crate::diagnostics::{Problem, Severity, is_reported};
 use crate::fields::JobFields;
 use crate::lower::Draft;
@@ -23,7 +24,9 @@ impl Checker<'_> {
 
     /// A job's `stopTimeout` limits how long it waits for its stop hooks (S2).
     fn stop_timeout_without_hook(&mut self, fields: &JobFields, job: &Job) {
-        let Some(given) = &fields.stop_timeout else { return };
+        // A default may have an effect on other jobs.
+        let own = |given: &&Spanned<i64>| fields.place.contains(given.key);
+        let Some(given) = fields.stop_timeout.as_ref().filter(own) else { return };
         // What has an error may be the hook.
         let is_error = |problem: &Problem| problem.severity == Severity::Error;
         let mut jobs = self.pairs.iter().filter_map(|(_, job)| *job);
@@ -43,7 +46,10 @@ impl Checker<'_> {
             return;
         }
         for (key, given) in [("onSuccess", &fields.on_success), ("onFailure", &fields.on_failure)] {
-            let Some(given) = given.as_ref().filter(|given| given.value == OnCompletion::Shutdown) else {
+            let stops = |given: &&Spanned<OnCompletion>| {
+                given.value == OnCompletion::Shutdown && fields.place.contains(given.key)
+            };
+            let Some(given) = given.as_ref().filter(stops) else {
                 continue;
             };
             let (why, help) = if fields.restarts.is_some() {
@@ -58,9 +64,12 @@ impl Checker<'_> {
     /// W11: a job without `exec` only advertises and checks.
     fn nothing_to_do(&mut self, fields: &JobFields) {
         let Some(name) = &fields.name else { return };
-        let is_empty = fields.exec.is_none() && fields.health.is_none() && fields.port.is_none();
+        let is_empty = fields.exec.is_none()
+            && fields.action.is_none()
+            && fields.health.is_none()
+            && fields.port.is_none();
         let wrong = |key| is_reported(self.problems, Some(fields.place), key);
-        if is_empty && !["exec", "health", "port"].into_iter().any(wrong) {
+        if is_empty && !["exec", "do", "health", "port"].into_iter().any(wrong) {
             let message =
                 format!("the job `{}` has neither `exec` nor `health`, so it does nothing", name.value);
             self.report(Severity::Warning, name.place, message, "add `exec`, or remove the job");

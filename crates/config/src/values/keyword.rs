@@ -133,6 +133,35 @@ impl Keyword for Scheme {
     const VALUES: &'static [Self] = &[Self::Http, Self::Https];
 }
 
+/// What `do: { maintenance: … }` does (W19).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the words of the configuration")]
+pub enum Maintenance {
+    Enter,
+    Exit,
+}
+
+impl Keyword for Maintenance {
+    const NAMES: &'static [&'static str] = &["enter", "exit"];
+    const VALUES: &'static [Self] = &[Self::Enter, Self::Exit];
+    const OTHERS: &'static [(&'static str, &'static str)] =
+        &[("enable", "enter"), ("on", "enter"), ("disable", "exit"), ("off", "exit"), ("leave", "exit")];
+}
+
+/// Which events during a run count (W21).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// The last one.
+    Latest,
+    /// Every one.
+    All,
+}
+
+impl Keyword for Queue {
+    const NAMES: &'static [&'static str] = &["latest", "all"];
+    const VALUES: &'static [Self] = &[Self::Latest, Self::All];
+}
+
 /// The type of a metric (T2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the types of Prometheus")]

@@ -92,27 +92,59 @@ impl ValueType for TextMap {
     type Value = BTreeMap<String, String>;
     const SHAPE: Shape = Shape::Map;
     fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Self::Value> {
-        let mut pairs = Vec::new();
-        let mut keys = BTreeMap::new();
-        for member in cx.members(key, node, "{ NAME: \"value\" }")? {
-            if let Some(earlier) = keys.insert(&member.key, member.key_span) {
-                cx.replaced(&member.key, earlier, member.key_span);
-            }
-            if member.key.is_empty() || member.key.contains(['=', '\0']) {
-                cx.error(member.key_span, format!("a name in `{key}` must not be empty or contain `=`"), "");
-                continue;
-            }
-            // As for `putenv`. A shell cannot use such a variable.
-            if key == "env"
-                && member.key.contains(|letter: char| letter.is_whitespace() || letter.is_control())
-            {
-                let message = format!("a name in `{key}` must not contain whitespace or a control character");
-                cx.error(member.key_span, message, "");
-                continue;
-            }
-            let value = cx.text(&member.key, &member.value)?;
-            pairs.push((member.key.clone(), value));
-        }
-        Some(pairs.into_iter().collect())
+        pairs(cx, key, node, |cx, name, value| cx.text(name, value))
     }
+}
+
+/// Environment variables to set; null and the empty string unset one (P7).
+pub struct Variables;
+
+impl ValueType for Variables {
+    type Value = BTreeMap<String, Option<String>>;
+    const SHAPE: Shape = Shape::Map;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Self::Value> {
+        let read = |cx: &mut DecodeContext<'_>, name: &str, value: &Node| match &value.value {
+            Value::Null => Some(None),
+            _ => Some(Some(cx.text(name, value)?).filter(|text| !text.is_empty())),
+        };
+        let variables = pairs(cx, key, node, read)?;
+        if variables.is_empty() && !cx.has_errors() {
+            cx.error(
+                node.span,
+                format!("`{key}` is empty"),
+                format!("for example: {key}: {{ NAME: \"value\" }}"),
+            );
+        }
+        Some(variables)
+    }
+}
+
+/// The members of an object, each read by `read`.
+fn pairs<T>(
+    cx: &mut DecodeContext<'_>,
+    key: &str,
+    node: &Node,
+    read: impl Fn(&mut DecodeContext<'_>, &str, &Node) -> Option<T>,
+) -> Option<BTreeMap<String, T>> {
+    let mut pairs = Vec::new();
+    let mut keys = BTreeMap::new();
+    for member in cx.members(key, node, "{ NAME: \"value\" }")? {
+        if let Some(earlier) = keys.insert(&member.key, member.key_span) {
+            cx.replaced(&member.key, earlier, member.key_span);
+        }
+        if member.key.is_empty() || member.key.contains(['=', '\0']) {
+            cx.error(member.key_span, format!("a name in `{key}` must not be empty or contain `=`"), "");
+            continue;
+        }
+        // As for `putenv`. A shell cannot use such a variable.
+        if matches!(key, "env" | "setEnv")
+            && member.key.contains(|letter: char| letter.is_whitespace() || letter.is_control())
+        {
+            let message = format!("a name in `{key}` must not contain whitespace or a control character");
+            cx.error(member.key_span, message, "");
+            continue;
+        }
+        pairs.push((member.key.clone(), read(cx, &member.key, &member.value)?));
+    }
+    Some(pairs.into_iter().collect())
 }

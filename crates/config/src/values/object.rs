@@ -28,6 +28,7 @@ fn example(info: &SectionInfo) -> &'static str {
         "a coprocess" => "{ command: \"/bin/helper\" }",
         "a condition" => "{ source: \"setup\", event: \"exitSuccess\" }",
         "`when`" => "{ source: \"setup\", once: \"exitSuccess\" }",
+        "`do`" => "{ signal: \"HUP\", to: \"nginx\" }",
         "`health`" => "{ exec: \"curl --fail http://localhost:8000/\", interval: 10, ttl: 30 }",
         "`logging`" => "{ level: \"debug\" }",
         "`logging` of a job" => "{ raw: true }",

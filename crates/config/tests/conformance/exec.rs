@@ -29,7 +29,7 @@ fn arguments(raw: &Value) -> Option<Vec<String>> {
     let text = format!("{{ jobs: [{{ name: \"a\", exec: {raw} }}] }}");
     let input = Input { name: "exec".into(), text: text.into() };
     let loaded = load(vec![input], &StaticHost::default(), Options { version: "" });
-    let command = loaded.plan?.jobs.into_iter().next()?.exec?;
+    let command = loaded.plan?.jobs.into_iter().next()?.exec.program().cloned()?;
     let words = std::iter::once(&command.program).chain(&command.arguments);
     Some(words.map(|word| word.text().into_owned()).collect())
 }

@@ -96,7 +96,7 @@ fn job_facts(plan: &Plan, job: &Job) -> Value {
     };
     json!({
         "name": job.name,
-        "exec": job.exec.as_ref().map(words),
+        "exec": job.exec.program().map(words),
         "exec_timeout_ns": job.timeout.map_or(0, nanoseconds),
         "frequency_ns": frequency,
         "restart_limit": match job.restarts {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_config::diagnostics::Severity;
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{Backoff, Command, EventPattern, Job, Repeat, Restarts, Role, Trigger};
+use containerpilot_core::plan::{Backoff, Command, EventPattern, Exec, Job, Repeat, Restarts, Role, Trigger};
 
 use crate::support::{errors, faults, host_with, messages, plan, plan_on};
 
@@ -17,8 +17,8 @@ fn coprocess(text: &str) -> Job {
 #[test]
 fn c6_command_is_the_program_and_its_arguments() {
     let expected = Command { program: "consul".into(), arguments: vec!["agent".into(), "-dev".into()] };
-    assert_eq!(coprocess("command: 'consul agent -dev'").exec.as_ref(), Some(&expected));
-    assert_eq!(coprocess("command: ['consul', 'agent', '-dev']").exec, Some(expected));
+    assert_eq!(coprocess("command: 'consul agent -dev'").exec.program(), Some(&expected));
+    assert_eq!(coprocess("command: ['consul', 'agent', '-dev']").exec, Exec::Program(expected));
     assert_eq!(errors("{ coprocesses: [{ name: 'n' }] }"), ["a coprocess needs `command`"]);
 }
 
@@ -81,7 +81,7 @@ fn c6_environment_variables_can_be_used() {
     assert_eq!(
         plan.jobs[0]
             .exec
-            .as_ref()
+            .program()
             .map(|exec| exec.arguments.iter().map(|word| word.text()).collect::<Vec<_>>().join(" "))
             .unwrap(),
         "agent -join 10.0.0.3"

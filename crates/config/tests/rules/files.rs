@@ -16,7 +16,7 @@ fn c1_jobs_are_merged_by_name_and_a_later_one_replaces_an_earlier_one() {
     let jobs: Vec<(Word, Word)> = plan
         .jobs
         .iter()
-        .map(|job| (job.name.clone().into(), job.exec.as_ref().unwrap().program.clone()))
+        .map(|job| (job.name.clone().into(), job.exec.program().unwrap().program.clone()))
         .collect();
     assert_eq!(jobs, [("a", "three"), ("b", "two"), ("four", "four")].map(words));
     let watches: Vec<_> = plan.watches.iter().map(|watch| (&*watch.name, watch.interval.as_secs())).collect();
@@ -45,7 +45,7 @@ fn c1_metrics_and_coprocesses_are_merged_by_name() {
         .jobs
         .iter()
         .filter(|job| job.role == Role::Coprocess)
-        .map(|job| (job.name.clone().into(), job.exec.as_ref().unwrap().program.clone()))
+        .map(|job| (job.name.clone().into(), job.exec.program().unwrap().program.clone()))
         .collect();
     assert_eq!(coprocesses, [("x", "two"), ("three", "three")].map(words));
     let telemetry = plan.telemetry.unwrap();

@@ -9,8 +9,8 @@ use containerpilot_config::migrate::{MigrateError, migrate};
 use containerpilot_config::{Input, Loaded, Options, load_with_program, version};
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Catalog, Command, EventPattern, FirstTick, Job, MetricKind, OnCompletion, Output, Plan, Probe, Repeat,
-    Restarts, Role, Signal, Trigger,
+    Catalog, Command, EventPattern, Exec, FirstTick, Job, MetricKind, OnCompletion, Output, Plan, Probe,
+    Repeat, Restarts, Role, Signal, Trigger,
 };
 
 use crate::support::{errors, faults, host, host_with, load_files, messages, plan, shown};
@@ -119,7 +119,7 @@ fn c8_the_container_exits_with_the_code_of_the_main_program() {
     assert_eq!(plan.jobs.len(), 1);
     let main = &plan.jobs[0];
     assert_eq!((main.role, main.name.as_str()), (Role::Main, "app"));
-    assert_eq!(main.exec, Some(command("nginx", &["-g", "daemon off;"])));
+    assert_eq!(main.exec, Exec::Program(command("nginx", &["-g", "daemon off;"])));
     assert_eq!((main.on_success, main.on_failure), (OnCompletion::Shutdown, OnCompletion::Shutdown));
     assert!(main.raw_output, "its output is passed through");
     assert_eq!(main.restarts, Restarts::Limited(0));
@@ -130,8 +130,9 @@ fn c8_the_container_exits_with_the_code_of_the_main_program() {
 #[test]
 fn c8_the_arguments_of_the_program_are_templates() {
     let host = host_with(&[("PORT", "8080")]);
-    let exec =
-        |words: &[&str]| loaded("{ services: [] }", words, &host).plan.unwrap().jobs.remove(0).exec.unwrap();
+    let exec = |words: &[&str]| {
+        loaded("{ services: [] }", words, &host).plan.unwrap().jobs.remove(0).exec.program().cloned().unwrap()
+    };
     assert_eq!(exec(&["x", "-p", "{{ .PORT }}"]), command("x", &["-p", "8080"]));
     assert_eq!(
         exec(&["x", "{{ .PORT }}", "{{"]),
@@ -153,7 +154,7 @@ fn c8_p7_the_arguments_of_the_program_have_the_addresses_of_services() {
         "{{ .PORT }}",
     ];
     let host = host_with(&[("PORT", "81"), ("CONTAINERPILOT_MY_APP_IP", "the old one")]);
-    let exec = named(&loaded(text, &program, &host).plan.unwrap(), "app").exec.unwrap();
+    let exec = named(&loaded(text, &program, &host).plan.unwrap(), "app").exec.program().cloned().unwrap();
     assert_eq!(exec, command("etcd", &["http://10.1.1.1:81", "10.1.1.2", "10.1.1.3", "81"]));
     let migrated = migrate(input(text), &host, OPTIONS, Some(&words(&program))).unwrap();
     assert!(
@@ -209,7 +210,10 @@ fn c8_backends_are_watches_with_a_job_for_changes() {
     let job = named(&plan, "onChange-db");
     let event = EventPattern { source: Source::Watch("db".into()), code: Code::Changed };
     assert_eq!(job.when.trigger, Trigger::Event { event, repeat: Repeat::Each });
-    assert_eq!((job.exec, job.timeout), (Some(command("reload", &["x y"])), Some(Duration::from_secs(9))));
+    assert_eq!(
+        (job.exec, job.timeout),
+        (Exec::Program(command("reload", &["x y"])), Some(Duration::from_secs(9)))
+    );
 }
 
 #[test]
@@ -234,13 +238,13 @@ fn c8_everything_waits_for_pre_start_and_its_failure_stops_the_container() {
     let hook = named(&plan, "preStart");
     assert_eq!(
         (hook.exec.clone(), hook.on_failure),
-        (Some(command("/bin/setup", &["now"])), OnCompletion::Shutdown)
+        (Exec::Program(command("/bin/setup", &["now"])), OnCompletion::Shutdown)
     );
     for name in ["app", "db"] {
         assert_eq!(named(&plan, name).when.trigger, once("preStart", Code::ExitSuccess));
     }
     assert!(matches!(named(&plan, "agent").when.trigger, Trigger::Any { .. }));
-    assert_eq!(old("{ preStart: ['a', 'b c'] }").jobs[0].exec, Some(command("a", &["b c"])));
+    assert_eq!(old("{ preStart: ['a', 'b c'] }").jobs[0].exec, Exec::Program(command("a", &["b c"])));
 }
 
 #[test]
@@ -309,7 +313,7 @@ fn c8_telemetry_and_its_sensors() {
     );
     let [load, count] = sensors[..] else { panic!("there are {} sensors", sensors.len()) };
     assert_eq!((load.name.as_str(), load.role), ("sensor.my_app_load", Role::Sensor(0)));
-    assert_eq!(load.exec, Some(command("s", &["x"])));
+    assert_eq!(load.exec, Exec::Program(command("s", &["x"])));
     let five = Duration::from_secs(5);
     assert_eq!((&load.when.trigger, load.timeout), (&after_startup(five), Some(five)));
     assert!(load.service.is_none() && load.health.is_none());

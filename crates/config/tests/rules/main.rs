@@ -1,6 +1,7 @@
 //! The rules of a configuration. Each test is named after its rule.
 #![cfg(test)]
 
+mod actions;
 mod catalog;
 mod coprocesses;
 mod files;

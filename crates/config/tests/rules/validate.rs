@@ -376,7 +376,7 @@ fn c5_a_backslash_in_a_template_value_is_reported_but_not_changed() {
     let warnings = |value: &str| {
         let text = format!("{{ jobs: [{{ name: 'a', exec: ['x', {value}] }}] }}");
         let loaded = load_files(&[&text], &host);
-        let argument = loaded.plan.as_ref().unwrap().jobs[0].exec.as_ref().unwrap().arguments[0].clone();
+        let argument = loaded.plan.as_ref().unwrap().jobs[0].exec.program().unwrap().arguments[0].clone();
         (loaded.report.count(Severity::Warning), argument.text().into_owned(), shown(&loaded))
     };
     for read in ["'{{ .PW }}'", "'{{ .PLAIN }}{{ .PW }}'", "'{{ with .PLAIN }}{{ $.PW }}{{ end }}'"] {

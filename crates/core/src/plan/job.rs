@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Health, Process, Service, Stop, When, Word};
+use super::{Exec, Health, Process, Service, Stop, When, Word};
 
 /// A process with rules for when it runs, how it is checked and how it is advertised.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,8 +13,10 @@ pub struct Job {
     pub name: String,
     /// What kind of job it is (W10).
     pub role: Role,
-    /// The program to run. A job without one only advertises and checks something that runs elsewhere (W11).
-    pub exec: Option<Command>,
+    /// The groups it belongs to (W22).
+    pub groups: Vec<String>,
+    /// What a run does.
+    pub exec: Exec,
     /// When it runs.
     pub when: When,
     /// How long one run may take (P5).

@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{
-    Backoff, Catalog, Command, Control, Format, Job, Level, Logging, OnCompletion, Output, Plan, Process,
-    Restarts, Role, Stop, When, Word,
+    Backoff, Catalog, Command, Control, Exec, Format, Job, Level, Logging, OnCompletion, Output, Plan,
+    Process, Restarts, Role, Stop, When, Word,
 };
 
 impl Job {
@@ -19,7 +19,8 @@ impl Job {
         Self {
             name: program.text().into_owned(),
             role: Role::Main,
-            exec: Some(Command { program, arguments }),
+            groups: Vec::new(),
+            exec: Exec::Program(Command { program, arguments }),
             when: When::at_startup(),
             timeout: None,
             restarts: Restarts::Limited(0),

@@ -39,11 +39,26 @@ impl When {
     pub fn repeat(&self) -> Repeat {
         match &self.trigger {
             Trigger::Event { repeat, .. } | Trigger::All { repeat, .. } | Trigger::Any { repeat, .. } => {
-                *repeat
+                if *repeat == Repeat::Once {
+                    Repeat::Once
+                } else {
+                    Repeat::Each
+                }
             }
             Trigger::Interval { first: FirstTick::AtStartup, .. } => Repeat::Each,
             Trigger::Interval { .. } | Trigger::Never => Repeat::Once,
         }
+    }
+
+    /// Returns true if every event starts a run of its own (W21).
+    #[must_use]
+    pub const fn queues_events(&self) -> bool {
+        matches!(
+            self.trigger,
+            Trigger::Event { repeat: Repeat::EachQueued, .. }
+                | Trigger::All { repeat: Repeat::EachQueued, .. }
+                | Trigger::Any { repeat: Repeat::EachQueued, .. }
+        )
     }
 
     /// Returns true if it runs at an interval.
@@ -137,6 +152,8 @@ pub struct EventPattern {
 pub enum Repeat {
     /// The first time only.
     Once,
-    /// Every time.
+    /// Every time. Of several events during a run, the last one starts a further run (W7).
     Each,
+    /// Every time. Events during a run are queued, and each starts a run (W21). [`When::repeat`] calls it `Each`.
+    EachQueued,
 }

@@ -135,7 +135,7 @@ impl Core {
             return;
         };
         self.effects.push(Effect::CancelStart { run });
-        let program = self.planned(job).exec.as_ref().map(|exec| exec.program.text());
+        let program = self.planned(job).exec.program().map(|exec| exec.program.text());
         let message = format!("{}: {why}", program.unwrap_or_default());
         self.start_failed(run, &StartError { kind, message });
     }

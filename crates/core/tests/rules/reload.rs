@@ -169,7 +169,7 @@ fn r4_concurrent_reloads_are_merged_and_the_last_plan_wins() {
     harness.exit_on("a", 15);
     assert_eq!(harness.take_effects(), ["plan replaced", "spawn a"]);
     assert_eq!(harness.replies, vec![changes(&[], &["a"], &[], &[]); 100]);
-    let exec = harness.core.plan().jobs[0].exec.clone().unwrap();
+    let exec = harness.core.plan().jobs[0].exec.program().cloned().unwrap();
     assert_eq!(exec.arguments, ["99"]);
 }
 

@@ -86,7 +86,7 @@ impl Oracle<'_> {
         }
         let most = match planned.when.repeat() {
             _ if periodic => 1,
-            Repeat::Once | Repeat::Each => self.jobs[job].fires,
+            Repeat::Once | Repeat::Each | Repeat::EachQueued => self.jobs[job].fires,
         };
         let manual = if periodic { 0 } else { self.jobs[job].by_hand };
         if let Restarts::Limited(restarts) = planned.restarts
@@ -380,7 +380,7 @@ impl Oracle<'_> {
             // A hook runs once for each generation of its job.
             (_, Repeat::Once) if self.runs_once_per_generation(job) => self.check_each(job, status),
             (_, Repeat::Once) => self.check_once(job, status),
-            (_, Repeat::Each) => self.check_each(job, status),
+            (_, Repeat::Each | Repeat::EachQueued) => self.check_each(job, status),
         }
     }
 

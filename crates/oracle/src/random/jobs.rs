@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::plan::{
-    Backoff, Check, EventPattern, Health, Job, OnCompletion, OnUnhealthy, Probe, Repeat, Restarts, Signal,
-    Status, Stop, Trigger, Watch, When,
+    Backoff, Check, EventPattern, Exec, Health, Job, OnCompletion, OnUnhealthy, Probe, Repeat, Restarts,
+    Signal, Status, Stop, Trigger, Watch, When,
 };
 
 use super::plain::{command, plain_job, service};
@@ -52,7 +52,7 @@ impl JobGenerator<'_> {
         }
         let advertises = job.service.is_some();
         if self.rng.percent(if advertises { 20 } else { 1 }) {
-            job.exec = None;
+            job.exec = Exec::Nothing;
         }
         job
     }

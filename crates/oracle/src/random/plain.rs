@@ -4,9 +4,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use containerpilot_core::plan::{
-    Backoff, Catalog, Check, Command, Consul, ConsulAddress, Control, Format, Health, Job, Level, Logging,
-    OnCompletion, OnUnhealthy, Output, Plan, Probe, Process, Restarts, Role, Service, Status, Stop, Tls,
-    Trigger, When,
+    Backoff, Catalog, Check, Command, Consul, ConsulAddress, Control, Exec, Format, Health, Job, Level,
+    Logging, OnCompletion, OnUnhealthy, Output, Plan, Probe, Process, Restarts, Role, Service, Status, Stop,
+    Tls, Trigger, When,
 };
 use std::collections::BTreeMap;
 
@@ -56,7 +56,8 @@ pub fn plain_job(name: &str) -> Job {
     Job {
         name: name.into(),
         role: Role::User,
-        exec: Some(command(name)),
+        groups: Vec::new(),
+        exec: Exec::Program(command(name)),
         when: When::at_startup(),
         timeout: None,
         restarts: Restarts::Limited(0),
@@ -74,7 +75,7 @@ pub fn plain_job(name: &str) -> Job {
 /// C6: a coprocess starts at startup, without health checks and without a service.
 pub(super) fn make_coprocess(job: &mut Job) {
     job.role = Role::Coprocess;
-    job.exec = Some(command("coprocess"));
+    job.exec = Exec::Program(command("coprocess"));
     job.when = When::at_startup();
     job.timeout = None;
     (job.health, job.service) = (None, None);
@@ -85,7 +86,7 @@ pub(super) fn make_coprocess(job: &mut Job) {
 pub(super) fn make_sensor(job: &mut Job, seconds: u64) {
     let interval = Duration::from_secs(seconds);
     job.role = Role::Sensor(0);
-    job.exec = Some(command("sensor"));
+    job.exec = Exec::Program(command("sensor"));
     job.when = When { trigger: Trigger::every(interval), timeout: None };
     (job.timeout, job.restarts, job.backoff) = (Some(interval), Restarts::Unlimited, None);
     (job.health, job.service) = (None, None);
@@ -106,7 +107,8 @@ pub(super) fn telemetry_job() -> Job {
     };
     Job {
         role: Role::Telemetry,
-        exec: None,
+        groups: Vec::new(),
+        exec: Exec::Nothing,
         health: Some(Health {
             checks: vec![check],
             ttl: 3 * five,

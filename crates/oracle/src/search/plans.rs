@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::plan::{
-    Backoff, Check, Command, EventPattern, Health, Job, OnCompletion, OnUnhealthy, Plan, Probe, Repeat,
+    Backoff, Check, Command, EventPattern, Exec, Health, Job, OnCompletion, OnUnhealthy, Plan, Probe, Repeat,
     Restarts, Role, Signal, Status, Trigger, Watch,
 };
 
@@ -39,7 +39,7 @@ impl SmallPlan {
         let mut versions = vec![jobs.clone()];
         for changed in 0..2 {
             let mut other = jobs.clone();
-            if let Some(exec) = other.get_mut(changed).and_then(|job| job.exec.as_mut()) {
+            if let Some(Exec::Program(exec)) = other.get_mut(changed).map(|job| &mut job.exec) {
                 exec.arguments.push("changed".into());
                 versions.push(other);
             }
@@ -157,7 +157,7 @@ fn sources() -> Vec<(&'static str, Job)> {
             "unhealthy-restart",
             Job { health: healthy(OnUnhealthy::Restart), restarts: Restarts::Limited(1), ..advertised() },
         ),
-        ("elsewhere", Job { exec: None, ..advertised() }),
+        ("elsewhere", Job { exec: Exec::Nothing, ..advertised() }),
         ("timeout", Job { timeout: Some(millis(1_000)), ..job() }),
         ("on-failure", Job { on_failure: OnCompletion::Shutdown, ..job() }),
         ("on-success", Job { on_success: OnCompletion::Shutdown, ..job() }),

@@ -7,7 +7,7 @@ use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::ids::{JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
 use containerpilot_core::plan::{
-    EventPattern, OnUnhealthy, Plan, Probe, Repeat, Restarts, Signal, Status, Trigger, Watch,
+    EventPattern, Exec, OnUnhealthy, Plan, Probe, Repeat, Restarts, Signal, Status, Trigger, Watch,
 };
 use containerpilot_core::request::{Request, RequestId};
 use containerpilot_oracle::random::{consul, plain_job, plain_plan, service};
@@ -160,7 +160,7 @@ fn h2_a_new_run_starts_with_unknown_health() {
 #[test]
 fn h7_a_complete_job_without_a_process_is_not_healthy() {
     let mut elsewhere = plain_job("a");
-    elsewhere.exec = None;
+    elsewhere.exec = Exec::Nothing;
     let mut core = TestCore::new(vec![with_health(elsewhere, vec![check(exec())], OnUnhealthy::Report)]);
     core.at(0, Input::Ready);
     core.checked(10, 1, true);

@@ -6,7 +6,9 @@ use containerpilot_core::effect::{Effect, KillReason};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input};
-use containerpilot_core::plan::{OnCompletion, OnUnhealthy, Plan, Repeat, Role, Signal, Status, Trigger};
+use containerpilot_core::plan::{
+    Exec, OnCompletion, OnUnhealthy, Plan, Repeat, Role, Signal, Status, Trigger,
+};
 use containerpilot_core::request::Request;
 use containerpilot_core::{Phase, State};
 use containerpilot_oracle::random::{plain_job, plain_plan, service};
@@ -76,7 +78,7 @@ fn s3_a_stop_event_while_a_hook_runs_is_not_lost() {
 #[test]
 fn s3_a_job_without_a_program_does_not_start_during_a_shutdown() {
     let mut elsewhere = when("elsewhere", "global", Code::Shutdown, Repeat::Once);
-    elsewhere.exec = None;
+    elsewhere.exec = Exec::Nothing;
     elsewhere.service = Some(service("elsewhere", Some(Status::Passing)));
     let elsewhere = with_health(elsewhere, vec![check(exec())], OnUnhealthy::Report);
     let mut core = TestCore::new(vec![plain_job("a"), elsewhere]);
@@ -180,7 +182,7 @@ fn r3_x2_a_manual_restart_waits_for_the_reload_that_restarts_the_job() {
 #[test]
 fn x2_an_empty_job_completes_in_one_step_each_time_it_is_started() {
     let mut empty = with_trigger("empty", Trigger::Never);
-    empty.exec = None;
+    empty.exec = Exec::Nothing;
     let mut core = TestCore::new(vec![plain_job("a"), empty]);
     core.at(0, by_hand(Request::Start(JobIx(1))));
     core.at(0, by_hand(Request::Start(JobIx(1))));

@@ -213,7 +213,7 @@ pub fn pid_of(run: RunId) -> i32 {
 }
 
 fn start_error(job: &Job, kind: StartErrorKind) -> StartError {
-    let program = job.exec.as_ref().map_or("program".into(), |exec| exec.program.text());
+    let program = job.exec.program().map_or("program".into(), |exec| exec.program.text());
     let reason = match kind {
         StartErrorKind::NotFound => "No such file or directory",
         StartErrorKind::NotExecutable => "Permission denied",
