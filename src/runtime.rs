@@ -12,6 +12,7 @@ mod apply_plan;
 mod decide;
 pub(crate) mod effects;
 mod event_loop;
+pub(crate) mod manager;
 mod network;
 pub(crate) mod oom;
 mod panics;
@@ -47,6 +48,7 @@ use crate::process::signals::Signals;
 use crate::process::spawn::Spawner;
 use crate::process::sys;
 use crate::runtime::effects::EffectExecutor;
+use crate::runtime::manager::ServiceManager;
 use crate::runtime::network::NetworkUse;
 use crate::runtime::oom::OomCounter;
 use crate::runtime::probe::Probes;
@@ -60,6 +62,8 @@ pub(crate) trait Decider {
     fn plan(&self) -> Arc<Plan>;
     fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>);
     fn next_deadline(&self) -> Option<Time>;
+    /// The service manager wants to be told about readiness (H11).
+    fn notify_manager(&mut self) {}
     /// The core, if it is one: it answers queries.
     fn core(&self) -> Option<&Core> {
         None
@@ -77,6 +81,10 @@ impl Decider for Core {
 
     fn next_deadline(&self) -> Option<Time> {
         self.next_deadline()
+    }
+
+    fn notify_manager(&mut self) {
+        self.notify_manager();
     }
 
     fn core(&self) -> Option<&Core> {
@@ -133,10 +141,14 @@ pub(crate) struct Runtime<D> {
 impl<D: Decider> Runtime<D> {
     /// Prepares everything. The signals must be blocked already.
     pub(crate) fn new(
-        core: D,
-        environment: Environment,
+        mut core: D,
+        mut environment: Environment,
         source: Option<Source>,
     ) -> Result<Self, StartupError> {
+        let manager = ServiceManager::take_from(&mut environment);
+        if manager.is_there() {
+            core.notify_manager();
+        }
         let spawner = Spawner::new(environment).map_err(StartupError::Spawner)?;
         let named = sys::set_name(c"containerpilot");
         let subreaper = if std::process::id() == 1 { Ok(()) } else { sys::become_subreaper() };
@@ -183,6 +195,7 @@ impl<D: Decider> Runtime<D> {
                 queries: QueryHandler::new(SystemTime::now()),
                 sensors: SensorOutputs::new(metrics),
                 reloads,
+                manager,
                 pids: BTreeMap::new(),
             },
             results: VecDeque::new(),

@@ -17,6 +17,7 @@ use crate::logs::check_output::CheckOutputs;
 use crate::net::LazyNet;
 use crate::process::reaper::{Exited, Owner, Reaper};
 use crate::process::spawn::Spawner;
+use crate::runtime::manager::ServiceManager;
 use crate::runtime::probe::{Probes, Target};
 use crate::runtime::queries::QueryHandler;
 use crate::runtime::reload::Reloads;
@@ -36,6 +37,7 @@ pub(crate) struct EffectExecutor {
     pub(crate) queries: QueryHandler,
     pub(crate) sensors: SensorOutputs,
     pub(crate) reloads: Reloads,
+    pub(crate) manager: ServiceManager,
     /// The pid of each job's last start, whose last lines are logged with its exit.
     pub(crate) pids: BTreeMap<JobIx, i32>,
 }
@@ -77,6 +79,7 @@ impl EffectExecutor {
                 }
             }
             Effect::Advertise { job, desired } => results.extend(self.catalog.advertise(plan, job, desired)),
+            Effect::NotifyManager(notice) => self.manager.notify(notice, &self.logs),
             Effect::Heartbeat { job } => self.catalog.heartbeat(plan, job),
             Effect::Reply { id, reply } => match self.reloads.reply(id, reply) {
                 Ok((level, message)) => self.logs.entry(level, None, &message),
@@ -142,7 +145,7 @@ impl EffectExecutor {
             return Some(Err("there is no such check".to_owned()));
         };
         match &check.probe {
-            Probe::Running => Some(Ok(())),
+            Probe::Running | Probe::Ready => Some(Ok(())),
             Probe::Tcp { host, port } => {
                 self.probes.start(run, Target::Tcp { host: host.clone(), port: *port }, &mut self.net)
             }

@@ -147,6 +147,10 @@ section! {
             "Settings of the service that are specific to Consul.";
         health: OneOrMany<HealthFields> = "health", Nothing, "H1, H2",
             "Health checks: one check, or a list of checks that must all pass.";
+        ready: ObjectOrText<ReadyFields> = "ready", Nothing, "H11",
+            "How the process tells that it is ready: `\"notify\"` (`sd_notify`: READY=1 to `NOTIFY_SOCKET`), `{ fd: 3 }` (a newline on that descriptor) or `{ line: \"regex\" }` (a line of its output). The job is healthy only while it is ready; `health` is not needed then.";
+        watchdog: DurationText = "watchdog", Nothing, "H12",
+            "With `ready: \"notify\"`: a process that is ready and does not send WATCHDOG=1 within this time has failed a check.";
         logging: Object<JobLoggingFields> = "logging", Nothing, "L2",
             "How the output of the job is logged.";
         user: Account = "user", Nothing, "P9",
@@ -218,6 +222,17 @@ section! {
 }
 
 section! {
+    /// A job's `ready` as an object.
+    pub struct ReadyFields = "`ready`", "`ready`", any_case,
+        "How a process tells that it is ready: by one of these keys, or by `ready: \"notify\"`." {
+        fd: Whole<3, 1023> = "fd", Nothing, "H11",
+            "The descriptor to which the process writes a newline when it is ready, as for s6.";
+        line: Text = "line", Nothing, "H11",
+            "A regular expression in Go's syntax (RE2). The process is ready when a line of its output matches; the first 4096 bytes of a line count.";
+    }
+}
+
+section! {
     /// A job's `when`.
     pub struct WhenFields = "`when`", "`when`", any_case,
         "What starts a job: an event (`once` or `each`), an interval, a signal, or a combination of events." {
@@ -269,7 +284,7 @@ section! {
 section! {
     /// A check of a job's health.
     pub struct HealthFields = "`health`", "`health`", any_case,
-        "A health check. Without `exec`, `http` and `tcp`, the job is healthy while it runs." {
+        "A health check. Without `exec`, `http` and `tcp`, the job is healthy while it runs or, with `ready`, while it is ready." {
         name: Text = "name", Says("`check.JOB`"), "H2",
             "The name of the check in logs.";
         exec: Exec = "exec", Nothing, "H1",

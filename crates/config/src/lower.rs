@@ -6,6 +6,7 @@ mod control;
 mod coprocess;
 mod health;
 mod job;
+mod ready;
 mod service;
 mod telemetry;
 mod watch;

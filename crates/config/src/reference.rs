@@ -82,7 +82,7 @@ fn events(out: &mut String) {
 const EVENT: &str = "[event](#events)";
 
 /// The events: name, source, and when they are sent (E1).
-pub const EVENTS: [(&str, &str, &str); 14] = [
+pub const EVENTS: [(&str, &str, &str); 15] = [
     ("startup", "none", "when the supervisor is ready"),
     ("shutdown", "none", "when the supervisor shuts down"),
     ("enterMaintenance", "none", "when maintenance mode starts"),
@@ -103,6 +103,11 @@ pub const EVENTS: [(&str, &str, &str); 14] = [
     ),
     ("becameHealthy", "a job with `health`", "when it is healthy and was not"),
     ("becameUnhealthy", "a job with `health`", "when it is unhealthy and was not"),
+    (
+        "ready",
+        "a job with `ready`",
+        "when its process tells that it is ready, also after a reload of its own configuration",
+    ),
     ("changed", "a watch", "when the healthy instances of the service change"),
     ("timerExpired", "a job with `when.timeout`", "when the timeout passes before the job has started"),
 ];

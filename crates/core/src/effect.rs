@@ -76,6 +76,8 @@ pub enum Effect {
         /// The job.
         job: JobIx,
     },
+    /// Tell the service manager that started the supervisor (H11).
+    NotifyManager(ManagerNotice),
     /// Reply to a request.
     Reply {
         /// The number of the request.
@@ -95,6 +97,26 @@ pub enum Effect {
     Log(Entry),
     /// Exit. No effect follows.
     Exit(Exit),
+}
+
+/// What the supervisor tells its own service manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ManagerNotice {
+    /// Every job that starts at startup is ready.
+    Ready,
+    /// The shutdown has started.
+    Stopping,
+}
+
+impl ManagerNotice {
+    /// The message of `sd_notify`.
+    #[must_use]
+    pub const fn message(self) -> &'static str {
+        match self {
+            Self::Ready => "READY=1",
+            Self::Stopping => "STOPPING=1",
+        }
+    }
 }
 
 /// The exit of the supervisor.

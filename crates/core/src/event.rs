@@ -32,6 +32,8 @@ pub enum Code {
     BecameHealthy,
     /// The job is unhealthy and was not.
     BecameUnhealthy,
+    /// The process of the job has told that it is ready (H11).
+    Ready,
     /// The set of healthy instances of a watched service changed.
     Changed,
     /// The job's `when.timeout` passed before the job was started.
@@ -42,7 +44,7 @@ pub enum Code {
 
 impl Code {
     /// Every code that a configuration can name.
-    pub const NAMED: [Self; 14] = [
+    pub const NAMED: [Self; 15] = [
         Self::Startup,
         Self::Shutdown,
         Self::EnterMaintenance,
@@ -55,12 +57,13 @@ impl Code {
         Self::Unhealthy,
         Self::BecameHealthy,
         Self::BecameUnhealthy,
+        Self::Ready,
         Self::Changed,
         Self::TimerExpired,
     ];
 
     /// The codes that jobs send.
-    pub const OF_JOBS: [Self; 9] = [
+    pub const OF_JOBS: [Self; 10] = [
         Self::ExitSuccess,
         Self::ExitFailed,
         Self::Stopping,
@@ -69,6 +72,7 @@ impl Code {
         Self::Unhealthy,
         Self::BecameHealthy,
         Self::BecameUnhealthy,
+        Self::Ready,
         Self::TimerExpired,
     ];
 
@@ -95,6 +99,7 @@ impl Code {
             Self::Unhealthy => "unhealthy",
             Self::BecameHealthy => "becameHealthy",
             Self::BecameUnhealthy => "becameUnhealthy",
+            Self::Ready => "ready",
             Self::Changed => "changed",
             Self::TimerExpired => "timerExpired",
             Self::Signal => "signal",
@@ -117,6 +122,7 @@ impl Code {
             Self::Unhealthy => "StatusUnhealthy",
             Self::BecameHealthy => "BecameHealthy",
             Self::BecameUnhealthy => "BecameUnhealthy",
+            Self::Ready => "Ready",
             Self::Changed => "StatusChanged",
             Self::TimerExpired => "TimerExpired",
             Self::Signal => "Signal",

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::ids::{CheckRunId, JobIx, RunId, WatchIx};
+use crate::notice::Notice;
 use crate::plan::diff::Moves;
 use crate::plan::{Service, Signal};
 use crate::request::{Request, RequestId};
@@ -55,6 +56,13 @@ pub enum Input {
         check: CheckRunId,
         /// The reason, if it failed.
         result: Result<(), String>,
+    },
+    /// The process of a run reported something about itself (H11). It may come before `Started`.
+    Notified {
+        /// The run.
+        run: RunId,
+        /// What it reported.
+        notice: Notice,
     },
     /// The healthy instances of a watched service, in any order.
     Instances {

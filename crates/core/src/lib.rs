@@ -13,6 +13,7 @@ pub mod event;
 pub mod ids;
 pub mod input;
 pub mod log_entry;
+pub mod notice;
 pub mod plan;
 pub mod report;
 pub mod request;
@@ -25,9 +26,11 @@ pub mod variables;
 
 pub use crate::effect::Effect;
 pub use crate::input::Input;
+pub use crate::notice::Notice;
 pub use crate::report::status::JobStatus;
 pub use crate::request::{Reply, Request, RequestId};
 pub use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
+pub use crate::state::run::Readiness;
 pub use crate::state::supervisor::{Core, Phase};
 pub use crate::time::Time;
 

@@ -12,6 +12,7 @@ mod maintenance;
 mod orphans;
 mod periodic;
 mod reachability;
+mod readiness;
 mod reload;
 mod request;
 mod restart;

@@ -404,6 +404,7 @@ impl<'a> Oracle<'a> {
             | Input::Ready
             | Input::OrphansFound { .. }
             | Input::OutOfMemory { .. }
+            | Input::Notified { .. }
             | Input::Signal(_)
             | Input::TelemetryListens(_)
             | Input::Tick => {}
@@ -477,7 +478,10 @@ impl<'a> Oracle<'a> {
                 Ok(())
             }
             // Seen before the events of the same part.
-            Effect::PlanReplaced { .. } | Effect::Abandon { .. } | Effect::CancelStart { .. } => Ok(()),
+            Effect::PlanReplaced { .. }
+            | Effect::Abandon { .. }
+            | Effect::CancelStart { .. }
+            | Effect::NotifyManager(_) => Ok(()),
             Effect::Exit(exit) => self.see_exit(exit),
         }
     }

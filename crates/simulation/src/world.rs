@@ -167,7 +167,11 @@ impl<S: Script> World<S> {
             Effect::Heartbeat { job } => self.heartbeat(*job),
             Effect::PlanReplaced { plan, moves } => self.replanned(plan, moves),
             Effect::Abandon { run } => self.abandon(*run),
-            Effect::KillOrphans { .. } | Effect::Reply { .. } | Effect::Log(_) | Effect::Exit(_) => {}
+            Effect::KillOrphans { .. }
+            | Effect::NotifyManager(_)
+            | Effect::Reply { .. }
+            | Effect::Log(_)
+            | Effect::Exit(_) => {}
         }
     }
 

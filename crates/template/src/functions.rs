@@ -6,7 +6,7 @@ mod float;
 mod format;
 mod lists;
 mod printf;
-mod regex;
+pub(crate) mod regex;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

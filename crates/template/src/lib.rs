@@ -30,6 +30,8 @@ mod value;
 
 use span::SourceMap;
 
+pub use functions::regex::Pattern;
+
 pub use error::{Stage, TemplateError};
 
 /// Environment variables: names and values as bytes.

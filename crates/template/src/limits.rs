@@ -14,5 +14,7 @@ pub const NODES: usize = 1_000_000;
 pub const BYTES: u64 = 96 * 1024 * 1024;
 /// Instructions of a compiled regular expression.
 pub const REGEX_PROGRAM: usize = 50_000;
+/// Instructions of a [`Pattern`](crate::Pattern), which is matched often.
+pub const PATTERN_PROGRAM: usize = 1_000;
 /// Errors that are collected before parsing or rendering stops.
 pub const ERRORS: usize = 100;

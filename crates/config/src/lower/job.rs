@@ -26,9 +26,13 @@ impl Lower<'_> {
         let backoff = self.backoff(fields);
         let process = self.process(fields);
         let port = value_of(&fields.port).unwrap_or(0);
-        if port != 0 && fields.health.is_none() && name.as_deref() != Some(TELEMETRY_JOB) {
+        if port != 0
+            && fields.health.is_none()
+            && fields.ready.is_none()
+            && name.as_deref() != Some(TELEMETRY_JOB)
+        {
             let place = fields.port.as_ref().map_or(fields.place.first_byte(), |given| given.key);
-            if !self.is_reported(fields.place, "health") {
+            if !self.is_reported(fields.place, "health") && !self.is_reported(fields.place, "ready") {
                 let help = format!(
                     "the catalog needs to know whether the job is healthy; for example:\n\
                      health: {{ http: \"http://127.0.0.1:{port}/\", interval: 10, ttl: 30 }}"
@@ -40,6 +44,8 @@ impl Lower<'_> {
             None => Some(None),
             Some(given) => self.health(name.as_deref().unwrap_or_default(), given).map(Some),
         };
+        let ready = self.ready(fields);
+        let health = self.with_readiness(name.as_deref(), ready.as_ref(), health);
         let ttl = health.as_ref().and_then(|health| health.as_ref()).map(|health| health.ttl);
         let service = self.service(fields, name.as_deref(), ttl);
         let stop = Stop {
@@ -59,6 +65,7 @@ impl Lower<'_> {
             stop,
             on_failure: value_of(&fields.on_failure)?,
             on_success: value_of(&fields.on_success)?,
+            ready: ready?,
             health: health?,
             service: service?,
             process: process?,

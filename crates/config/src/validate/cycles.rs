@@ -115,7 +115,8 @@ impl Checker<'_> {
             | Code::Healthy
             | Code::Unhealthy
             | Code::BecameHealthy
-            | Code::BecameUnhealthy => jobs,
+            | Code::BecameUnhealthy
+            | Code::Ready => jobs,
             Code::Stopping | Code::Stopped if !jobs.iter().any(gives_up) => jobs,
             _ => &[],
         }

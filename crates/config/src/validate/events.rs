@@ -191,9 +191,14 @@ impl Checker<'_> {
                 ("it has no `exec`", "use healthy, stopping or stopped".to_owned())
             }
             Code::Healthy | Code::Unhealthy | Code::BecameHealthy | Code::BecameUnhealthy
-                if all(|fields| fields.health.is_none()) && !unclear("health") =>
+                if all(|fields| fields.health.is_none() && fields.ready.is_none())
+                    && !unclear("health")
+                    && !unclear("ready") =>
             {
                 ("it has no `health`", format!("add `health` to the job `{name}`, or use another event"))
+            }
+            Code::Ready if all(|fields| fields.ready.is_none()) && !unclear("ready") => {
+                ("it has no `ready`", format!("add ready: \"notify\" to the job `{name}`, or use `healthy`"))
             }
             Code::TimerExpired if all(no_start_timeout) && !unclear("timeout") => {
                 ("it has no `when.timeout`", format!("add when: {{ timeout: … }} to the job `{name}`"))

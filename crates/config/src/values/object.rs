@@ -30,6 +30,7 @@ fn example(info: &SectionInfo) -> &'static str {
         "`when`" => "{ source: \"setup\", once: \"exitSuccess\" }",
         "`do`" => "{ signal: \"HUP\", to: \"nginx\" }",
         "`health`" => "{ exec: \"curl --fail http://localhost:8000/\", interval: 10, ttl: 30 }",
+        "`ready`" => "{ fd: 3 }",
         "`logging`" => "{ level: \"debug\" }",
         "`logging` of a job" => "{ raw: true }",
         "`consul` of a job" => "{ enableTagOverride: true }",

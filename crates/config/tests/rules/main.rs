@@ -9,5 +9,6 @@ mod keys;
 mod legacy;
 mod limits;
 mod plan;
+mod ready;
 mod support;
 mod validate;

@@ -46,6 +46,8 @@ pub struct Check {
 pub enum Probe {
     /// The job is healthy as long as it runs.
     Running,
+    /// The process has told that it is ready (H11), and has not missed its watchdog (H12).
+    Ready,
     /// A program must exit with code 0.
     Exec(Command),
     /// A URL must answer with 2xx or 3xx.
@@ -57,6 +59,14 @@ pub enum Probe {
         /// Port.
         port: u16,
     },
+}
+
+impl Probe {
+    /// Returns true if it runs no program and opens no connection: the core knows the result.
+    #[must_use]
+    pub const fn is_passive(&self) -> bool {
+        matches!(self, Self::Running | Self::Ready)
+    }
 }
 
 /// The parts of a checked URL.

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Exec, Health, Process, Service, Stop, When, Word};
+use super::{Exec, Health, Process, Ready, Service, Stop, When, Word};
 
 /// A process with rules for when it runs, how it is checked and how it is advertised.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +31,8 @@ pub struct Job {
     pub on_failure: OnCompletion,
     /// What happens to the container when the job completes successfully (S5).
     pub on_success: OnCompletion,
+    /// How its process tells that it is ready. Then `health` has a check of [`Probe::Ready`](super::Probe::Ready) (H11).
+    pub ready: Option<Ready>,
     /// Its health checks.
     pub health: Option<Health>,
     /// The service it advertises in the catalog.

@@ -28,6 +28,7 @@ impl Job {
             stop: Stop::DEFAULT,
             on_failure: OnCompletion::Shutdown,
             on_success: OnCompletion::Shutdown,
+            ready: None,
             health: None,
             service: None,
             process: Process::default(),

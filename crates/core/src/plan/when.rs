@@ -73,6 +73,18 @@ impl When {
         matches!(self.trigger, Trigger::Interval { first: FirstTick::AtStartup, .. })
     }
 
+    /// Returns true if the startup of the supervisor starts it.
+    #[must_use]
+    pub fn starts_at_startup(&self) -> bool {
+        let is_startup = |event: &EventPattern| event.code == Code::Startup;
+        self.ticks_at_startup()
+            || match &self.trigger {
+                Trigger::Event { event, .. } => is_startup(event),
+                Trigger::Any { conditions, .. } => conditions.iter().any(is_startup),
+                Trigger::All { .. } | Trigger::Interval { .. } | Trigger::Never => false,
+            }
+    }
+
     /// Returns true if it needs several conditions to hold at the same time.
     #[must_use]
     pub const fn needs_all(&self) -> bool {

@@ -14,7 +14,7 @@ use crate::report::words;
 use crate::state::health::{CheckRun, CheckState};
 use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
 use crate::state::journal::{EndReason, Origin};
-pub use crate::state::run::{Cause, RunCounts};
+pub use crate::state::run::{Cause, Readiness, RunCounts};
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::TimerId;
 use crate::time::{Time, fmt_duration};
@@ -38,6 +38,8 @@ pub struct JobStatus {
     pub pid: Option<i32>,
     /// What its checks say; `None` if unknown. [`JobStatus::health`] is the health of the job.
     pub healthy: Option<bool>,
+    /// Whether its process is ready, as it says itself; `None` without `ready` or without a process (H11).
+    pub readiness: Option<Readiness>,
     /// Restarts since it was last started by an event. For a periodic job, the ticks after the first.
     pub restarts: u64,
     /// How its last run ended.
@@ -188,6 +190,8 @@ pub struct JobOverview {
     pub periodic: bool,
     /// The restarts left; `None` if unlimited.
     pub restarts_left: Option<u64>,
+    /// What its process says that it does (H11).
+    pub process_status: Option<String>,
     /// Its timers, the next one first.
     pub deadlines: Vec<Deadline>,
     /// Its checks.
@@ -341,6 +345,7 @@ impl Core {
             run: state.run_id(),
             pid: state.pid(),
             healthy: state.health.as_ref().and_then(|health| health.healthy),
+            readiness: self.readiness(job),
             restarts: state.restarts,
             last_exit: state.last_exit.map(|exit| exit.status),
             desired: state.desired,
@@ -464,6 +469,10 @@ impl Core {
                 Restarts::Unlimited => None,
                 Restarts::Limited(most) => Some(most.saturating_sub(state.restarts)),
             },
+            process_status: state
+                .run()
+                .and_then(|run| run.notified.as_ref())
+                .and_then(|notified| notified.status.clone()),
             deadlines: self.deadlines_of(job),
             checks: self.checks_overview(job),
             waits_for: if waits { self.awaited(job) } else { Vec::new() },

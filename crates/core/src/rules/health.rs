@@ -22,11 +22,11 @@ const FIRST_DELAY: Duration = Duration::from_millis(100);
 const JUST_HEALTHY: Duration = Duration::from_secs(1);
 
 impl Core {
-    fn health_mut(&mut self, job: JobIx) -> Option<&mut HealthState> {
+    pub(crate) fn health_mut(&mut self, job: JobIx) -> Option<&mut HealthState> {
         self.job_mut(job).health.as_mut()
     }
 
-    fn check_mut(&mut self, job: JobIx, check: CheckIx) -> Option<&mut CheckState> {
+    pub(crate) fn check_mut(&mut self, job: JobIx, check: CheckIx) -> Option<&mut CheckState> {
         self.health_mut(job)?.check_mut(check)
     }
 
@@ -34,13 +34,13 @@ impl Core {
         self.planned(job).health.as_ref()?.checks.get(check.index())
     }
 
-    fn checks_are_active(&self, job: JobIx) -> bool {
+    pub(crate) fn checks_are_active(&self, job: JobIx) -> bool {
         self.job(job).health.as_ref().is_some_and(|health| health.active)
     }
 
     /// H3, H4: runs the first checks of a process, except in maintenance mode.
     pub(crate) fn begin_checks(&mut self, job: JobIx) {
-        if self.maintenance || self.job(job).is_past_hooks() {
+        if self.maintenance || self.job(job).is_past_hooks() || self.stops_by_itself(job) {
             return;
         }
         let Some(health) = self.health_mut(job).filter(|health| !health.active) else { return };
@@ -50,15 +50,20 @@ impl Core {
         for check in (0..health.checks.len()).map(CheckIx::at) {
             self.run_check(job, check);
         }
+        self.set_watchdog(job);
     }
 
-    fn run_check(&mut self, job: JobIx, check: CheckIx) {
+    pub(crate) fn run_check(&mut self, job: JobIx, check: CheckIx) {
         let now = self.now;
         let Some(planned) = self.planned_check(job, check) else { return };
-        let (timeout, needs_no_process) = (planned.timeout, planned.probe == Probe::Running);
+        let (timeout, is_passive) = (planned.timeout, planned.probe.is_passive());
+        if planned.probe == Probe::Ready && !self.is_ready(job, check) {
+            // Its process has not told anything else since. A notice or the watchdog changes that.
+            return;
+        }
         let Some(state) = self.check_mut(job, check) else { return };
         // A check without a process does not wait for the process of another check that had this index before a reload.
-        if needs_no_process {
+        if is_passive {
             state.started_at = now;
             return match self.telemetry_error.clone().filter(|_| self.planned(job).role == Role::Telemetry) {
                 None => self.check_passed(job, check),
@@ -131,7 +136,7 @@ impl Core {
         let why = match &planned.probe {
             Probe::Http(target) => format!("{target}: no response within {after}"),
             Probe::Tcp { host, port } => format!("{host} port {port}: no connection within {after}"),
-            Probe::Running | Probe::Exec(_) => format!("timeout after {after}"),
+            Probe::Running | Probe::Ready | Probe::Exec(_) => format!("timeout after {after}"),
         };
         let fields = LogEvent::Timeout.fields().check(&planned.name).duration(planned.timeout);
         let timeout = format!("{} timeout after {after}", planned.name);
@@ -144,7 +149,7 @@ impl Core {
         let now = self.now;
         let needed = match self.planned_check(job, check) {
             // It always passes, and runs again only for heartbeats.
-            None | Some(Check { probe: Probe::Running, .. }) => 1,
+            None | Some(Check { probe: Probe::Running | Probe::Ready, .. }) => 1,
             Some(planned) => planned.successes,
         };
         if let Some(state) = self.check_mut(job, check) {
@@ -171,7 +176,7 @@ impl Core {
     }
 
     /// A check has failed; `logged` if the log says so already.
-    fn check_failed(&mut self, job: JobIx, check: CheckIx, why: &str, logged: bool) {
+    pub(crate) fn check_failed(&mut self, job: JobIx, check: CheckIx, why: &str, logged: bool) {
         let Some(planned) = self.planned_check(job, check) else { return };
         let (needed, interval, name) = (planned.failures, planned.interval, planned.name.clone());
         let start_period = planned.start_period;
@@ -203,7 +208,7 @@ impl Core {
     /// H9: how long a job has been healthy whose process exits by itself, if that is suspiciously short.
     pub(crate) fn healthy_before_exit(&self, job: JobIx) -> Option<Duration> {
         let checks = self.planned(job).health.iter().flat_map(|health| &health.checks);
-        let is_real = checks.into_iter().any(|check| check.probe != Probe::Running);
+        let is_real = checks.into_iter().any(|check| !check.probe.is_passive());
         let health =
             self.job(job).health.as_ref().filter(|health| is_real && health.healthy == Some(true))?;
         let by_itself = self.job(job).run().is_some_and(|run| !run.signalled);
@@ -254,8 +259,8 @@ impl Core {
         let Some(planned) = self.planned_check(job, check) else { return };
         let interval = planned.interval;
         // A job that is healthy while it runs needs checks only for the heartbeats of its service, and for its events.
-        let needs_no_process = planned.probe == Probe::Running && !self.wants_repeats(job, Code::Healthy);
-        if needs_no_process && (self.planned(job).service.is_none() || self.has_heartbeat_interval(job)) {
+        let is_idle = planned.probe.is_passive() && !self.wants_repeats(job, Code::Healthy);
+        if is_idle && (self.planned(job).service.is_none() || self.has_heartbeat_interval(job)) {
             return;
         }
         if !self.checks_are_active(job) {
@@ -293,6 +298,7 @@ impl Core {
         let state = &mut self.plan_state.jobs[job.index()];
         let Some(health) = &mut state.health else { return };
         self.timers.cancel(&mut health.heartbeat);
+        self.timers.cancel(&mut health.watchdog);
         health.active = false;
         for check in &mut health.checks {
             self.timers.cancel(&mut check.next);

@@ -269,6 +269,7 @@ fn may_send(job: &Job, state: &JobState, code: Code) -> bool {
         Code::Healthy | Code::Unhealthy | Code::BecameHealthy | Code::BecameUnhealthy => {
             job.health.is_some() && may_run
         }
+        Code::Ready => job.ready.is_some() && may_run,
         Code::Stopping => state.is_up(),
         Code::Stopped => true,
         Code::TimerExpired => state.start_timeout.is_some(),

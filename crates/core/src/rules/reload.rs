@@ -323,6 +323,7 @@ impl Core {
         match code {
             Code::Healthy | Code::BecameHealthy => healthy == Some(true),
             Code::Unhealthy | Code::BecameUnhealthy => healthy == Some(false),
+            Code::Ready => state.run().is_some_and(|run| run.readiness().is_ready()),
             Code::ExitSuccess => exited(true),
             Code::ExitFailed => exited(false),
             Code::Stopping => !state.is_up(),

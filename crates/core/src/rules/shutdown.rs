@@ -22,6 +22,7 @@ impl Core {
             return;
         }
         self.phase = Phase::Stopping;
+        self.report_to_manager();
         self.refuse_reload();
         let budget = StopBudget::new(self.plan(), self.now);
         self.stop_budget = Some(budget);

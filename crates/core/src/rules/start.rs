@@ -107,6 +107,7 @@ impl Core {
         let fields = Fields { cause: cause.map(Into::into), ..fields };
         self.log(Level::Info, Some(job), fields, format_args!("started (pid {pid}){suffix}"));
         self.set_run_timeout(job);
+        self.announce_early_readiness(job);
         self.begin_service(job);
     }
 

@@ -72,6 +72,7 @@ impl Core {
             self.current_event = None;
             self.timer(timer);
         } else {
+            self.report_to_manager();
             return false;
         }
         true
@@ -92,6 +93,7 @@ impl Core {
             | Input::OrphansFound { .. }
             | Input::OutOfMemory { .. }
             | Input::CheckDone { .. }
+            | Input::Notified { .. }
             | Input::Deregistered { .. }
             | Input::TelemetryListens(_)
             | Input::Tick => false,
@@ -109,6 +111,7 @@ impl Core {
                 self.oom_kills = Some(self.oom_kills.unwrap_or(0).saturating_add(processes));
             }
             Input::CheckDone { check, result } => self.check_done(check, result),
+            Input::Notified { run, notice } => self.notified(run, notice),
             Input::Instances { watch, instances } => self.instances(watch, instances),
             Input::Signal(signal) => self.signal(signal),
             Input::Deregistered { job } => self.deregistered(job),
@@ -146,6 +149,7 @@ impl Core {
             JobTimer::Abandon => self.abandon(job),
             JobTimer::Check(check) => self.check_due(job, check),
             JobTimer::CheckTimeout(check) => self.check_timeout(job, check),
+            JobTimer::Watchdog => self.watchdog_missed(job),
             JobTimer::Heartbeat => self.heartbeat_due(job),
         }
     }

@@ -23,6 +23,8 @@ pub(crate) struct HealthState {
     pub(crate) checks: Vec<CheckState>,
     /// The next heartbeat, if heartbeats have their own interval (H6).
     pub(crate) heartbeat: Option<TimerId>,
+    /// The end of the time for `WATCHDOG=1` (H12).
+    pub(crate) watchdog: Option<TimerId>,
     /// The variables of the last check, reused while the job's run is the same.
     pub(crate) variables: Option<CheckVariables>,
 }
@@ -97,6 +99,7 @@ impl HealthState {
             healthy_since: Time::ZERO,
             checks: health.checks.iter().map(|_| CheckState::new()).collect(),
             heartbeat: None,
+            watchdog: None,
             variables: None,
         }
     }

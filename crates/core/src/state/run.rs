@@ -1,5 +1,6 @@
 //! One run of a job, and the record of the last one.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
@@ -28,6 +29,48 @@ pub(crate) struct Run {
     pub(crate) signalled: bool,
     /// True if it was unhealthy and was sent its stop signal for a restart (H8).
     pub(crate) replaced: bool,
+    /// What its process has reported about itself; `None` if nothing.
+    pub(crate) notified: Option<Box<Notified>>,
+}
+
+/// What a process has reported about itself (H11).
+#[derive(Clone, Debug)]
+pub(crate) struct Notified {
+    pub(crate) readiness: Readiness,
+    /// Its last `STATUS=`.
+    pub(crate) status: Option<String>,
+}
+
+/// Whether a process is ready, as it says itself (H11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Readiness {
+    /// It has not said so yet.
+    Starting,
+    /// It is ready.
+    Ready,
+    /// It was ready, and reloads its configuration. It still counts as ready.
+    Reloading,
+    /// It stops by itself.
+    Stopping,
+}
+
+impl Readiness {
+    /// Returns true if its job can be healthy.
+    #[must_use]
+    pub const fn is_ready(self) -> bool {
+        matches!(self, Self::Ready | Self::Reloading)
+    }
+
+    /// The word in `status` and in the JSON of the control socket. These words are part of the API.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Ready => "ready",
+            Self::Reloading => "reloading",
+            Self::Stopping => "stopping",
+        }
+    }
 }
 
 impl Run {
@@ -42,6 +85,7 @@ impl Run {
             killed: false,
             signalled: false,
             replaced: false,
+            notified: None,
         }
     }
 
@@ -56,7 +100,18 @@ impl Run {
             killed: self.killed,
             signalled: self.signalled,
             replaced: self.replaced,
+            notified: self.notified.take(),
         }
+    }
+
+    /// Whether its process is ready, as it says itself.
+    pub(crate) fn readiness(&self) -> Readiness {
+        self.notified.as_ref().map_or(Readiness::Starting, |notified| notified.readiness)
+    }
+
+    pub(crate) fn notified_mut(&mut self) -> &mut Notified {
+        self.notified
+            .get_or_insert_with(|| Box::new(Notified { readiness: Readiness::Starting, status: None }))
     }
 }
 

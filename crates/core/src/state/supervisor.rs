@@ -79,6 +79,19 @@ pub struct Core {
     pub(crate) reload: Option<PendingReload>,
     /// Why the telemetry server does not listen; `None` if it does.
     pub(crate) telemetry_error: Option<String>,
+    /// What the service manager of the supervisor still has to be told.
+    pub(crate) manager: Manager,
+}
+
+/// What the service manager of the supervisor still has to be told (H11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Manager {
+    /// Nothing: there is none, or it was told everything.
+    Silent,
+    /// That all jobs are ready, and then that they stop.
+    AwaitsReady,
+    /// That they stop.
+    AwaitsStop,
 }
 
 /// Candidates for the exit code (S5).
@@ -159,7 +172,13 @@ impl Core {
             last_ids: LastIds::default(),
             reload: None,
             telemetry_error: None,
+            manager: Manager::Silent,
         }
+    }
+
+    /// Has the service manager told when all jobs are ready, and when they stop (H11).
+    pub fn notify_manager(&mut self) {
+        self.manager = Manager::AwaitsReady;
     }
 
     /// The plan in force.

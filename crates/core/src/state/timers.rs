@@ -50,6 +50,8 @@ pub(crate) enum JobTimer {
     Check(CheckIx),
     /// The timeout of a check (P5).
     CheckTimeout(CheckIx),
+    /// No `WATCHDOG=1` came in time (H12).
+    Watchdog,
     /// A heartbeat is due (H6).
     Heartbeat,
 }

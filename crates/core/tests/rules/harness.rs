@@ -12,7 +12,7 @@ use containerpilot_core::input::{ExitStatus, Instance, StartError, StartErrorKin
 use containerpilot_core::log_entry::{Entry, Fields};
 use containerpilot_core::plan::{Level, Plan, Signal};
 use containerpilot_core::variables::Environment;
-use containerpilot_core::{Core, Effect, Input, JobStatus, Reply, Request, RequestId, Time};
+use containerpilot_core::{Core, Effect, Input, JobStatus, Notice, Reply, Request, RequestId, Time};
 
 /// A core and everything it has output.
 pub(crate) struct Harness {
@@ -159,6 +159,7 @@ impl Harness {
                 }
                 Effect::PlanReplaced { .. } => self.output.push("plan replaced".into()),
                 Effect::Reply { reply: answer, .. } => self.replies.push(answer),
+                Effect::NotifyManager(notice) => self.output.push(format!("notify {}", notice.message())),
                 Effect::Heartbeat { job } => self.output.push(format!("heartbeat {}", self.name(job))),
                 Effect::Log(entry) => {
                     assert!(!entry.message.contains("bug:"), "{}", entry.message);
@@ -209,6 +210,20 @@ impl Harness {
     pub(crate) fn exit_on(&mut self, name: &str, signal: u8) {
         let run = self.run(name);
         self.input(Input::Exited { run, status: ExitStatus::Signal(Signal(signal)), orphans: false });
+    }
+
+    /// The job's process has executed its program.
+    pub(crate) fn start(&mut self, name: &str) {
+        let run = self.runs.iter().find(|(_, other)| other == name).map(|(run, _)| *run).unwrap();
+        self.input(Input::Started { run, pid: 100 });
+    }
+
+    /// The job's process reports something about itself.
+    pub(crate) fn notify(&mut self, name: &str, message: &str) {
+        let run = self.runs.iter().find(|(_, other)| other == name).map(|(run, _)| *run).unwrap();
+        for notice in Notice::parse(message.as_bytes()) {
+            self.input(Input::Notified { run, notice });
+        }
     }
 
     /// The job's program cannot be started.

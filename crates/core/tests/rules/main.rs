@@ -10,6 +10,7 @@ mod logging;
 mod outcomes;
 mod plan_diff;
 mod processes;
+mod readiness;
 mod reload;
 mod reports;
 mod requests;

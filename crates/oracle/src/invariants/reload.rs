@@ -366,6 +366,7 @@ fn not_started(generation: u64) -> JobStatus {
         run: None,
         pid: None,
         healthy: None,
+        readiness: None,
         restarts: 0,
         last_exit: None,
         desired: DesiredService::Absent,

@@ -60,6 +60,7 @@ impl Oracle<'_> {
             Code::Healthy | Code::Unhealthy | Code::BecameHealthy | Code::BecameUnhealthy => {
                 planned.health.is_some() && active && startable
             }
+            Code::Ready => planned.ready.is_some() && active && startable,
             Code::Stopping => up,
             Code::Stopped => true,
             Code::TimerExpired => {

@@ -65,6 +65,7 @@ pub fn plain_job(name: &str) -> Job {
         stop: Stop::DEFAULT,
         on_failure: OnCompletion::Continue,
         on_success: OnCompletion::Continue,
+        ready: None,
         health: None,
         service: None,
         process: Process::default(),

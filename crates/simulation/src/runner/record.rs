@@ -279,6 +279,7 @@ fn is_own(code: Code) -> bool {
             | Code::Unhealthy
             | Code::BecameHealthy
             | Code::BecameUnhealthy
+            | Code::Ready
     )
 }
 

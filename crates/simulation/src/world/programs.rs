@@ -232,6 +232,6 @@ fn failure_of(probe: &Probe) -> &'static str {
     match probe {
         Probe::Http(_) => "the response status was 503",
         Probe::Tcp { .. } => "connection refused",
-        Probe::Exec(_) | Probe::Running => "it exited with code 1",
+        Probe::Exec(_) | Probe::Running | Probe::Ready => "it exited with code 1",
     }
 }

@@ -15,6 +15,36 @@ use crate::utf8::decode;
 use machine::{Machine, NONE, Program};
 use pattern::PatternError;
 
+/// A compiled regular expression in Go's syntax, for texts that are matched many times.
+#[derive(Debug)]
+pub struct Pattern(Program);
+
+impl Pattern {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the pattern is not valid, or that it is too large.
+    pub fn new(pattern: &str) -> Result<Self, String> {
+        let (tree, _) = pattern::parse(pattern.as_bytes()).map_err(|error| {
+            let rest = pattern.get(error.at..).unwrap_or_default();
+            let part: String = rest.chars().take(20).collect();
+            if part.is_empty() { format!("{error} at its end") } else { format!("{error} at `{part}`") }
+        })?;
+        // The positions of groups are not needed.
+        let program = Program::compile(&tree, 0).filter(|program| program.len() <= limits::PATTERN_PROGRAM);
+        let too_large = || format!("it compiles to more than {} instructions", limits::PATTERN_PROGRAM);
+        program.map(Self).ok_or_else(too_large)
+    }
+
+    /// Returns true if a part of the text matches. A text for which that takes too many steps does not match.
+    #[must_use]
+    pub fn is_match(&self, text: &[u8]) -> bool {
+        let mut budget = Budget::default();
+        matches!(Machine::new(&self.0, text).find(0, &mut budget), Ok(Some(_)))
+    }
+}
+
 /// Replaces each match of `pattern` in `subject` by `to`, in which `$1` and `${name}` stand for groups.
 pub(crate) fn replace_all(
     pattern: &[u8],

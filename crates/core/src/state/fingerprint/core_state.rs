@@ -42,8 +42,17 @@ impl Core {
             last_ids: _,
             reload,
             telemetry_error,
+            manager,
         } = self;
-        print.add((phase, maintenance, effects.len(), oom_kills, queue.len(), telemetry_error.is_some()));
+        print.add((
+            phase,
+            manager,
+            maintenance,
+            effects.len(),
+            oom_kills,
+            queue.len(),
+            telemetry_error.is_some(),
+        ));
         // A code that is decided wins, and stays decided.
         let ExitCodes { decided, first_failure, first_hook_failure } = exit_codes;
         let code = |reason: &Option<ExitReason>| reason.as_ref().map(|reason| reason.code);

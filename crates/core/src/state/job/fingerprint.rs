@@ -85,13 +85,24 @@ impl Activity {
         match self {
             Self::Starting(run) | Self::Running(run, _) => {
                 // Whether it was signalled is only reported.
-                let Run { id, timeout, kill_timer, abandon_timer, timed_out, killed, signalled: _, replaced } =
-                    run;
+                let Run {
+                    id,
+                    timeout,
+                    kill_timer,
+                    abandon_timer,
+                    timed_out,
+                    killed,
+                    signalled: _,
+                    replaced,
+                    notified,
+                } = run;
                 print.name(Name::Run, id.0);
                 for timer in [timeout, kill_timer, abandon_timer] {
                     print.option(*timer, |print, timer| timer.fingerprint(print));
                 }
                 print.add((timed_out, killed, replaced));
+                // The text of its status is only reported.
+                print.add(notified.as_ref().map(|notified| notified.readiness));
             }
             Self::Delaying(timer) => timer.fingerprint(print),
             Self::Waiting | Self::RunningWithoutProcess | Self::Ended(_) => {}
@@ -102,9 +113,10 @@ impl Activity {
 impl HealthState {
     fn fingerprint(&self, planned: &Job, print: &mut Fingerprint) {
         // The variables are text for the processes of checks; the time since it became healthy is only reported.
-        let Self { active, healthy, healthy_since: _, checks, heartbeat, variables: _ } = self;
+        let Self { active, healthy, healthy_since: _, checks, heartbeat, watchdog, variables: _ } = self;
         print.add((active, healthy));
         print.option(*heartbeat, |print, timer| timer.fingerprint(print));
+        print.option(*watchdog, |print, timer| timer.fingerprint(print));
         let planned = planned.health.iter().flat_map(|health| &health.checks);
         print.list(checks.iter().zip(planned), |print, (check, planned)| {
             // The last result is only reported.

@@ -4,6 +4,7 @@
 //! all matches can still take quadratic time.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::budget::Budget;
 use crate::error::FunctionError;
@@ -13,7 +14,7 @@ use crate::utf8::decode;
 
 #[derive(Clone, Debug)]
 enum Instruction {
-    Class(Rc<[(char, char)]>),
+    Class(Arc<[(char, char)]>),
     Assert(Assertion),
     /// Stores the position in this slot.
     Save(usize),
@@ -66,7 +67,7 @@ impl Program {
         match tree {
             Tree::Empty => {}
             Tree::Class(ranges) => {
-                self.add(Instruction::Class(Rc::clone(ranges)))?;
+                self.add(Instruction::Class(Arc::clone(ranges)))?;
             }
             Tree::Assert(assertion) => {
                 self.add(Instruction::Assert(*assertion))?;

@@ -1,6 +1,6 @@
 //! The syntax of Go's regular expressions (RE2).
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
@@ -21,7 +21,7 @@ pub(crate) enum Assertion {
 #[derive(Debug)]
 pub(crate) enum Tree {
     Empty,
-    Class(Rc<[(char, char)]>),
+    Class(Arc<[(char, char)]>),
     Assert(Assertion),
     Group(usize, Box<Tree>),
     Concat(Vec<Tree>),
