@@ -13,7 +13,8 @@ use crate::values::{
     Account, DurationOrNever, DurationText, DurationWithUnit, Event, EventOrBool, Exec, Flag, HttpUrl,
     Interfaces, Limits, ListOf, LogOutput, Maintenance, MetricType, Mode, Numbers, Object, ObjectOrFalse,
     ObjectOrText, OneOf, OneOrMany, Port, Queue, RestartLimit, Scheme, Seconds, SecondsOrUnset, SignalName,
-    TcpAddress, Text, TextMap, TextOrUnset, UncheckedOneOf, Variables, Whole, Words,
+    SpannedWords, TcpAddress, Text, TextMap, TextOrUnset, TextsOrObjects, UncheckedOneOf, Variables, Whole,
+    Words,
 };
 
 section! {
@@ -119,6 +120,8 @@ section! {
             "The port of the job. A job with a port is registered in the catalog and needs `health`.";
         groups: Words = "groups", Nothing, "W22",
             "The groups of the job. Commands and actions take `@GROUP` in place of a job.";
+        requires: TextsOrObjects<RequirementFields> = "requires", Nothing, "W18",
+            "What must be there before the job starts: jobs, and watches as `watch.NAME`. The job stops before the jobs that it requires.";
         timeout: DurationOrNever = "timeout", Says("none; with `when.interval`, that interval"), "P5",
             "Timeout of one run, after which it is killed: at least 1 ms, or `never`.";
         restarts: RestartLimit = "restarts", Says("\"never\"; with `when.interval`, \"unlimited\""), "W6, W4",
@@ -131,6 +134,8 @@ section! {
             "The signal that stops the job.";
         drain: DurationText = "drain", Is("0"), "S2",
             "How long the job keeps running after its service is deregistered and before it gets the stop signal.";
+        stop_after: SpannedWords = "stopAfter", Nothing, "S10",
+            "The jobs that must have ended before this one stops, in addition to those that require it.";
         on_failure: OneOf<OnCompletion> = "onFailure", Is("\"continue\""), "S5",
             "`shutdown` stops the container when the job has failed and is not restarted.";
         on_success: OneOf<OnCompletion> = "onSuccess", Is("\"continue\""), "S5",
@@ -265,6 +270,17 @@ section! {
             "The source of the event, as in `when.source`.";
         event: Event = "event", Says("for a signal, that signal"), "W12",
             "The event.";
+    }
+}
+
+section! {
+    /// An element of a job's `requires`.
+    pub struct RequirementFields = "a requirement", "A requirement", any_case,
+        "Something that must be there before a job starts: a job with checks is healthy, a job that runs once has succeeded, any other job runs, a watch is healthy." {
+        source: Text = "source", Required, "W18",
+            "The job, or `watch.NAME`.";
+        bind: Flag = "bind", Is("false"), "W18",
+            "Whether the job is stopped when the source is no longer there, and started again when it is back.";
     }
 }
 

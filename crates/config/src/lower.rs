@@ -7,6 +7,7 @@ mod coprocess;
 mod health;
 mod job;
 mod ready;
+mod requires;
 mod service;
 mod telemetry;
 mod watch;
@@ -15,6 +16,7 @@ mod when;
 pub(crate) use action::apply_defaults;
 pub(crate) use control::SOCKET_VARIABLE;
 pub(crate) use coprocess::PRE_START;
+pub(crate) use requires::required_name;
 pub(crate) use telemetry::TELEMETRY_JOB;
 pub(crate) use when::source_named;
 
@@ -180,7 +182,8 @@ pub(crate) struct Draft {
 impl Draft {
     /// How long a shutdown lets jobs drain, and the stop timeout (S4).
     pub(crate) fn drain_limit(&self) -> Option<(Duration, Duration)> {
-        let hooks = self.jobs.iter().flatten().any(Job::is_stop_hook) || !self.coprocesses.is_empty();
+        let is_ordered = |job: &Job| job.is_stop_hook() || job.has_stop_order();
+        let hooks = self.jobs.iter().flatten().any(is_ordered) || !self.coprocesses.is_empty();
         self.stop_timeout.map(|timeout| (stop_signal_timeout(timeout, hooks), timeout))
     }
 

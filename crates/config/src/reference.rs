@@ -144,6 +144,7 @@ fn words(shape: Shape) -> String {
         Shape::OneOrMany(_) => format!("object or list of objects: {section}"),
         Shape::ObjectOrFalse(_) => format!("object or false: {section}"),
         Shape::ObjectOrText(_) => format!("string or object: {section}"),
+        Shape::TextsOrObjects(_) => format!("list of strings or objects: {section}"),
     }
 }
 

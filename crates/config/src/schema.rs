@@ -188,6 +188,7 @@ fn value(shape: Shape) -> Schema {
             any_of([reference(info), Schema { constant: Some(false), ..Schema::default() }])
         }
         Shape::ObjectOrText(info) => any_of([typed("string"), reference(info)]),
+        Shape::TextsOrObjects(info) => list_of(any_of([typed("string"), reference(info)])),
     }
 }
 

@@ -11,6 +11,7 @@ mod events;
 mod no_effect;
 mod processes;
 mod programs;
+mod requires;
 mod shell_words;
 mod ttl;
 mod waits;
@@ -47,8 +48,10 @@ pub(crate) fn check(
     let names_incomplete = is_reported(problems, None, "name") || sections.into_iter().any(lost);
     let mut checker = Checker { host, problems, names: Names::new(fields), names_incomplete, pairs };
     checker.events();
+    checker.required_names();
     checker.cycles();
     checker.actions();
+    checker.stop_rings();
     // The keys of a version 2 file have other names and have been checked already.
     if version == Version::Three {
         checker.ttls();

@@ -114,6 +114,8 @@ pub enum Shape {
     ObjectOrFalse(&'static SectionInfo),
     /// Such an object, or a string that stands for it.
     ObjectOrText(&'static SectionInfo),
+    /// A list of strings or such objects.
+    TextsOrObjects(&'static SectionInfo),
     /// The name of an event, or a boolean beside `all` and `any`.
     EventOrFlag(&'static [&'static str]),
 }
@@ -127,7 +129,8 @@ impl Shape {
             | Self::List(inner)
             | Self::OneOrMany(inner)
             | Self::ObjectOrFalse(inner)
-            | Self::ObjectOrText(inner) => Some(inner),
+            | Self::ObjectOrText(inner)
+            | Self::TextsOrObjects(inner) => Some(inner),
             _ => None,
         }
     }

@@ -21,6 +21,7 @@ impl Lower<'_> {
         let exec = self.exec(fields);
         let groups = self.groups(fields);
         let when = self.when(fields);
+        let requires = self.requires(fields);
         let timeout = self.timeout(fields, when.as_ref());
         let restarts = self.restarts(fields, when.as_ref());
         let backoff = self.backoff(fields);
@@ -59,6 +60,13 @@ impl Lower<'_> {
             groups: groups?,
             exec: exec?,
             when: when?,
+            requires: requires?,
+            stop_after: fields
+                .stop_after
+                .iter()
+                .flat_map(|given| &given.value)
+                .map(|name| name.value.clone())
+                .collect(),
             timeout: timeout?,
             restarts: restarts?,
             backoff: backoff?,

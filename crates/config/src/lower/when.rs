@@ -6,6 +6,7 @@ use containerpilot_core::event::{Code, Source, UserSignal};
 use containerpilot_core::plan::{EventPattern, Job, Repeat, Trigger, When};
 
 use super::Lower;
+use super::requires::resolve_requirements;
 use crate::decode::{Section, Spanned};
 use crate::diagnostics::Severity;
 use crate::fields::{ConditionFields, ConfigFields, JobFields, WhenFields};
@@ -220,6 +221,7 @@ pub(super) fn resolve_sources(jobs: &mut [Option<Job>], fields: &ConfigFields) {
         }
     };
     for job in jobs.iter_mut().flatten() {
+        resolve_requirements(job, |name| named.contains(name), |name| watched.contains(&name.to_owned()));
         match &mut job.when.trigger {
             Trigger::Event { event, .. } => resolve(event),
             Trigger::All { conditions, .. } | Trigger::Any { conditions, .. } => {

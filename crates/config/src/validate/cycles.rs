@@ -1,7 +1,7 @@
 //! Jobs that wait for each other in a cycle.
 
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{EventPattern, Trigger};
+use containerpilot_core::plan::{EventPattern, Job, RequiredSource, Trigger};
 
 use crate::default_names::job_name;
 use crate::validate::Checker;
@@ -46,13 +46,18 @@ impl Checker<'_> {
         };
         let mut names: Vec<String> = cycle.iter().map(name).collect();
         names.extend(names.first().cloned());
-        let place = cycle
-            .first()
-            .and_then(|nth| self.pairs.get(*nth))
-            .and_then(|(fields, _)| fields.when.as_ref())
-            .map(|when| when.value.source.as_ref().map_or(when.key, |given| given.place));
-        let Some(place) = place else { return };
-        let (message, help) = if let [only, _] = names.as_slice() {
+        let Some((fields, _)) = cycle.first().and_then(|nth| self.pairs.get(*nth)) else { return };
+        let required = fields.requires.as_ref().map(|given| given.key);
+        let event =
+            fields.when.as_ref().map(|when| when.value.source.as_ref().map_or(when.key, |given| given.place));
+        let Some(place) = required.or(event) else { return };
+        let (message, help) = if required.is_some() {
+            let message = match names.as_slice() {
+                [only, _] => format!("the job `{only}` requires itself, so it can never run"),
+                _ => format!("these jobs wait for each other and can never run: {}", names.join(" → ")),
+            };
+            (message, "change `requires` or `when` of one of them")
+        } else if let [only, _] = names.as_slice() {
             let message = format!("the job `{only}` waits for itself, so it can never run");
             (message, "remove `when` to run it at startup; use `restarts` to run it again after it exits")
         } else {
@@ -77,11 +82,10 @@ impl Checker<'_> {
         let mut todo: Vec<usize> = (0..count).collect();
         for (nth, (fields, job)) in self.pairs.iter().enumerate() {
             let Some(job) = job else { continue };
-            for wait in waits(fields, job) {
-                for on in self.waited_for(wait.event) {
-                    if let Some(list) = waiting.get_mut(*on) {
-                        list.push(nth);
-                    }
+            let events = waits(fields, job).into_iter().flat_map(|wait| self.waited_for(wait.event));
+            for on in events.chain(self.required(job).flatten()) {
+                if let Some(list) = waiting.get_mut(*on) {
+                    list.push(nth);
                 }
             }
         }
@@ -122,15 +126,27 @@ impl Checker<'_> {
         }
     }
 
+    /// For each requirement of a job, the jobs of which one must start before it holds (W18).
+    fn required<'a>(&'a self, job: &'a Job) -> impl Iterator<Item = &'a [usize]> {
+        let names = job.requires.iter().filter_map(|requirement| match &requirement.source {
+            RequiredSource::Job(name) => Some(name),
+            RequiredSource::Watch(_) => None,
+        });
+        names.filter_map(|name| self.names.jobs.get(name)).map(Vec::as_slice)
+    }
+
     /// A job that prevents this one from starting.
     fn obstacle(&self, nth: usize, startable: &[bool]) -> Option<usize> {
         let (fields, job) = self.pairs.get(nth)?;
         let job = (*job)?;
-        let blocker = |wait: &Wait<'_>| {
-            let on = self.waited_for(wait.event);
+        let blocked_by = |on: &[usize]| {
             let free = on.is_empty() || on.iter().any(|on| startable.get(*on).copied().unwrap_or(true));
             if free { None } else { on.first().copied() }
         };
+        if let Some(on) = self.required(job).find_map(&blocked_by) {
+            return Some(on);
+        }
+        let blocker = |wait: &Wait<'_>| blocked_by(self.waited_for(wait.event));
         let waits = waits(fields, job);
         match &job.when.trigger {
             Trigger::Any { .. } => {

@@ -143,7 +143,7 @@ impl Checker<'_> {
         !is_number && !is_known && Signal::from_name(name).is_some()
     }
 
-    fn unknown(&mut self, severity: Severity, place: Place, name: &str, message: &str) {
+    pub(super) fn unknown(&mut self, severity: Severity, place: Place, name: &str, message: &str) {
         if self.names_incomplete {
             return;
         }

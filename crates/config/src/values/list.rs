@@ -16,6 +16,22 @@ impl ValueType for Words {
     }
 }
 
+/// A list of strings, each with its place.
+pub struct SpannedWords;
+
+impl ValueType for SpannedWords {
+    type Value = Vec<Spanned<String>>;
+    const SHAPE: Shape = Shape::Words;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Vec<Spanned<String>>> {
+        let mut words = Vec::new();
+        for item in items(cx, key, node)? {
+            let place = cx.at(item.span);
+            words.push(Spanned { value: cx.text(key, item)?, place, key: place, written: true });
+        }
+        Some(words)
+    }
+}
+
 /// The elements of a list. An empty object counts as an empty list, as in 3.8.
 pub(super) fn items<'n>(cx: &mut DecodeContext<'_>, key: &str, node: &'n Node) -> Option<&'n [Node]> {
     match &node.value {

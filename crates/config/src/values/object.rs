@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::list::items;
-use crate::decode::{DecodeContext, Section, SectionInfo, Shape, ValueType, found};
+use crate::decode::{DecodeContext, Section, SectionInfo, Shape, Spanned, ValueType, found};
 use crate::json5::{Member, Node, Value};
 use crate::span::Span;
 
@@ -26,6 +26,7 @@ fn example(info: &SectionInfo) -> &'static str {
         "a watch" => "{ name: \"database\", interval: 5 }",
         "a metric" => "{ name: \"requests\", help: \"…\", type: \"counter\" }",
         "a coprocess" => "{ command: \"/bin/helper\" }",
+        "a requirement" => "{ source: \"db\", bind: true }",
         "a condition" => "{ source: \"setup\", event: \"exitSuccess\" }",
         "`when`" => "{ source: \"setup\", once: \"exitSuccess\" }",
         "`do`" => "{ signal: \"HUP\", to: \"nginx\" }",
@@ -136,6 +137,32 @@ impl<S: Section> ValueType for ObjectOrFalse<S> {
                 None
             }
         }
+    }
+}
+
+/// A list whose elements are sections, or strings that stand for one of their fields.
+pub struct TextsOrObjects<S>(PhantomData<S>);
+
+impl<S: Section> ValueType for TextsOrObjects<S> {
+    type Value = Vec<Spanned<Either<S>>>;
+    const SHAPE: Shape = Shape::TextsOrObjects(&S::INFO);
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Self::Value> {
+        let mut elements = Vec::new();
+        for item in items(cx, key, node)? {
+            let value = match &item.value {
+                Value::Object(members) => Either::Object(S::from_members(cx, item.span, members)),
+                Value::String(text) => Either::Text(text.clone()),
+                _ => {
+                    let message =
+                        format!("each element of `{key}` must be a string or an object, not {}", found(item));
+                    cx.error(item.span, message, format!("for example: {key}: [\"db\"]"));
+                    return None;
+                }
+            };
+            let place = cx.at(item.span);
+            elements.push(Spanned { value, place, key: place, written: true });
+        }
+        Some(elements)
     }
 }
 

@@ -10,5 +10,6 @@ mod legacy;
 mod limits;
 mod plan;
 mod ready;
+mod requires;
 mod support;
 mod validate;

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Exec, Health, Process, Ready, Service, Stop, When, Word};
+use super::{Exec, Health, Process, Ready, Requirement, Service, Stop, When, Word};
 
 /// A process with rules for when it runs, how it is checked and how it is advertised.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,10 @@ pub struct Job {
     pub exec: Exec,
     /// When it runs.
     pub when: When,
+    /// What must be there before it starts (W18).
+    pub requires: Vec<Requirement>,
+    /// The names of the jobs that stop before it, besides those that require it (S10).
+    pub stop_after: Vec<String>,
     /// How long one run may take (P5).
     pub timeout: Option<Duration>,
     /// How often it is restarted after a run has ended (W6).

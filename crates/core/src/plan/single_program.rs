@@ -22,6 +22,8 @@ impl Job {
             groups: Vec::new(),
             exec: Exec::Program(Command { program, arguments }),
             when: When::at_startup(),
+            requires: Vec::new(),
+            stop_after: Vec::new(),
             timeout: None,
             restarts: Restarts::Limited(0),
             backoff: Some(Backoff::DEFAULT),

@@ -20,7 +20,7 @@ use core::time::Duration;
 
 use crate::effect::{Exit, ExitDeadlines};
 use crate::log_entry::LogEvent;
-use crate::plan::{Level, Plan, Role, stop_signal_timeout};
+use crate::plan::{Level, Plan, stop_signal_timeout};
 use crate::state::supervisor::ExitReason;
 use crate::time::Time;
 
@@ -47,7 +47,7 @@ impl StopBudget {
     /// The budget of a shutdown that starts now.
     pub(crate) fn new(plan: &Plan, now: Time) -> Self {
         let timeout = plan.stop_timeout;
-        let hooks = has_hooks(plan);
+        let hooks = plan.stops_in_order();
         let kill_by = if hooks { now + timeout + timeout } else { now + timeout };
         Self { signal_by: now + stop_signal_timeout(timeout, hooks), kill_by }
     }
@@ -87,10 +87,4 @@ impl Exit {
         let reason = ExitReason { code, words: "internal error".into(), cause: LogEvent::Bug.name().into() };
         Self { code, entry: reason.entry(Level::Error), deadlines: budget.exit_deadlines(plan, now) }
     }
-}
-
-/// Returns true if something runs or is stopped only after other jobs: hooks (S3), and
-/// coprocesses (C6).
-fn has_hooks(plan: &Plan) -> bool {
-    plan.jobs.iter().any(|job| job.is_stop_hook() || job.role == Role::Coprocess)
 }

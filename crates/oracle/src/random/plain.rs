@@ -59,6 +59,8 @@ pub fn plain_job(name: &str) -> Job {
         groups: Vec::new(),
         exec: Exec::Program(command(name)),
         when: When::at_startup(),
+        requires: Vec::new(),
+        stop_after: Vec::new(),
         timeout: None,
         restarts: Restarts::Limited(0),
         backoff: Some(Backoff::DEFAULT),

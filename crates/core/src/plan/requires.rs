@@ -1,0 +1,76 @@
+//! What a job requires (W18), and the order of stops (S10).
+
+use alloc::string::String;
+use core::fmt;
+
+use super::{Job, Plan, Repeat, Restarts};
+
+/// Something that must be there before a job starts (W18).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requirement {
+    /// What must be there.
+    pub source: RequiredSource,
+    /// True if the job is stopped when the source is no longer there, and started again when it is back.
+    pub bind: bool,
+}
+
+/// What a job can require.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RequiredSource {
+    /// A job, by its name.
+    Job(String),
+    /// A watch, by its name.
+    Watch(String),
+}
+
+impl fmt::Display for RequiredSource {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Job(name) => out.write_str(name),
+            Self::Watch(name) => write!(out, "watch.{name}"),
+        }
+    }
+}
+
+/// When a job counts as there for the jobs that require it (W18).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// It has checks: while it is healthy.
+    Healthy,
+    /// It runs once: when it has succeeded.
+    Succeeded,
+    /// Any other job: while it runs.
+    Running,
+}
+
+impl Job {
+    /// When the job counts as there.
+    #[must_use]
+    pub fn readiness(&self) -> Readiness {
+        let runs_once = self.when.repeat() == Repeat::Once && !self.when.is_periodic();
+        if self.health.is_some() {
+            Readiness::Healthy
+        } else if runs_once && self.restarts != Restarts::Unlimited {
+            Readiness::Succeeded
+        } else {
+            Readiness::Running
+        }
+    }
+
+    /// Returns true if it stops before or after certain other jobs (S10).
+    #[must_use]
+    pub fn has_stop_order(&self) -> bool {
+        let is_job = |source: &RequiredSource| matches!(source, RequiredSource::Job(_));
+        !self.stop_after.is_empty() || self.requires.iter().any(|requirement| is_job(&requirement.source))
+    }
+}
+
+impl Plan {
+    /// Returns true if something runs or is stopped only after other jobs: hooks (S3), coprocesses (C6), and jobs that others
+    /// require (S10).
+    pub(crate) fn stops_in_order(&self) -> bool {
+        let is_ordered =
+            |job: &Job| job.is_stop_hook() || job.role == super::Role::Coprocess || job.has_stop_order();
+        self.jobs.iter().any(is_ordered)
+    }
+}
