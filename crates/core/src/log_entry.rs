@@ -54,6 +54,8 @@ pub enum LogEvent {
     Started,
     /// A job is restarted, at once or after a delay.
     Restarting,
+    /// A start waits for a requirement, or a bound source is gone (W18).
+    MissingRequirement,
     /// A check failed.
     CheckFailed,
     /// A run, a check or a stage of a stop has reached its timeout.
@@ -86,6 +88,7 @@ impl LogEvent {
             Self::Event(code) => code.name(),
             Self::Started => "started",
             Self::Restarting => "restarting",
+            Self::MissingRequirement => "missingRequirement",
             Self::CheckFailed => "checkFailed",
             Self::Timeout => "timeout",
             Self::Draining => "draining",

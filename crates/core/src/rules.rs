@@ -15,6 +15,7 @@ mod reachability;
 mod readiness;
 mod reload;
 mod request;
+mod requires;
 mod restart;
 mod shutdown;
 pub mod signals;

@@ -57,6 +57,11 @@ impl Job {
         }
     }
 
+    /// Returns true if it is stopped when one of its sources is gone.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.requires.iter().any(|requirement| requirement.bind)
+    }
+
     /// Returns true if it stops before or after certain other jobs (S10).
     #[must_use]
     pub fn has_stop_order(&self) -> bool {

@@ -172,6 +172,7 @@ impl Core {
                 }
                 (None, None) => "waiting to restart".into(),
             },
+            (_, Some(StopStage::Requirers)) => "stopping: waiting for other jobs to end".into(),
             (_, Some(StopStage::Hooks)) => "stopping: waiting for hooks".into(),
             (_, Some(StopStage::Deregister)) => "stopping: waiting for deregistration".into(),
             (_, Some(StopStage::Drain)) => "stopping: draining".into(),
@@ -205,6 +206,9 @@ impl Core {
         match (outcome, state.stop_reason()) {
             (Outcome::Stopped, Some(StopReason::Reload)) => "stopped by a reload".into(),
             (Outcome::Stopped, Some(StopReason::Shutdown)) => format!("stopped by the shutdown, {last_run}"),
+            (Outcome::Stopped, Some(StopReason::SourceGone)) => {
+                format!("stopped because a requirement is gone, {last_run}")
+            }
             (Outcome::Stopped, _) => format!("stopped by hand, {last_run}"),
             (Outcome::Skipped(reason), _) => {
                 format!("skipped: {}", self.skip_reason(job).unwrap_or_else(|| words::skipped(reason).into()))

@@ -389,7 +389,10 @@ impl Core {
         match (state.state(), state.stop_reason()) {
             (State::Ended(_), _) if self.is_started_by_reload(job) => None,
             (State::Ended(outcome), _) => Some(outcome),
-            (_, Some(StopReason::ByHand | StopReason::Reload | StopReason::Shutdown)) => None,
+            (
+                _,
+                Some(StopReason::ByHand | StopReason::Reload | StopReason::Shutdown | StopReason::SourceGone),
+            ) => None,
             _ => state.outcome(),
         }
     }
@@ -506,7 +509,7 @@ impl Core {
             Some(StopStage::Hooks) => DeadlineKind::Hooks,
             Some(StopStage::Deregister) => DeadlineKind::Deregister,
             Some(StopStage::Drain) => DeadlineKind::Drain,
-            Some(StopStage::Terminate) | None => DeadlineKind::Kill,
+            Some(StopStage::Requirers | StopStage::Terminate) | None => DeadlineKind::Kill,
         };
         let timeout = match state.state() {
             State::Starting => DeadlineKind::ExecTimeout,

@@ -146,6 +146,7 @@ impl Core {
             Some(StopReason::ByHand) => EndReason::ByHand,
             Some(StopReason::Reload) => EndReason::Reload,
             Some(StopReason::Shutdown) => EndReason::Shutdown,
+            Some(StopReason::SourceGone) => EndReason::SourceGone,
             _ => EndReason::Stop,
         })
     }
@@ -169,7 +170,7 @@ impl Core {
         self.end_checks(job);
         match self.job(job).stop_stage() {
             Some(StopStage::Deregister | StopStage::Drain | StopStage::Terminate) => self.finish(job),
-            Some(StopStage::Hooks) => {
+            Some(StopStage::Requirers | StopStage::Hooks) => {
                 self.change(job, Transition::To(Activity::Waiting));
                 self.enqueue_recheck(job);
             }

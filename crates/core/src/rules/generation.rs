@@ -16,9 +16,16 @@ impl Core {
             }
             return;
         }
-        if self.phase == Phase::Running && self.job(job).has_ended() {
+        if self.phase != Phase::Running || !self.job(job).has_ended() {
+            return;
+        }
+        // W18: without a source that it is bound to, it waits, also after a restart by hand.
+        let by_hand = self.job(job).stop_reason() != Some(StopReason::SourceGone);
+        if by_hand && self.missing_bound_words(job).is_none() {
             self.begin_generation(job);
             self.start_by_hand(job);
+        } else {
+            self.begin_resumed_generation(job);
         }
     }
 

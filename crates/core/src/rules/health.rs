@@ -168,6 +168,7 @@ impl Core {
                 self.log(Level::Info, Some(job), Code::Healthy, format_args!("healthy"));
                 self.send(Origin::Job(job), Code::Healthy);
                 self.send(Origin::Job(job), Code::BecameHealthy);
+                self.enqueue_requirers(job);
                 self.advertise(job, DesiredService::Present(Status::Passing));
                 self.set_heartbeat(job);
             }
@@ -242,6 +243,7 @@ impl Core {
             self.log(Level::Warn, Some(job), fields, format_args!("unhealthy: {check}: {why}"));
             self.send(Origin::Job(job), Code::Unhealthy);
             self.send(Origin::Job(job), Code::BecameUnhealthy);
+            self.enqueue_requirers(job);
         } else {
             self.send_repeat(job, Code::Unhealthy);
         }
@@ -289,6 +291,7 @@ impl Core {
         if health.healthy.take() == Some(true) {
             self.send(Origin::Job(job), Code::Unhealthy);
             self.send(Origin::Job(job), Code::BecameUnhealthy);
+            self.enqueue_requirers(job);
         }
         self.advertise_critical(job);
     }

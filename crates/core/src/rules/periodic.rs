@@ -20,7 +20,7 @@ impl Core {
             return self.set_next_tick(job);
         }
         self.begin_ticks(job);
-        self.start(job, Some(event));
+        self.start_for(job, event);
     }
 
     /// Counts ticks from now on.
@@ -62,6 +62,17 @@ impl Core {
         self.start(job, None);
     }
 
+    /// Starts the run of a tick that was held (W18).
+    pub(crate) fn start_skipped_tick(&mut self, job: JobIx) {
+        let state = self.job_mut(job);
+        state.restarts += u64::from(state.has_run);
+        if !self.may_restart(job) {
+            let (state, timers) = self.job_and_timers(job);
+            timers.cancel(&mut state.ticks.timer);
+        }
+        self.start_at_tick(job);
+    }
+
     /// A tick is due.
     pub(crate) fn tick(&mut self, job: JobIx) {
         self.job_mut(job).ticks.timer = None;
@@ -73,6 +84,12 @@ impl Core {
         match self.job(job).state() {
             // C8: a skipped tick is not counted.
             State::Waiting if paused => self.set_next_tick(job),
+            // W18: the first of the skipped ticks is made up, and counted then.
+            State::Waiting if !self.requirements_hold(job) => {
+                self.job_mut(job).triggered_at.get_or_insert(newest_generation);
+                self.set_next_tick(job);
+                self.hold_tick(job);
+            }
             State::Waiting => {
                 // `restarts` limits the ticks after the first run, but a tick is not a restart (T4).
                 let state = self.job_mut(job);

@@ -10,7 +10,7 @@
 //! is reported.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::event::{Code, Source};
@@ -64,7 +64,7 @@ impl Core {
     }
 
     /// D2: only jobs of this plan change the embedded catalog.
-    fn watch_can_change(&self, watch: WatchIx, can_start: &dyn Fn(JobIx) -> bool) -> bool {
+    pub(crate) fn watch_can_change(&self, watch: WatchIx, can_start: &dyn Fn(JobIx) -> bool) -> bool {
         let Some(advertisers) = &self.plan_state.graph.advertisers else { return true };
         if self.plan_state.watches.get(watch.index()).is_some_and(WatchState::will_change) {
             return true;
@@ -90,10 +90,9 @@ impl Core {
         let state = self.job(job);
         state.state() == State::Waiting
             && state.is_up()
-            && state.pending_event.is_none()
             && state.start_timeout.is_none()
             && self.phase != Phase::Starting
-            && !self.has_ticks(job)
+            && ((state.pending_event.is_none() && !self.has_ticks(job)) || !self.requirements_hold(job))
     }
 
     /// Returns true if a job is periodic, and its ticks are counted.
@@ -104,6 +103,12 @@ impl Core {
 
     /// Returns true if the trigger of a waiting job can still come.
     fn can_be_started(&self, job: JobIx, can_start: &dyn Fn(JobIx) -> bool, stops: Stops) -> bool {
+        if !self.requirements_can_hold(job, can_start) {
+            return false;
+        }
+        if self.is_held(job) {
+            return true;
+        }
         let (planned, state) = (self.planned(job), self.job(job));
         let mut events = planned.when.patterns().iter().zip(self.plan_state.graph.keys(job));
         match &planned.when.trigger {
@@ -128,6 +133,9 @@ impl Core {
 
     /// Completes a job that can never be started (again). Warns if it has never been triggered.
     pub(crate) fn complete_unreachable(&mut self, job: JobIx) {
+        if self.is_held(job) && self.phase == Phase::Running {
+            return self.complete_held(job);
+        }
         if self.job(job).triggered_at.is_some() {
             return self.begin_stop_by_itself(job);
         }
@@ -141,9 +149,25 @@ impl Core {
         self.begin_stop(job, StopReason::Unreachable);
     }
 
+    /// W18: completes a job whose start waits for a requirement that can never hold.
+    fn complete_held(&mut self, job: JobIx) {
+        let why = self.why_unreachable(job);
+        if self.job(job).has_run {
+            let fields = LogEvent::MissingRequirement.fields().cause(why.as_str());
+            self.log(Level::Warn, Some(job), fields, format_args!("will not run again: {why}"));
+            return self.begin_stop_by_itself(job);
+        }
+        let fields = LogEvent::Ended(Outcome::Skipped(SkipReason::Unreachable)).fields().cause(why.as_str());
+        self.log(Level::Warn, Some(job), fields, format_args!("will never run: {why}"));
+        self.begin_stop(job, StopReason::Unreachable);
+    }
+
     /// Why a job can never be started: the unmet conditions that can no longer be met; those of a cycle of jobs that wait
     /// only for each other could be, one by one.
     pub(crate) fn why_unreachable(&self, job: JobIx) -> String {
+        if let Some(why) = self.why_never_required(job) {
+            return why;
+        }
         let holds = &self.job(job).conditions;
         let patterns = self.planned(job).when.patterns().iter().enumerate();
         let unmet: Vec<_> = patterns.filter(|(nth, _)| holds.get(*nth) != Some(&true)).collect();
@@ -213,6 +237,11 @@ impl Core {
 
     /// `a waits for b stopped`
     fn wait_in_words(&self, job: JobIx) -> String {
+        if self.is_held(job) {
+            let required = self.planned(job).requires.iter().map(|one| one.source.to_string());
+            let required: Vec<String> = required.collect();
+            return format!("{} requires {}", self.planned(job).name, required.join(" and "));
+        }
         let patterns = self.planned(job).when.patterns().iter();
         let events: Vec<String> = patterns.map(|event| format!("{} {}", event.source, event.code)).collect();
         let word = if self.planned(job).when.needs_all() { " and " } else { " or " };
@@ -243,7 +272,11 @@ impl Core {
         let advertised = graph.advertisers.iter().flatten().zip(&graph.watchers);
         let by_service =
             advertised.filter(move |(jobs, _)| jobs.contains(&job)).flat_map(|(_, watchers)| watchers);
-        graph.dependents(job).iter().chain(by_service).copied()
+        let required = graph.advertisers.iter().flatten().zip(graph.watch_requirers());
+        let by_required =
+            required.filter(move |(jobs, _)| jobs.contains(&job)).flat_map(|(_, requirers)| requirers);
+        let waiting = graph.dependents(job).iter().chain(graph.requirers(job));
+        waiting.chain(by_service).chain(by_required).copied()
     }
 }
 

@@ -116,6 +116,7 @@ impl Core {
     pub(crate) fn continue_reload(&mut self) -> bool {
         let jobs = self.jobs_to_stop();
         let up: Vec<JobIx> = jobs.iter().copied().filter(|job| self.job(*job).is_up()).collect();
+        let up = self.in_stop_order(up);
         for job in &up {
             self.begin_stop(*job, StopReason::Reload);
         }

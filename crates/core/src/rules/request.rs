@@ -64,15 +64,22 @@ impl Core {
         if self.is_replaced_by_reload(job) {
             return replaced_by_reload();
         }
+        let starts = self.job(job).has_ended() || (self.job(job).is_up() && !self.job(job).is_active());
+        if let Some(why) = self.missing_bound_words(job).filter(|_| starts) {
+            return Reply::Refused(why);
+        }
+        let missing = self.missing_words(job);
+        let starting =
+            if missing.is_empty() { "starting".into() } else { format!("starting, although {missing}") };
         match (self.job(job).state(), self.job(job).is_up()) {
             (State::Ended(_), _) => {
                 self.begin_generation(job);
                 self.start_by_hand(job);
-                Reply::Done("starting".into())
+                Reply::Done(starting)
             }
             (State::Waiting | State::Delaying, true) => {
                 self.start_by_hand(job);
-                Reply::Done("starting".into())
+                Reply::Done(starting)
             }
             (State::Starting | State::Running, true) => Reply::Done(match self.job(job).pid() {
                 Some(pid) => format!("already running (pid {pid})"),
@@ -112,6 +119,9 @@ impl Core {
         }
         if let Some(stop) = self.job_mut(job).stop_mut() {
             stop.then_start = false;
+            if stop.reason == StopReason::SourceGone {
+                stop.reason = StopReason::ByHand;
+            }
             return Reply::Done("already stopping".into());
         }
         self.begin_stop(job, StopReason::ByHand);

@@ -7,7 +7,7 @@ use crate::event::Code;
 use crate::ids::JobIx;
 use crate::log_entry::LogEvent;
 use crate::plan::{Level, Restarts};
-use crate::state::job::{Activity, State, StopReason, Transition};
+use crate::state::job::{Activity, Held, State, StopReason, Transition};
 use crate::state::journal::Event;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::JobTimer;
@@ -25,6 +25,12 @@ impl Core {
             let paused = self.is_paused();
             let state = self.job_mut(job);
             if core::mem::take(&mut state.ticks.pending) && !paused {
+                if !self.requirements_hold(job) {
+                    // It is counted when it is made up.
+                    let state = self.job_mut(job);
+                    state.restarts = state.restarts.saturating_sub(1);
+                    return self.hold_tick(job);
+                }
                 return self.start_at_tick(job);
             }
             if state.ticks.timer.is_none() {
@@ -60,7 +66,7 @@ impl Core {
         match state.pending_event.take() {
             Some(event) => {
                 state.ran_at_shutdown = true;
-                self.start(job, Some(event));
+                self.start_for(job, event);
             }
             None if state.ran_at_shutdown => self.begin_stop_by_itself(job),
             None => self.enqueue_recheck(job),
@@ -85,6 +91,9 @@ impl Core {
         let delay = self.next_restart_delay(job);
         let attempt = self.job(job).restarts + 1;
         let fields = LogEvent::Restarting.fields().duration(delay);
+        if delay.is_zero() && !self.requirements_hold(job) {
+            return self.hold_restart(job);
+        }
         if delay.is_zero() {
             self.log(Level::Info, Some(job), fields, format_args!("restarting (attempt {attempt})"));
             self.count_restart(job);
@@ -96,8 +105,12 @@ impl Core {
         self.change(job, Transition::To(Activity::Delaying(timer)));
     }
 
-    /// Starts a job for an event. A job that triggers itself is delayed like a restart (W14).
+    /// Starts a job for an event, as soon as its requirements hold (W18). A job that triggers itself is delayed like a
+    /// restart (W14).
     pub(crate) fn start_for(&mut self, job: JobIx, event: Event) {
+        if !self.requirements_hold(job) {
+            return self.hold_event(job, event);
+        }
         if !self.job(job).has_run || !self.triggers_itself(job, &event) {
             return self.start(job, Some(event));
         }
@@ -118,7 +131,7 @@ impl Core {
     }
 
     /// W8: the first restart has no delay; while runs keep ending early, the delay doubles.
-    fn next_restart_delay(&mut self, job: JobIx) -> Duration {
+    pub(crate) fn next_restart_delay(&mut self, job: JobIx) -> Duration {
         let Some(backoff) = self.planned(job).backoff else { return Duration::ZERO };
         let now = self.now;
         let state = self.job_mut(job);
@@ -141,14 +154,21 @@ impl Core {
         if self.job(job).state() != State::Delaying {
             return;
         }
-        let event = self.job_mut(job).pending_event.take();
+        if !self.requirements_hold(job) {
+            return self.hold_restart(job);
+        }
+        let state = self.job_mut(job);
+        let (event, held) = (state.pending_event.take(), state.held.take());
+        if event.is_none() && held == Some(Held::Resume) {
+            return self.start_resumed(job);
+        }
         if event.is_none() {
             self.count_restart(job);
         }
         self.start(job, event);
     }
 
-    fn count_restart(&mut self, job: JobIx) {
+    pub(crate) fn count_restart(&mut self, job: JobIx) {
         let state = self.job_mut(job);
         state.restarts += 1;
         state.restarts_total += 1;

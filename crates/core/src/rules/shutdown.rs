@@ -8,7 +8,7 @@ use crate::event::Code;
 use crate::ids::JobIx;
 use crate::log_entry::LogEvent;
 use crate::plan::{Level, Role, Signal};
-use crate::state::job::{Activity, State, StopReason, Transition};
+use crate::state::job::{Activity, State, StopReason, StopStage, Transition};
 use crate::state::journal::Origin;
 use crate::state::stop_budget::StopBudget;
 use crate::state::supervisor::{Core, Phase};
@@ -36,6 +36,7 @@ impl Core {
                 let (state, timers) = self.job_and_timers(job);
                 timers.cancel(&mut state.start_timeout);
                 state.pending_event = state.pending_event.filter(|event| event.code.is_stop_event());
+                state.held = None;
                 if state.state() == State::Delaying {
                     self.change(job, Transition::To(Activity::Waiting));
                 }
@@ -73,7 +74,15 @@ impl Core {
             && (!state.has_process() || state.cause_event().is_some_and(|event| event.code.is_stop_event()))
     }
 
-    /// S4: no process is left, so every job that still waits for a stop event waits in a cycle. Stops the first of them.
+    /// Returns true if no process will exit by itself: each one waits for other jobs to end (C6, S10).
+    pub(crate) fn no_stop_continues(&self) -> bool {
+        let waits = |job: &JobIx| {
+            self.job(*job).is_stopping_in(StopStage::Requirers) || self.outlives_other_jobs(*job)
+        };
+        self.plan_state.runs.values().all(waits)
+    }
+
+    /// S4: no process is left, or all wait, so every job that still waits for a stop event waits in a cycle. Stops the first of them.
     /// Returns true if there was one.
     pub(crate) fn break_stop_cycle(&mut self) -> bool {
         let waiting = self.all_jobs().find(|job| self.job(*job).is_up());

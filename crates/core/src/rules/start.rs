@@ -30,8 +30,8 @@ impl Core {
         let (state, timers) = self.job_and_timers(job);
         let had_timeout = state.start_timeout.is_some();
         timers.cancel(&mut state.start_timeout);
-        // An event that waited for the restart delay (W14) is served by this run, too.
-        state.pending_event = None;
+        // What waited for the restart delay (W14) or a requirement (W18) is served by this run, too.
+        (state.pending_event, state.held, state.ticks.pending) = (None, None, false);
         if let Some(event) = event {
             state.cause = Some(Cause::Event(event));
             if !periodic {

@@ -158,7 +158,9 @@ impl Core {
         if self.is_unreachable(job) {
             self.complete_unreachable(job);
         }
+        self.continue_after_requirers(job);
         self.continue_after_hooks(job);
+        self.recheck_requirements(job);
     }
 
     /// Continues a reload or a shutdown, and completes unreachable jobs, when nothing is queued. Returns true if something
@@ -179,7 +181,7 @@ impl Core {
                 more
             }
             Phase::Stopping => {
-                self.stop_coprocesses() || (self.plan_state.runs.is_empty() && self.break_stop_cycle())
+                self.stop_coprocesses() || (self.no_stop_continues() && self.break_stop_cycle())
             }
             _ => false,
         }

@@ -28,6 +28,16 @@ impl Core {
             return;
         }
         self.enter_stop(job, reason, then_start);
+        self.enqueue_recheck(job);
+        self.continue_after_requirers(job);
+    }
+
+    /// S10: moves on if a job waits for no other job to end before it stops.
+    pub(crate) fn continue_after_requirers(&mut self, job: JobIx) {
+        if !self.job(job).is_stopping_in(StopStage::Requirers) || self.waits_for_requirers(job) {
+            return;
+        }
+        self.begin_hooks(job);
         self.enqueue_dependents(job);
         if self.plan_state.graph.hooks(job).is_empty() {
             return self.deregister(job);
@@ -35,22 +45,29 @@ impl Core {
         // S2: a stop by hand is limited as by a shutdown. Shutdowns and reloads limit all their stops (S4, R3), and a job that
         // ends by itself has no process that waits.
         let own = self.planned(job).stop.hook_timeout;
-        if own.is_some() || reason == StopReason::ByHand {
+        let is_limited =
+            matches!(self.job(job).stop_reason(), Some(StopReason::ByHand | StopReason::SourceGone));
+        if own.is_some() || is_limited {
             self.set_stage_timer(job, own.unwrap_or(self.plan().stop_timeout), JobTimer::Hooks);
         }
         self.enqueue_recheck(job);
     }
 
-    /// The job takes no more triggers, and sends `stopping`.
+    /// The job takes no more triggers.
     fn enter_stop(&mut self, job: JobIx, reason: StopReason, then_start: bool) {
         let (state, timers) = self.job_and_timers(job);
         timers.cancel(&mut state.start_timeout);
         timers.cancel(&mut state.ticks.timer);
-        (state.pending_event, state.ticks.pending) = (None, false);
+        (state.pending_event, state.held, state.ticks.pending) = (None, None, false);
         if state.state() == State::Delaying {
             self.change(job, Transition::To(Activity::Waiting));
         }
         self.change(job, Transition::Stop { reason, then_start });
+    }
+
+    /// Sends `stopping`. The stop hooks of the job run now.
+    fn begin_hooks(&mut self, job: JobIx) {
+        self.change_stage(job, StopStage::Hooks);
         self.send(Origin::Job(job), Code::Stopping);
     }
 
@@ -207,11 +224,11 @@ impl Core {
     /// coprocess, other jobs. Returns true if a process was signalled.
     pub(crate) fn terminate_now(&mut self, job: JobIx) -> bool {
         let awaited = match self.job(job).stop_stage() {
+            Some(StopStage::Requirers) | None => "other jobs",
             Some(StopStage::Hooks) => "its stop hooks",
             Some(StopStage::Deregister) => "its deregistration",
             Some(StopStage::Drain) => "its drain time",
             Some(StopStage::Terminate) => return false,
-            None => "other jobs",
         };
         let has_process = self.skip_to_terminate(job);
         if has_process {
@@ -230,6 +247,9 @@ impl Core {
         }
         if self.job(job).is_up() {
             self.enter_stop(job, StopReason::Shutdown, false);
+        }
+        if self.job(job).stop_stage() == Some(StopStage::Requirers) {
+            self.begin_hooks(job);
         }
         self.stop_checks(job);
         self.advertise(job, DesiredService::Absent);

@@ -29,6 +29,10 @@ impl Core {
         let is_healthy = state.is_healthy();
         // Jobs that wait for this watch may have become unreachable (W10).
         self.plan_state.reachability_dirty = true;
+        let state = &mut self.plan_state;
+        if let Some(requirers) = state.graph.watch_requirers().get(watch.index()) {
+            state.recheck.extend_from_slice(requirers);
+        }
         if changed {
             self.send(Origin::Watch(watch), Code::Changed);
             self.send(Origin::Watch(watch), if is_healthy { Code::Healthy } else { Code::Unhealthy });

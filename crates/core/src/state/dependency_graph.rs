@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::event::{Code, Source, UserSignal};
 use crate::ids::{JobIx, WatchIx};
-use crate::plan::{Catalog, EventPattern, Job, Plan, Repeat, Watch};
+use crate::plan::{Catalog, EventPattern, Job, Plan, Repeat, RequiredSource, Watch};
 use crate::state::journal::Origin;
 
 /// The source of an event that a job waits for.
@@ -58,6 +58,22 @@ pub(crate) struct DependencyGraph {
     pub(crate) watchers: Vec<Vec<JobIx>>,
     /// For each job, true if the supervisor keeps running until it is complete (W10).
     holds_open: Vec<bool>,
+    requirements: Requirements,
+}
+
+/// Who requires whom (W18), and the order of stops (S10). The lists are empty if no job requires anything.
+#[derive(Debug, Default)]
+struct Requirements {
+    /// For each job, the sources of its requirements, in their order.
+    keys: Vec<Vec<SourceKey>>,
+    /// For each name, the jobs that require it.
+    of_names: Vec<Vec<JobIx>>,
+    /// For each watch, the jobs that require it.
+    of_watches: Vec<Vec<JobIx>>,
+    /// For each job, the jobs that end before it stops.
+    before: Vec<Vec<JobIx>>,
+    /// For each job, the jobs that stop after it has ended.
+    after: Vec<Vec<JobIx>>,
 }
 
 impl DependencyGraph {
@@ -95,6 +111,7 @@ impl DependencyGraph {
             advertisers: advertisers(plan),
             watchers: vec![Vec::new(); plan.watches.len()],
             holds_open: plan.jobs_that_hold_open(),
+            requirements: Requirements::default(),
             names,
             jobs_named,
         };
@@ -102,9 +119,54 @@ impl DependencyGraph {
         for (index, job) in plan.jobs.iter().enumerate() {
             graph.subscribe(JobIx::at(index), job, &mut setting, &mut clearing);
         }
+        let named = |name: &str| name_ids.get(name).copied();
+        graph.requirements = graph.requirements(plan, named, |name| watch_ids.get(name).copied());
         // An event clears conditions before it sets any.
         graph.subscriptions = crate::grouped(clearing.into_iter().rev().chain(setting));
         graph
+    }
+
+    fn requirements<'a>(
+        &self,
+        plan: &'a Plan,
+        named: impl Fn(&'a str) -> Option<NameId>,
+        watch: impl Fn(&'a str) -> Option<WatchIx>,
+    ) -> Requirements {
+        if plan.jobs.iter().all(|job| job.requires.is_empty() && job.stop_after.is_empty()) {
+            return Requirements::default();
+        }
+        let per_job = || vec![Vec::new(); plan.jobs.len()];
+        let mut all = Requirements {
+            keys: vec![Vec::new(); plan.jobs.len()],
+            of_names: vec![Vec::new(); self.jobs_named.len()],
+            of_watches: vec![Vec::new(); plan.watches.len()],
+            before: per_job(),
+            after: per_job(),
+        };
+        for (index, planned) in plan.jobs.iter().enumerate() {
+            let job = JobIx::at(index);
+            for requirement in &planned.requires {
+                let key = match &requirement.source {
+                    RequiredSource::Job(name) => named(name).map(SourceKey::Name),
+                    RequiredSource::Watch(name) => watch(name).map(SourceKey::Watch),
+                };
+                match key {
+                    Some(SourceKey::Name(id)) => {
+                        add(&mut all.of_names, id.0, job);
+                        all.order(self.jobs_named(id), &[job]);
+                    }
+                    Some(SourceKey::Watch(watch)) => add(&mut all.of_watches, watch.index(), job),
+                    _ => {}
+                }
+                if let Some(keys) = all.keys.get_mut(index) {
+                    keys.push(key.unwrap_or(SourceKey::Unknown));
+                }
+            }
+            for id in planned.stop_after.iter().filter_map(|name| named(name)) {
+                all.order(&[job], self.jobs_named(id));
+            }
+        }
+        all
     }
 
     fn subscribe(
@@ -202,6 +264,31 @@ impl DependencyGraph {
         list(&self.followers, self.name(job).0).iter().any(|next| self.leads_to(*next, job))
     }
 
+    /// The sources of a job's requirements, in their order.
+    pub(crate) fn required(&self, job: JobIx) -> &[SourceKey] {
+        self.requirements.keys.get(job.index()).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The jobs that require a job.
+    pub(crate) fn requirers(&self, job: JobIx) -> &[JobIx] {
+        list(&self.requirements.of_names, self.name(job).0)
+    }
+
+    /// For each watch, the jobs that require it.
+    pub(crate) fn watch_requirers(&self) -> &[Vec<JobIx>] {
+        &self.requirements.of_watches
+    }
+
+    /// The jobs that end before a job stops (S10).
+    pub(crate) fn stops_before(&self, job: JobIx) -> &[JobIx] {
+        list(&self.requirements.before, job.index())
+    }
+
+    /// The jobs that stop after a job has ended (S10).
+    pub(crate) fn stops_after(&self, job: JobIx) -> &[JobIx] {
+        list(&self.requirements.after, job.index())
+    }
+
     /// Returns true if the supervisor keeps running until the job is complete.
     pub(crate) fn holds_open(&self, job: JobIx) -> bool {
         self.holds_open.get(job.index()).copied().unwrap_or(false)
@@ -223,6 +310,24 @@ impl DependencyGraph {
             SourceKey::Watch(watch) => Some(Origin::Watch(*watch)),
             SourceKey::Signal(signal) => Some(Origin::Signal(*signal)),
             SourceKey::Unknown => None,
+        }
+    }
+}
+
+impl Requirements {
+    /// Has `later` stop after `sooner`.
+    fn order(&mut self, later: &[JobIx], sooner: &[JobIx]) {
+        for after in later {
+            for before in sooner.iter().filter(|before| *before != after) {
+                for (lists, at, job) in [(&mut self.before, after, before), (&mut self.after, before, after)]
+                {
+                    if let Some(list) = lists.get_mut(at.index())
+                        && !list.contains(job)
+                    {
+                        list.push(*job);
+                    }
+                }
+            }
         }
     }
 }

@@ -15,6 +15,7 @@
 //! stop stage  meaning                                       next stage
 //! ---------   -------------------------------------------   ------------------------------------------------------
 //! (none)      the job runs normally
+//! Requirers   the job waits for the jobs that require it    all of them have ended
 //! Hooks       `stopping` was sent; the job waits for its    all hooks are complete, or `stopTimeout` has passed
 //!             stop hooks
 //! Deregister  its service is being deregistered             deregistration confirmed, or its time has passed
@@ -22,8 +23,8 @@
 //! Terminate   its process was sent the stop signal          the process has exited; the job is Ended
 //! ```
 //!
-//! Without a stop stage a job is Waiting, Starting, Running or Delaying. In Hooks it is Waiting, Starting or Running. In
-//! Deregister, Drain and Terminate it is Starting or Running. An Ended job keeps the stage in which it ended.
+//! Without a stop stage a job is Waiting, Starting, Running or Delaying. In Requirers and Hooks it is Waiting, Starting or
+//! Running. In Deregister, Drain and Terminate it is Starting or Running. An Ended job keeps the stage in which it ended.
 //!
 //! The stop stage only moves down this list. A job that has ended is never resumed. A start by hand, or a reload that changes
 //! the job, creates a new generation with a fresh state.
@@ -108,6 +109,8 @@ pub enum SkipReason {
 /// How far a job has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StopStage {
+    /// It waits for the jobs that require it to end (S10).
+    Requirers,
     /// `stopping` was sent; the job waits for its stop hooks.
     Hooks,
     /// Its service is being deregistered.
@@ -135,6 +138,8 @@ pub enum StopReason {
     ByHand,
     /// A reload replaces or removes it.
     Reload,
+    /// A source that it is bound to is gone (W18).
+    SourceGone,
     /// The supervisor shuts down.
     Shutdown,
 }
@@ -193,8 +198,17 @@ pub(crate) struct Ticks {
     /// When the next tick is due; the last one if there is no further tick.
     pub(crate) due: Time,
     pub(crate) timer: Option<TimerId>,
-    /// True if a tick came while the last run was being killed, and starts the next run.
+    /// True if a tick came while the last run was being killed or a requirement was missing, and starts the next run.
     pub(crate) pending: bool,
+}
+
+/// A start that has no event and waits for a requirement (W18).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Held {
+    /// A restart after a run (W6).
+    Restart,
+    /// The first run after a bound source was gone.
+    Resume,
 }
 
 /// The state of one job.
@@ -208,8 +222,11 @@ pub(crate) struct JobState {
     pub(crate) triggered_at: Option<u64>,
     /// Which conditions of `all` hold (W12).
     pub(crate) conditions: Vec<bool>,
-    /// An event that came while it ran or in its restart delay, and starts the next run (W7, W14).
+    /// An event that came while it ran, in its restart delay or while a requirement was missing, and starts the next run (W7,
+    /// W14, W18).
     pub(crate) pending_event: Option<Event>,
+    /// A start without an event that waits for a requirement.
+    pub(crate) held: Option<Held>,
     /// True if it was started for the shutdown (S3).
     pub(crate) ran_at_shutdown: bool,
     pub(crate) ticks: Ticks,
@@ -273,6 +290,7 @@ impl JobState {
             triggered_at: None,
             conditions: vec![false; conditions],
             pending_event: None,
+            held: None,
             ran_at_shutdown: false,
             ticks: Ticks::default(),
             restarts: 0,
@@ -358,7 +376,7 @@ impl JobState {
     /// How a job that stops ends when its process has exited; `None` if it does not stop.
     pub(crate) fn outcome(&self) -> Option<Outcome> {
         Some(match (self.stop_reason()?, self.failure) {
-            (StopReason::ByHand | StopReason::Reload, _) => Outcome::Stopped,
+            (StopReason::ByHand | StopReason::Reload | StopReason::SourceGone, _) => Outcome::Stopped,
             (StopReason::Completed | StopReason::NothingToRun, _) => Outcome::Complete,
             (StopReason::Failed, _) => Outcome::Failed,
             (StopReason::Unreachable, _) => Outcome::Skipped(SkipReason::Unreachable),
@@ -369,10 +387,10 @@ impl JobState {
         })
     }
 
-    /// Returns true if it may run again although it has ended or stops: a user has stopped it, or a reload is about to
-    /// replace it.
+    /// Returns true if it may run again although it has ended or stops: a user has stopped it, a reload is about to replace
+    /// it, or a source is gone that may come back.
     pub(crate) fn may_start_again(&self) -> bool {
-        matches!(self.stop_reason(), Some(StopReason::ByHand | StopReason::Reload))
+        matches!(self.stop_reason(), Some(StopReason::ByHand | StopReason::Reload | StopReason::SourceGone))
     }
 
     pub(crate) fn run_id(&self) -> Option<RunId> {
@@ -440,7 +458,7 @@ impl JobState {
         let from = (self.state(), self.stop_stage());
         let to = match &change {
             Transition::To(activity) => (activity.state(), from.1),
-            Transition::Stop { .. } => (from.0, Some(StopStage::Hooks)),
+            Transition::Stop { .. } => (from.0, Some(StopStage::Requirers)),
             Transition::Stage(stage) => (from.0, Some(*stage)),
         };
         if to.1 < from.1 || !is_possible(to.0, to.1) || !may_follow(from.0, to.0) {
@@ -459,7 +477,7 @@ impl JobState {
                 })
             }
             (Transition::Stop { reason, then_start }, stop @ None) => {
-                *stop = Some(StopState { reason, then_start, timer: None, stage: StopStage::Hooks });
+                *stop = Some(StopState { reason, then_start, timer: None, stage: StopStage::Requirers });
                 Ok([self.run_mut().and_then(|run| run.kill_timer.take()), None, None, None])
             }
             (Transition::Stage(stage), Some(stop)) => {
@@ -474,7 +492,10 @@ impl JobState {
 /// Returns true if a job may be in this state and stop stage.
 const fn is_possible(state: State, stage: Option<StopStage>) -> bool {
     match (state, stage) {
-        (State::Waiting | State::Starting | State::Running, None | Some(StopStage::Hooks)) => true,
+        (
+            State::Waiting | State::Starting | State::Running,
+            None | Some(StopStage::Requirers | StopStage::Hooks),
+        ) => true,
         (State::Delaying, stage) => stage.is_none(),
         (State::Waiting, Some(_)) => false,
         (State::Starting | State::Running, Some(_)) => true,
@@ -497,8 +518,13 @@ mod tests {
 
     const ENDED: State = State::Ended(Outcome::Complete);
     const STATES: [State; 5] = [State::Waiting, State::Starting, State::Running, State::Delaying, ENDED];
-    const STAGES: [StopStage; 4] =
-        [StopStage::Hooks, StopStage::Deregister, StopStage::Drain, StopStage::Terminate];
+    const STAGES: [StopStage; 5] = [
+        StopStage::Requirers,
+        StopStage::Hooks,
+        StopStage::Deregister,
+        StopStage::Drain,
+        StopStage::Terminate,
+    ];
 
     #[test]
     fn w9_no_state_follows_the_end() {

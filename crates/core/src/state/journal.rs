@@ -80,6 +80,8 @@ pub enum EndReason {
     Reload,
     /// The supervisor shut down.
     Shutdown,
+    /// A source that the job is bound to was gone (W18).
+    SourceGone,
     /// The job stopped for another reason.
     Stop,
 }
@@ -94,6 +96,7 @@ impl EndReason {
             Self::ByHand => "hand",
             Self::Reload => "reload",
             Self::Shutdown => "shutdown",
+            Self::SourceGone => "lost requirement",
             Self::Stop => "stop",
         }
     }

@@ -304,6 +304,7 @@ impl Core {
             // It may be a hook that has finished.
             self.enqueue_hooked(job);
         }
+        self.enqueue_requirers(job);
         self.plan_state.reachability_dirty |=
             matches!(state, State::Waiting | State::Ended(_)) || stage != self.job(job).stop_stage();
     }
@@ -331,6 +332,13 @@ impl Core {
         let state = &mut self.plan_state;
         state.recheck.extend_from_slice(state.graph.dependents(job));
         self.enqueue_hooked(job);
+    }
+
+    /// Has the jobs checked again that require this one (W18) or stop after it (S10).
+    pub(crate) fn enqueue_requirers(&mut self, job: JobIx) {
+        let state = &mut self.plan_state;
+        state.recheck.extend_from_slice(state.graph.requirers(job));
+        state.recheck.extend_from_slice(state.graph.stops_after(job));
     }
 
     /// Has the jobs whose stop hook this one is checked again (S2).

@@ -14,6 +14,7 @@ mod readiness;
 mod reload;
 mod reports;
 mod requests;
+mod requires;
 mod sensors;
 mod shutdown;
 mod stopping;

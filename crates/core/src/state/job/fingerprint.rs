@@ -10,6 +10,8 @@ use crate::state::run::{LastExit, Run};
 impl JobState {
     /// Adds everything that decides the future of this job.
     pub(crate) fn fingerprint(&self, planned: &Job, in_ring: bool, print: &mut Fingerprint) {
+        // Both a job that triggers itself (W14) and one that comes back with its source (W18) are delayed like a restart.
+        let is_delayed = in_ring || planned.is_bound();
         let Self {
             activity,
             stop,
@@ -18,6 +20,7 @@ impl JobState {
             triggered_at,
             conditions,
             pending_event,
+            held,
             ran_at_shutdown,
             ticks: Ticks { due, timer, pending },
             restarts,
@@ -55,20 +58,20 @@ impl JobState {
         // Where it comes from decides whether the job triggers itself (W14).
         print.add(pending_event.as_ref().filter(|_| in_ring).map(|event| event.origin));
         print.add(cause.as_ref().map(|cause| cause.event().map(is_stop_event)));
-        print.add((conditions, ran_at_shutdown, failure, pending));
+        print.add((conditions, ran_at_shutdown, failure, pending, held));
         print.option(*timer, |print, timer| {
             timer.fingerprint(print);
             print.time(*due);
         });
         print.option(*start_timeout, |print, timer| timer.fingerprint(print));
         print.add((planned.restarts != Restarts::Unlimited).then_some(restarts));
-        let backoff = planned.backoff.filter(|_| in_ring || planned.restarts != Restarts::Limited(0));
+        let backoff = planned.backoff.filter(|_| is_delayed || planned.restarts != Restarts::Limited(0));
         print.add(backoff.map(|backoff| {
             // From some number on, all delays are the longest one.
             let doublings = (0..31).find(|n| backoff.initial * (1 << n) >= backoff.max).unwrap_or(31);
             (*early_exits).min(doublings + 1)
         }));
-        if let Some(started_at) = started_at.filter(|_| in_ring || self.state() == State::Running) {
+        if let Some(started_at) = started_at.filter(|_| is_delayed || self.state() == State::Running) {
             // Whether the run is short (W8), and in the first interval (H3) or the start period (H9) of a check.
             let checks = planned.health.iter().flat_map(|health| &health.checks);
             let durations = checks

@@ -1,0 +1,422 @@
+//! What a job requires (W18): a start waits until every requirement holds, and a job whose bound source is gone is stopped.
+//!
+//! A start that waits is kept as the event, tick or restart that caused it. When the state of a source changes, the jobs that
+//! require it are rechecked; nothing polls.
+
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::ids::{JobIx, WatchIx};
+use crate::log_entry::LogEvent;
+use crate::plan::{Level, Readiness, Requirement};
+use crate::state::dependency_graph::SourceKey;
+use crate::state::job::{Activity, Held, JobState, Outcome, State, StopReason, StopStage, Transition};
+use crate::state::journal::Event;
+use crate::state::supervisor::{Core, Phase};
+use crate::state::timers::JobTimer;
+use crate::state::watch::WatchState;
+use crate::time::fmt_duration;
+
+impl Core {
+    /// The requirements of a job and the keys of their sources.
+    fn requirements(&self, job: JobIx) -> impl Iterator<Item = (&Requirement, SourceKey)> {
+        self.planned(job).requires.iter().zip(self.plan_state.graph.required(job).iter().copied())
+    }
+
+    /// Returns true if everything that a job requires is there.
+    pub(crate) fn requirements_hold(&self, job: JobIx) -> bool {
+        self.missing(job).next().is_none()
+    }
+
+    /// The requirements of a job that do not hold.
+    fn missing(&self, job: JobIx) -> impl Iterator<Item = (&Requirement, SourceKey)> {
+        self.requirements(job).filter(|(_, key)| !self.is_there(*key))
+    }
+
+    /// Returns true if a start by the job itself has come and waits for a requirement.
+    pub(crate) fn is_held(&self, job: JobIx) -> bool {
+        self.job(job).is_held() && !self.planned(job).requires.is_empty()
+    }
+
+    fn is_there(&self, key: SourceKey) -> bool {
+        match key {
+            SourceKey::Name(id) => {
+                self.plan_state.graph.jobs_named(id).iter().any(|job| self.job_is_there(*job))
+            }
+            SourceKey::Watch(watch) => self.watch_state(watch).is_some_and(WatchState::is_healthy),
+            SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => false,
+        }
+    }
+
+    fn watch_state(&self, watch: WatchIx) -> Option<&WatchState> {
+        self.plan_state.watches.get(watch.index())
+    }
+
+    fn job_is_there(&self, job: JobIx) -> bool {
+        let state = self.job(job);
+        // S10: in a shutdown, a job stays until the jobs that require it have ended.
+        let stays = state.is_stopping_in(StopStage::Requirers) && self.phase == Phase::Stopping;
+        let serves = state.is_up() || stays;
+        match self.planned(job).readiness() {
+            Readiness::Healthy => serves && state.is_healthy() == Some(true),
+            Readiness::Succeeded => state.state() == State::Ended(Outcome::Complete),
+            Readiness::Running => serves && state.state() == State::Running,
+        }
+    }
+
+    /// The first bound requirement of a job whose source is gone. Unknown health, as in maintenance mode, is not.
+    pub(crate) fn gone_binding(&self, job: JobIx) -> Option<&Requirement> {
+        let mut bound = self.requirements(job).filter(|(requirement, _)| requirement.bind);
+        bound.find(|(_, key)| self.is_gone(*key)).map(|(requirement, _)| requirement)
+    }
+
+    fn is_gone(&self, key: SourceKey) -> bool {
+        match key {
+            SourceKey::Name(id) => {
+                self.plan_state.graph.jobs_named(id).iter().all(|job| self.job_is_gone(*job))
+            }
+            // A watch that a reload has changed has not answered yet.
+            SourceKey::Watch(watch) => self
+                .watch_state(watch)
+                .is_some_and(|watch| watch.instances.as_ref().is_some_and(Vec::is_empty)),
+            SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => true,
+        }
+    }
+
+    fn job_is_gone(&self, job: JobIx) -> bool {
+        let state = self.job(job);
+        let runs = state.is_up() && state.state() == State::Running;
+        match self.planned(job).readiness() {
+            Readiness::Healthy => !runs || state.is_healthy() == Some(false),
+            // A job that has succeeded stays there while it runs again.
+            Readiness::Succeeded => {
+                state.state().has_ended() && state.state() != State::Ended(Outcome::Complete)
+            }
+            Readiness::Running => !runs,
+        }
+    }
+
+    /// Keeps the event that starts a job until its requirements hold. During a shutdown they never will.
+    pub(crate) fn hold_event(&mut self, job: JobIx, event: Event) {
+        if !self.is_before_shutdown() {
+            let why = self.missing_words(job);
+            let fields = LogEvent::MissingRequirement.fields().cause(why.as_str());
+            self.log(Level::Warn, Some(job), fields, format_args!("not started: {why}"));
+            return self.begin_stop(job, StopReason::Shutdown);
+        }
+        let was_held = self.is_held(job);
+        self.job_mut(job).pending_event = Some(event);
+        self.hold(job, was_held);
+    }
+
+    /// Keeps a tick until the requirements of a job hold. Further ticks until then are skipped.
+    pub(crate) fn hold_tick(&mut self, job: JobIx) {
+        let was_held = self.is_held(job);
+        let state = self.job_mut(job);
+        state.ticks.pending = state.pending_event.is_none();
+        self.hold(job, was_held);
+    }
+
+    /// Keeps a restart until the requirements of a job hold.
+    pub(crate) fn hold_restart(&mut self, job: JobIx) {
+        let state = self.job_mut(job);
+        if state.pending_event.is_none() {
+            state.held.get_or_insert(Held::Restart);
+        }
+        self.hold(job, false);
+    }
+
+    fn hold(&mut self, job: JobIx, was_held: bool) {
+        if self.job(job).state() != State::Waiting {
+            self.change(job, Transition::To(Activity::Waiting));
+        }
+        if !was_held {
+            let why = self.missing_words(job);
+            let fields = LogEvent::MissingRequirement.fields().cause(why.as_str());
+            self.log(Level::Info, Some(job), fields, format_args!("waiting: {why}"));
+        }
+        self.plan_state.reachability_dirty = true;
+        self.enqueue_recheck(job);
+    }
+
+    /// The state of a source of a job has changed: starts the job if its requirements hold now, or stops it if a bound source
+    /// is gone.
+    pub(crate) fn recheck_requirements(&mut self, job: JobIx) {
+        if self.planned(job).requires.is_empty() || self.phase != Phase::Running || !self.job(job).is_up() {
+            return;
+        }
+        match self.job(job).state() {
+            State::Waiting if self.job(job).is_held() && self.requirements_hold(job) => {
+                self.start_held(job);
+            }
+            State::Starting | State::Running => {
+                let Some(requirement) = self.gone_binding(job) else { return };
+                let why = self.requirement_words(requirement, self.key_of_requirement(job, requirement));
+                let fields = LogEvent::MissingRequirement.fields().cause(why.as_str());
+                self.log(Level::Warn, Some(job), fields, format_args!("stopping: {why}"));
+                self.begin_stop_then(job, StopReason::SourceGone, true);
+            }
+            _ => {}
+        }
+    }
+
+    /// Starts what was held.
+    fn start_held(&mut self, job: JobIx) {
+        let paused = self.is_paused();
+        let state = self.job_mut(job);
+        if let Some(event) = state.pending_event.take() {
+            return self.start_for(job, event);
+        }
+        if core::mem::take(&mut state.ticks.pending) {
+            if !paused {
+                self.start_skipped_tick(job);
+            }
+            return;
+        }
+        match state.held.take() {
+            Some(Held::Restart) => {
+                self.count_restart(job);
+                self.start(job, None);
+            }
+            Some(Held::Resume) => self.resume(job),
+            None => {}
+        }
+    }
+
+    /// A job that stopped because a source was gone starts again. Back-off applies, as for a restart (W8).
+    fn resume(&mut self, job: JobIx) {
+        let delay = self.next_restart_delay(job);
+        if delay.is_zero() {
+            return self.start_resumed(job);
+        }
+        let in_time = fmt_duration(delay);
+        let fields = LogEvent::Restarting.fields().duration(delay);
+        self.log(Level::Info, Some(job), fields, format_args!("starting again in {in_time}"));
+        self.job_mut(job).held = Some(Held::Resume);
+        let timer = self.set_timer(job, delay, JobTimer::Restart);
+        self.change(job, Transition::To(Activity::Delaying(timer)));
+    }
+
+    /// Starts the first run of a generation that follows a lost source.
+    pub(crate) fn start_resumed(&mut self, job: JobIx) {
+        if self.planned(job).when.is_periodic() {
+            self.begin_ticks(job);
+        }
+        self.start(job, None);
+    }
+
+    /// Creates the next generation of a job that stopped because a source was gone. It starts when its requirements hold, as
+    /// if its trigger had just come.
+    pub(crate) fn begin_resumed_generation(&mut self, job: JobIx) {
+        let state = self.job(job);
+        let (cause, early_exits, started_at) = (state.cause, state.early_exits, state.started_at);
+        self.begin_generation(job);
+        let newest_generation = self.last_ids.generation;
+        let state = self.job_mut(job);
+        (state.cause, state.early_exits, state.started_at) = (cause, early_exits, started_at);
+        (state.triggered_at, state.held) = (Some(newest_generation), Some(Held::Resume));
+        // The source may be back already.
+        let holds = self.requirements_hold(job);
+        self.hold(job, holds);
+    }
+
+    /// Returns true if the requirements of a job hold, or can hold later, assuming that only jobs for which `can_start` returns
+    /// true can start.
+    pub(crate) fn requirements_can_hold(&self, job: JobIx, can_start: &dyn Fn(JobIx) -> bool) -> bool {
+        self.missing(job).all(|(_, key)| self.can_get_there(key, can_start))
+    }
+
+    fn can_get_there(&self, key: SourceKey, can_start: &dyn Fn(JobIx) -> bool) -> bool {
+        self.is_before_shutdown()
+            && match key {
+                SourceKey::Name(id) => {
+                    let mut jobs = self.plan_state.graph.jobs_named(id).iter();
+                    jobs.any(|job| self.job_can_get_there(*job, can_start))
+                }
+                SourceKey::Watch(watch) => self.watch_can_change(watch, can_start),
+                SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => false,
+            }
+    }
+
+    fn job_can_get_there(&self, job: JobIx, can_start: &dyn Fn(JobIx) -> bool) -> bool {
+        let state = self.job(job);
+        let completes = self.planned(job).readiness() == Readiness::Succeeded
+            && !state.has_ended()
+            && state.stop_reason() == Some(StopReason::Completed);
+        self.may_start_again(job) || completes || (state.is_up() && can_start(job))
+    }
+
+    /// Why a job can never start because of its requirements; `None` if that is not the reason.
+    pub(crate) fn why_never_required(&self, job: JobIx) -> Option<String> {
+        let lost = self.missing(job).filter(|(_, key)| !self.can_get_there(*key, &|_| true));
+        let lost: Vec<String> =
+            lost.map(|(requirement, key)| self.requirement_words(requirement, key)).collect();
+        if !lost.is_empty() {
+            return Some(lost.join("; "));
+        }
+        // Jobs that require each other could each be there, if the others were.
+        (self.is_held(job) && !self.requirements_hold(job)).then(|| self.missing_words(job))
+    }
+
+    /// What a job requires that is not there.
+    pub(crate) fn missing_words(&self, job: JobIx) -> String {
+        let missing: Vec<String> =
+            self.missing(job).map(|(requirement, key)| self.requirement_words(requirement, key)).collect();
+        missing.join("; ")
+    }
+
+    /// The bound requirements of a job that are not there.
+    pub(crate) fn missing_bound_words(&self, job: JobIx) -> Option<String> {
+        let bound = self.missing(job).filter(|(requirement, _)| requirement.bind);
+        let words: Vec<String> =
+            bound.map(|(requirement, key)| self.requirement_words(requirement, key)).collect();
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+
+    fn key_of_requirement(&self, job: JobIx, requirement: &Requirement) -> SourceKey {
+        let found = self.requirements(job).find(|(other, _)| *other == requirement);
+        found.map_or(SourceKey::Unknown, |(_, key)| key)
+    }
+
+    /// `it requires db, which is running but not yet healthy`
+    fn requirement_words(&self, requirement: &Requirement, key: SourceKey) -> String {
+        format!("it requires {}, which {}", requirement.source, self.source_words(key))
+    }
+
+    /// What a required source is doing, as a clause after "which".
+    pub(crate) fn source_words(&self, key: SourceKey) -> String {
+        match key {
+            SourceKey::Name(id) => match self.plan_state.graph.jobs_named(id).first() {
+                Some(job) => self.required_job_words(*job),
+                None => "does not exist".into(),
+            },
+            SourceKey::Watch(watch) => {
+                match self.watch_state(watch).and_then(|watch| watch.instances.as_deref()) {
+                    None => "has no answer yet".into(),
+                    Some([]) => "has no healthy instances".into(),
+                    Some(instances) => format!("has {} healthy instances", instances.len()),
+                }
+            }
+            SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => "does not exist".into(),
+        }
+    }
+
+    fn required_job_words(&self, job: JobIx) -> String {
+        let (state, readiness) = (self.job(job), self.planned(job).readiness());
+        let text = match (state.state(), readiness) {
+            (State::Ended(Outcome::Complete), Readiness::Succeeded) => "has succeeded",
+            (State::Ended(Outcome::Complete), _) => "has ended",
+            (State::Ended(Outcome::Failed), _) => "has failed",
+            (State::Ended(Outcome::Stopped), _) => "is stopped",
+            (State::Ended(Outcome::Skipped(_)), _) => "was skipped",
+            _ if !state.is_up() => "is stopping",
+            (State::Waiting, _) => "is waiting to start",
+            (State::Starting, _) => "is starting",
+            (State::Delaying, _) => "is waiting to restart",
+            (State::Running, Readiness::Succeeded) => "is running and has not succeeded yet",
+            (State::Running, Readiness::Running) => "is running",
+            (State::Running, Readiness::Healthy) => match state.is_healthy() {
+                Some(true) => "is healthy",
+                Some(false) => "is running but unhealthy",
+                None if self.maintenance => "is running, but its checks are suspended",
+                None => "is running but not yet healthy",
+            },
+        };
+        text.into()
+    }
+
+    // S10: the order of stops.
+
+    /// Returns true if a job that is to stop must wait for another one to end: in a shutdown for every job that requires it or
+    /// is in its `stopAfter`, otherwise for those of them that stop, too.
+    pub(crate) fn waits_for_requirers(&self, job: JobIx) -> bool {
+        self.job(job).is_active() && self.outstanding_requirers(job).next().is_some()
+    }
+
+    /// The jobs that must end before a job stops.
+    pub(crate) fn outstanding_requirers(&self, job: JobIx) -> impl Iterator<Item = JobIx> {
+        let before = self.plan_state.graph.stops_before(job).iter().copied();
+        before.filter(move |other| self.must_end_before(*other, job))
+    }
+
+    fn must_end_before(&self, other: JobIx, job: JobIx) -> bool {
+        let state = self.job(other);
+        let is_stopping = || !state.is_up() || self.gone_binding(other).is_some();
+        let counts = !self.is_before_shutdown() || (state.is_active() && is_stopping());
+        other != job && !state.has_ended() && counts && !self.waits_for_end_of(other, job)
+    }
+
+    /// Returns true if `from` waits, directly or through others, for `target` to stop. Waiting for it would deadlock.
+    fn waits_for_end_of(&self, from: JobIx, target: JobIx) -> bool {
+        let graph = &self.plan_state.graph;
+        let mut seen = alloc::vec![false; self.plan_state.jobs.len()];
+        let mut open = alloc::vec![from];
+        while let Some(job) = open.pop() {
+            if job == target {
+                return true;
+            }
+            match seen.get_mut(job.index()) {
+                Some(seen) if !*seen => *seen = true,
+                _ => continue,
+            }
+            let state = self.job(job);
+            match state.stop_stage() {
+                _ if state.has_ended() => {}
+                Some(StopStage::Requirers) => open.extend(graph.stops_before(job)),
+                Some(StopStage::Hooks) => open.extend(graph.hooks(job)),
+                // A stop hook that has not been triggered.
+                None if !state.is_active() && !self.is_before_shutdown() => {
+                    open.extend(self.stop_event_sources(job).flat_map(|id| graph.jobs_named(id)));
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// The jobs in the order in which they begin to stop: requirers first.
+    pub(crate) fn in_stop_order(&self, jobs: Vec<JobIx>) -> Vec<JobIx> {
+        let graph = &self.plan_state.graph;
+        if jobs.iter().all(|job| graph.stops_before(*job).is_empty()) {
+            return jobs;
+        }
+        let mut ordered = Vec::with_capacity(jobs.len());
+        let mut seen = alloc::vec![false; self.plan_state.jobs.len()];
+        for job in &jobs {
+            // Each entry is a job and whether those before it have been added.
+            let mut open = alloc::vec![(*job, false)];
+            while let Some((job, added)) = open.pop() {
+                if added {
+                    ordered.push(job);
+                } else if let Some(seen @ false) = seen.get_mut(job.index()) {
+                    *seen = true;
+                    open.push((job, true));
+                    open.extend(graph.stops_before(job).iter().map(|other| (*other, false)));
+                }
+            }
+        }
+        let wanted: BTreeSet<JobIx> = jobs.into_iter().collect();
+        ordered.retain(|job| wanted.contains(job));
+        ordered
+    }
+}
+
+impl JobState {
+    /// Returns true if a start was held.
+    pub(crate) const fn is_held(&self) -> bool {
+        matches!(self.state(), State::Waiting)
+            && self.is_up()
+            && (self.pending_event.is_some() || self.ticks.pending || self.held.is_some())
+    }
+
+    /// Returns true if it has a process, or is active without one.
+    pub(crate) const fn is_active(&self) -> bool {
+        matches!(self.state(), State::Starting | State::Running)
+    }
+
+    fn is_healthy(&self) -> Option<bool> {
+        self.health.as_ref().and_then(|health| health.healthy)
+    }
+}
