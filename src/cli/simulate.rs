@@ -8,7 +8,7 @@ mod timeline;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use containerpilot_config::host::{Host, ProgramState};
+use containerpilot_config::host::{FileError, Host, ProgramState};
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::template::Environment;
 use containerpilot_config::{Loaded, load};
@@ -181,6 +181,13 @@ impl Host for TargetHost {
 
     fn readable(&self, _: &str) -> Result<(), String> {
         Ok(())
+    }
+
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError> {
+        match self.0.read_file(path) {
+            Err(FileError::Missing) => Ok(Vec::new()),
+            result => result,
+        }
     }
 
     fn has_user(&self, _: &str) -> bool {

@@ -125,7 +125,8 @@ pub(crate) fn main_program(plan: Option<Plan>, words: &[OsString]) -> Result<Pla
     let Some(mut plan) = plan else { return Ok(Plan::single_program(program, arguments)) };
     // The telemetry job stays last.
     let place = plan.jobs.iter().position(|job| job.role == Role::Telemetry).unwrap_or(plan.jobs.len());
-    plan.jobs.insert(place, Job::main(program, arguments));
+    let process = plan.process.clone();
+    plan.jobs.insert(place, Job { process, ..Job::main(program, arguments) });
     Ok(plan)
 }
 

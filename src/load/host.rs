@@ -6,8 +6,9 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use containerpilot_config::host::{Host, ProgramState};
+use containerpilot_config::host::{FileError, Host, ProgramState};
 use containerpilot_config::interfaces::HostAddress;
+use containerpilot_config::limits::ENV_FILE_BYTES;
 use containerpilot_config::template::Environment;
 use containerpilot_core::plan::{Principal, Process};
 
@@ -139,6 +140,18 @@ impl Host for ThisHost {
             std::fs::File::open(path).map(drop)
         };
         opened.map_err(|error| describe(&error))
+    }
+
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError> {
+        let limit = ENV_FILE_BYTES as u64 + 1;
+        match regular_file::read(path, limit) {
+            Ok(content) if content.len() > ENV_FILE_BYTES => Err(FileError::TooLarge),
+            Ok(content) => Ok(content),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Err(FileError::Missing)
+            }
+            Err(error) => Err(FileError::Other(describe(&error))),
+        }
     }
 
     fn has_user(&self, name: &str) -> bool {

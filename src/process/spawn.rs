@@ -165,7 +165,10 @@ impl Spawner {
         let slots = &self.slots;
         let cgroup = request.cgroup.as_ref();
         let cgroup = cgroup.filter(|cgroup| sys::replace(&slots.cgroup, cgroup.as_fd()).is_ok());
-        let share_memory = self.may_share_memory && !identity.changes() && cgroup.is_none();
+        // The kernel gives all processes that share memory the same OOM score. A process with fewer capabilities could be changed
+        // by others that have as few.
+        let restricted = process.oom_score_adj.is_some() || process.capabilities.is_some();
+        let share_memory = self.may_share_memory && !identity.changes() && cgroup.is_none() && !restricted;
         let spec = ExecSpec {
             files: Arc::clone(&files),
             arguments,
@@ -188,6 +191,9 @@ impl Spawner {
             group: identity.group,
             user: identity.user,
             no_new_privileges: process.no_new_privileges,
+            nice: process.nice,
+            oom_score_adj: process.oom_score_adj.map(|adj| adj.to_string().into_bytes()),
+            capabilities: process.capabilities,
             share_memory,
         };
         let child =
@@ -203,7 +209,10 @@ impl Spawner {
         // A PATH that was set or unset with `putenv` replaces the supervisor's own.
         let supervisor = || match request.environment.jobs.set_by_putenv().get("PATH") {
             Some(set) => set.as_deref().map(str::as_bytes),
-            None => self.environment.get(&b"PATH"[..]).map(Vec::as_slice),
+            None => match request.process.shared_env.get("PATH") {
+                Some(path) => Some(path.as_bytes()),
+                None => self.environment.get(&b"PATH"[..]).map(Vec::as_slice),
+            },
         };
         let path = own.or_else(|| trigger().map(|(_, value)| value.as_bytes())).or_else(supervisor);
         let path = path.unwrap_or(DEFAULT_PATH);

@@ -10,11 +10,11 @@ use crate::decode::{DecodeContext, Section, SectionInfo, Shape, Skip, ValueType}
 use crate::json5::Node;
 use crate::section;
 use crate::values::{
-    Account, DurationOrNever, DurationText, DurationWithUnit, Event, EventOrBool, Exec, Flag, HttpUrl,
-    Interfaces, Limits, ListOf, LogOutput, Maintenance, MetricType, Mode, Numbers, Object, ObjectOrFalse,
-    ObjectOrText, OneOf, OneOrMany, Port, Queue, RestartLimit, Scheme, Seconds, SecondsOrUnset, SignalName,
-    SpannedWords, TcpAddress, Text, TextMap, TextOrUnset, TextsOrObjects, UncheckedOneOf, Variables, Whole,
-    Words,
+    Account, CapabilityNames, DurationOrNever, DurationText, DurationWithUnit, EnvFiles, Event, EventOrBool,
+    Exec, Flag, HttpUrl, Interfaces, Limits, ListOf, LogOutput, Maintenance, MetricType, Mode, Numbers,
+    Object, ObjectOrFalse, ObjectOrText, OneOf, OneOrMany, Port, Queue, RestartLimit, Scheme, Seconds,
+    SecondsOrUnset, Secrets, SignalName, SpannedWords, TcpAddress, Text, TextMap, TextOrUnset,
+    TextsOrObjects, UncheckedOneOf, Variables, Whole, Words,
 };
 
 section! {
@@ -39,6 +39,12 @@ section! {
             "The telemetry server, which Prometheus can scrape.";
         coprocesses: ListOf<CoprocessFields> = "coprocesses", Nothing, "C6",
             "Sidecar processes that run beside the jobs.";
+        env: TextMap = "env", Nothing, "P10",
+            "Environment variables of every process. Those that `putenv` sets and those of a job win over them.";
+        env_file: EnvFiles = "envFile", Nothing, "P10",
+            "Files with environment variables of every process, in dotenv syntax: a path, `{ path, optional: true }`, or a list of them. `env` wins over them.";
+        secrets: Secrets = "secrets", Nothing, "P11",
+            "Secrets of every process: `{ NAME: { file: \"/run/secrets/name\" } }` passes the content of the file as the variable NAME.";
     }
 }
 
@@ -166,12 +172,42 @@ section! {
             "The working directory of the process.";
         env: TextMap = "env", Nothing, "P9",
             "Environment variables of the process, in addition to those of the supervisor.";
+        env_file: EnvFiles = "envFile", Nothing, "P10",
+            "Files with environment variables of the process, in dotenv syntax: a path, `{ path, optional: true }`, or a list of them. `env` wins over them.";
+        secrets: Secrets = "secrets", Nothing, "P11",
+            "Secrets of the process: `{ NAME: { file: \"/run/secrets/name\" } }` passes the content of the file as the variable NAME. The log shows `***` in place of the value.";
         umask: Mode = "umask", Nothing, "P9",
             "The file mode creation mask of the process, in octal: `\"0022\"`.";
         limits: Limits = "limits", Nothing, "P9",
             "Resource limits by name, such as `nofile` or `core`: a number or `unlimited` for both limits, or `[soft, hard]`.";
         no_new_privileges: Flag = "noNewPrivileges", Is("false"), "P9",
             "Prevents the process and its children from gaining privileges.";
+        nice: Whole<-20, 19> = "nice", Says("that of the supervisor"), "P13",
+            "The nice value of the process: a higher value means less CPU time beside other processes.";
+        oom_score_adj: Whole<-1000, 1000> = "oomScoreAdj", Says("that of the supervisor"), "P13",
+            "How likely the kernel kills the process when memory is short: 1000 first, -1000 never.";
+        capabilities: CapabilityNames = "capabilities", Says("those of the supervisor; with `user`, none"), "P13",
+            "The Linux capabilities that the process keeps, such as `[\"NET_BIND_SERVICE\"]`; all others are dropped. `[]` drops all.";
+    }
+}
+
+section! {
+    /// One file of `envFile`.
+    pub struct EnvFileFields = "`envFile`", "`envFile`", any_case,
+        "A file with environment variables, one `NAME=value` per line. It is read at the start and at every reload." {
+        path: TextOrUnset = "path", Required, "P10",
+            "The path of the file.";
+        optional: Flag = "optional", Is("false"), "P10",
+            "Whether the file may be missing.";
+    }
+}
+
+section! {
+    /// One of `secrets`.
+    pub struct SecretFields = "a secret", "A secret", any_case,
+        "A value that is read from a file whenever a process starts, without one trailing newline. At most 64 KiB." {
+        file: TextOrUnset = "file", Required, "P11",
+            "The path of the file.";
     }
 }
 

@@ -4,10 +4,12 @@
 //! tests and tools.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use containerpilot_core::plan::Process;
 
 use crate::interfaces::HostAddress;
+use crate::limits::ENV_FILE_BYTES;
 use crate::template::Environment;
 
 /// The host that a configuration is loaded for.
@@ -26,6 +28,11 @@ pub trait Host {
     fn can_switch_to(&self, process: &Process) -> bool;
     /// Checks that a file can be read. The error is the message of the operating system.
     fn readable(&self, path: &str) -> Result<(), String>;
+    /// The content of a regular file of at most [`limits::ENV_FILE_BYTES`](crate::limits::ENV_FILE_BYTES).
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError>;
     /// Returns true if the user exists.
     fn has_user(&self, name: &str) -> bool;
     /// Returns true if the group exists.
@@ -40,6 +47,27 @@ pub trait Host {
     fn variable(&self, name: &str) -> Option<String> {
         let value = self.environment().get(name.as_bytes())?;
         String::from_utf8(value.clone()).ok().filter(|text| !text.is_empty())
+    }
+}
+
+/// Why a file cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileError {
+    /// It does not exist.
+    Missing,
+    /// It is larger than the limit.
+    TooLarge,
+    /// The message of the operating system.
+    Other(String),
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => out.write_str("no such file or directory"),
+            Self::TooLarge => write!(out, "larger than {} KiB", ENV_FILE_BYTES / 1024),
+            Self::Other(message) => out.write_str(message),
+        }
     }
 }
 
@@ -82,6 +110,8 @@ pub struct StaticHost {
     pub unprivileged: bool,
     /// The files that can be read.
     pub files: BTreeSet<String>,
+    /// The content of files.
+    pub contents: BTreeMap<String, Vec<u8>>,
     /// The users and groups that exist.
     pub accounts: BTreeSet<String>,
 }
@@ -113,6 +143,10 @@ impl Host for StaticHost {
 
     fn readable(&self, path: &str) -> Result<(), String> {
         if self.files.contains(path) { Ok(()) } else { Err("no such file or directory".to_owned()) }
+    }
+
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError> {
+        self.contents.get(path).cloned().ok_or(FileError::Missing)
     }
 
     fn has_user(&self, name: &str) -> bool {

@@ -12,6 +12,7 @@
 pub mod decode;
 mod default_names;
 pub mod diagnostics;
+pub mod dotenv;
 pub mod duration;
 pub mod fields;
 pub mod file_version;

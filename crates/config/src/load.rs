@@ -1,6 +1,6 @@
 //! Loads a configuration: render, parse, decode, merge, lower, validate.
 
-use containerpilot_core::plan::{Plan, Role};
+use containerpilot_core::plan::{Plan, Process, Role};
 use std::collections::BTreeMap;
 
 use crate::decode::{DecodeContext, Roots, Section};
@@ -163,7 +163,7 @@ pub(crate) fn plan_of(
 ) -> Option<Plan> {
     // Errors that follow from invalid syntax would be misleading.
     let fields = decoded.fields.as_ref().filter(|_| decoded.well_formed)?;
-    let mut lower = Lower { host, version: options.version, problems };
+    let mut lower = Lower { host, version: options.version, problems, shared: Process::default() };
     let draft = lower.draft(fields);
     validate::check(fields, &draft, host, decoded.version, problems);
     let mut plan = draft.finish(decoded.version == Version::Two);

@@ -4,6 +4,7 @@ mod action;
 mod catalog;
 mod control;
 mod coprocess;
+mod environment;
 mod health;
 mod job;
 mod ready;
@@ -23,7 +24,7 @@ pub(crate) use when::source_named;
 use std::time::Duration;
 
 use containerpilot_core::plan::{
-    Catalog, Control, Job, Logging, Plan, Telemetry, Watch, stop_signal_timeout,
+    Catalog, Control, Job, Logging, Plan, Process, Telemetry, Watch, stop_signal_timeout,
 };
 
 use crate::decode::{SectionInfo, Spanned};
@@ -39,6 +40,8 @@ pub(crate) struct Lower<'a> {
     pub(crate) host: &'a dyn Host,
     pub(crate) version: &'a str,
     pub(crate) problems: &'a mut Vec<Problem>,
+    /// What every process has (P10, P11).
+    pub(crate) shared: Process,
 }
 
 impl Lower<'_> {
@@ -62,6 +65,8 @@ impl Lower<'_> {
 
     /// Lowers all fields. A part with errors is `None`.
     pub(crate) fn draft(&mut self, fields: &ConfigFields) -> Draft {
+        let shared = self.shared_process(fields);
+        self.shared = shared.clone().unwrap_or_default();
         let jobs = fields.jobs.iter().flat_map(|jobs| &jobs.value);
         let mut jobs: Vec<_> = jobs.map(|job| self.job_with_defaults(job, fields)).collect();
         resolve_sources(&mut jobs, fields);
@@ -77,6 +82,7 @@ impl Lower<'_> {
             logging: logging(fields),
             telemetry: fields.telemetry.as_ref().map(|given| self.telemetry(&given.value)),
             stop_timeout: self.stop_timeout(fields),
+            process: shared,
         }
     }
 
@@ -177,6 +183,7 @@ pub(crate) struct Draft {
     logging: Option<Logging>,
     telemetry: Option<Option<(Telemetry, Vec<Job>)>>,
     stop_timeout: Option<Duration>,
+    process: Option<Process>,
 }
 
 impl Draft {
@@ -207,6 +214,7 @@ impl Draft {
             logging: self.logging?,
             telemetry,
             stop_timeout: self.stop_timeout?,
+            process: self.process?,
             pass_signals: false,
             legacy_maintenance,
         })

@@ -22,6 +22,9 @@ pub(crate) fn merge(earlier: &mut ConfigFields, later: ConfigFields) {
     replace(&mut earlier.logging, later.logging);
     replace(&mut earlier.control, later.control);
     replace(&mut earlier.stop_timeout, later.stop_timeout);
+    replace(&mut earlier.env, later.env);
+    replace(&mut earlier.env_file, later.env_file);
+    replace(&mut earlier.secrets, later.secrets);
 }
 
 /// Merges telemetry key by key, because its metrics are merged by name.

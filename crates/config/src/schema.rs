@@ -181,6 +181,15 @@ fn value(shape: Shape) -> Schema {
                 ..typed("object")
             }
         }
+        Shape::Capabilities => list_of(typed("string")),
+        Shape::PathsOrObjects(info) => {
+            let one = || any_of([typed("string"), reference(info)]);
+            any_of([one(), list_of(one())])
+        }
+        Shape::MapOf(info) => Schema {
+            additional_properties: Some(Additional::Like(Box::new(reference(info)))),
+            ..typed("object")
+        },
         Shape::Object(info) => reference(info),
         Shape::List(info) => list_of(reference(info)),
         Shape::OneOrMany(info) => any_of([reference(info), list_of(reference(info))]),

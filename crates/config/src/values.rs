@@ -2,7 +2,9 @@
 
 mod account;
 mod address;
+mod capabilities;
 pub(crate) mod command;
+mod env_file;
 mod event;
 mod keyword;
 mod list;
@@ -12,14 +14,17 @@ mod number;
 mod object;
 mod resource_limits;
 mod restarts;
+mod secrets;
 mod signal;
 mod text;
 mod time;
 
 pub use account::Account;
 pub use address::{HttpUrl, TcpAddress};
+pub use capabilities::CapabilityNames;
 pub use command::Exec;
 pub(crate) use command::{listed_words, variables_in};
+pub use env_file::EnvFiles;
 pub use event::{EVENT_NAMES, Event, EventName, EventOrBool, EventOrFlag};
 pub(crate) use keyword::keyword;
 pub use keyword::{Keyword, Maintenance, MetricType, OneOf, Queue, Scheme, UncheckedOneOf, listed};
@@ -30,6 +35,7 @@ pub use number::{Port, Whole, parse_whole};
 pub use object::{Either, ListOf, Object, ObjectOrFalse, ObjectOrText, OneOrMany, Several, TextsOrObjects};
 pub use resource_limits::{Limits, RESOURCES};
 pub use restarts::RestartLimit;
+pub use secrets::Secrets;
 pub use signal::{SignalName, nearest_signal};
 pub use text::{Flag, Text, TextOrUnset, parse_bool};
 pub use time::{

@@ -30,7 +30,7 @@ pub use exec::{Action, Exec, Target};
 pub use health::{Check, Health, HttpTarget, OnUnhealthy, Probe};
 pub use job::{Backoff, Command, Job, OnCompletion, Restarts, Role};
 pub use logging::{Format, Level, Logging, Output};
-pub use process::{Limit, Principal, Process, Resource};
+pub use process::{Capabilities, Limit, Principal, Process, Resource};
 pub use ready::Ready;
 pub use requires::{Readiness, RequiredSource, Requirement};
 pub use service::{Service, Status, Watch};
@@ -57,6 +57,8 @@ pub struct Plan {
     pub telemetry: Option<Telemetry>,
     /// The global stop timeout: when it passes during a shutdown, the remaining jobs are killed (S4).
     pub stop_timeout: Duration,
+    /// What every process has (P10, P11). The program on the command line has nothing else.
+    pub process: Process,
     /// True if every signal is forwarded to the main program (S7).
     pub pass_signals: bool,
     /// True for the maintenance mode of ContainerPilot 2 (C8): SIGUSR1 toggles it, and it pauses periodic jobs and the

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use containerpilot_core::input::{StartError, StartErrorKind};
-use containerpilot_core::plan::{Limit, Resource};
+use containerpilot_core::plan::{Capabilities, Limit, Resource};
 use nix::errno::Errno;
 use nix::libc;
 
@@ -28,6 +28,8 @@ pub(super) enum SpawnError {
     User { program: String, principal: Switched, errno: Errno },
     #[error("{program}: cannot set the limit {limit}: {}", limit.hint(*errno))]
     Limit { program: String, limit: LimitWords, errno: Errno },
+    #[error("{program}: cannot {action}: {}", privilege_hint(*errno, hint))]
+    Privileged { program: String, action: String, hint: &'static str, errno: Errno },
     #[error("{program}: cannot {action}: {}", errno.desc())]
     Setup { program: String, action: String, errno: Errno },
     #[error("{program}: not found in PATH")]
@@ -116,6 +118,16 @@ fn switch_hint(errno: Errno, switched: &Switched) -> String {
     }
 }
 
+/// `hint` explains a missing privilege.
+fn privilege_hint(errno: Errno, hint: &str) -> String {
+    match errno {
+        Errno::EPERM => format!("EPERM ({hint})"),
+        // Without CAP_SYS_NICE and CAP_SYS_RESOURCE.
+        Errno::EACCES => format!("EACCES ({hint})"),
+        _ => errno.desc().to_owned(),
+    }
+}
+
 /// The limit that could not be set; `None` is the supervisor's own descriptor limit.
 #[derive(Debug)]
 pub(super) struct LimitWords(Option<Limit>);
@@ -182,8 +194,39 @@ impl SpawnError {
                 format!("change to its directory {}", attempt.cwd.as_deref().unwrap_or_default())
             }
             SpawnStep::Privileges => "set noNewPrivileges".to_owned(),
+            SpawnStep::Nice => {
+                let action = format!("set its nice value to {}", attempt.nice.unwrap_or_default());
+                let hint = "CAP_SYS_NICE is needed to lower it; use a higher value or add the capability";
+                return Self::Privileged { program, action, hint, errno };
+            }
+            SpawnStep::OomScore => {
+                let action = format!("set oomScoreAdj to {}", attempt.oom_score_adj.unwrap_or_default());
+                let hint = "CAP_SYS_RESOURCE is needed to lower it; use a higher value or add the capability";
+                return Self::Privileged { program, action, hint, errno };
+            }
+            SpawnStep::Capabilities => return Self::capability(program, error.file, errno, attempt),
         };
         Self::Setup { program, action, errno }
+    }
+
+    /// P13: a capability that cannot be kept or dropped. `file` is its number, from 1.
+    fn capability(program: String, file: usize, errno: Errno, attempt: &Attempt) -> Self {
+        let name = file.checked_sub(1).map(|number| match Capabilities::NAMES.get(number) {
+            Some(name) => format!("capability {name}"),
+            None => format!("capability {number}"),
+        });
+        let kept = file.checked_sub(1).is_some_and(|number| attempt.capabilities.contains(number));
+        let name = name.unwrap_or_else(|| "its capabilities".to_owned());
+        let (action, hint) = match kept {
+            true => {
+                (format!("keep {name}"), "the supervisor does not have it itself; add it to the container")
+            }
+            false => (
+                format!("drop {name}"),
+                "CAP_SETPCAP is needed; run the supervisor as root or remove `capabilities`",
+            ),
+        };
+        Self::Privileged { program, action, hint, errno }
     }
 
     fn from_exec_error(error: &ExecError, attempt: &Attempt) -> Self {
@@ -244,6 +287,7 @@ impl SpawnError {
             // These errors are not about the program itself.
             Self::User { .. }
             | Self::Limit { .. }
+            | Self::Privileged { .. }
             | Self::Setup { .. }
             | Self::NulByte { .. }
             | Self::Identity { .. } => StartErrorKind::Other,

@@ -7,7 +7,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use containerpilot_core::input::{ExitStatus, StartError, StartErrorKind};
-use containerpilot_core::plan::{Limit, Principal, Signal};
+use containerpilot_core::plan::{Capabilities, Limit, Principal, Signal};
 
 use super::error::SpawnError;
 use super::{Output, Request};
@@ -23,6 +23,9 @@ pub(super) struct Attempt {
     pub(super) user: Option<Principal>,
     pub(super) group: Option<Principal>,
     pub(super) limits: Vec<Limit>,
+    pub(super) nice: Option<i8>,
+    pub(super) oom_score_adj: Option<i16>,
+    pub(super) capabilities: Capabilities,
     /// The files to execute, in this order.
     pub(super) files: Arc<CStrings>,
     /// Whether it is the program on the command line, without a configuration.
@@ -37,6 +40,9 @@ impl Attempt {
             user: request.process.user.clone(),
             group: request.process.group.clone(),
             limits: request.process.limits.clone(),
+            nice: request.process.nice,
+            oom_score_adj: request.process.oom_score_adj,
+            capabilities: request.process.capabilities.unwrap_or_default(),
             files,
             alone: request.own_stdin,
         }

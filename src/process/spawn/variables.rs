@@ -94,8 +94,8 @@ pub(super) struct OwnVariables {
 }
 
 impl OwnVariables {
-    /// The variables of a process's configuration, `HOME` of its user, and the variables of its trigger, in this order of
-    /// precedence.
+    /// The variables of a process's configuration, `HOME` of its user, the variables of its trigger, and those of the top level of
+    /// the configuration, in this order of precedence.
     pub(super) fn new(
         request: &Request<'_>,
         home: Option<&[u8]>,
@@ -108,10 +108,21 @@ impl OwnVariables {
             let later = cause.iter().skip(nth + 1).any(|(other, _)| other == name);
             !later && !own.contains_key(*name)
         });
+        // P10: everything else wins over the variables of the top level.
+        let putenv = request.environment.jobs.set_by_putenv();
+        let has_home = home.is_some();
+        let base = request.process.shared_env.iter().filter(|(name, _)| {
+            let is_given = own.contains_key(*name)
+                || putenv.contains_key(*name)
+                || cause.iter().any(|(other, _)| other == name)
+                || (has_home && *name == "HOME");
+            !is_given && shared.jobs.find(name.as_bytes()).is_none()
+        });
+        let base = base.map(|(name, value)| (name.as_str(), value.as_bytes()));
         let home = home.filter(|_| !own.contains_key("HOME")).map(|home| ("HOME", home));
         let own = own.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let trigger = trigger.map(|(_, (name, value))| (*name, value.as_bytes()));
-        for (name, value) in own.chain(home).chain(trigger) {
+        for (name, value) in own.chain(home).chain(trigger).chain(base) {
             let name = name.as_bytes();
             variables.strings.push(&[name, b"=", value])?;
             variables.hidden_supervisor.extend(shared.supervisor.find(name));

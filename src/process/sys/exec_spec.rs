@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use containerpilot_core::plan::Limit;
+use containerpilot_core::plan::{Capabilities, Limit};
 use nix::errno::Errno;
 
 use super::{RawLimit, SignalSet};
@@ -118,6 +118,11 @@ pub(crate) struct ExecSpec {
     /// The user, if it changes.
     pub(crate) user: Option<u32>,
     pub(crate) no_new_privileges: bool,
+    pub(crate) nice: Option<i8>,
+    /// The decimal digits for `/proc/self/oom_score_adj`. The child must not share memory then.
+    pub(crate) oom_score_adj: Option<Vec<u8>>,
+    /// The only capabilities that are kept. The child must not share memory then.
+    pub(crate) capabilities: Option<Capabilities>,
     /// Whether the child shares the supervisor's memory until it executes its program. It must not change its user or
     /// groups then, and has no cgroup: only a copy can be created in one.
     pub(crate) share_memory: bool,
@@ -136,18 +141,27 @@ pub(crate) enum SpawnStep {
     Directory,
     /// Setting `no_new_privs`.
     Privileges,
+    /// Setting the nice value.
+    Nice,
+    /// Setting the OOM score adjustment.
+    OomScore,
+    /// Dropping capabilities.
+    Capabilities,
     /// Executing the program.
     Execute,
 }
 
 impl SpawnStep {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 10] = [
         Self::ProcessGroup,
         Self::Descriptors,
         Self::Limits,
         Self::User,
         Self::Directory,
         Self::Privileges,
+        Self::Nice,
+        Self::OomScore,
+        Self::Capabilities,
         Self::Execute,
     ];
 }
@@ -166,7 +180,7 @@ pub(crate) struct ExecError {
     pub(crate) step: SpawnStep,
     pub(crate) errno: Errno,
     /// The position of the file that `errno` is about. With [`SpawnStep::Limits`]: the position of the limit, from 1; 0 is the
-    /// supervisor's own descriptor limit.
+    /// supervisor's own descriptor limit. With [`SpawnStep::Capabilities`]: the number of the capability, from 1; 0 is none of them.
     pub(crate) file: usize,
     /// The `st_mode` of that file, if the child has seen it.
     pub(crate) mode: Option<u32>,

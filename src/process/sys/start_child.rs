@@ -330,6 +330,23 @@ unsafe fn exec_child(memory: &ChildMemory) -> Failure {
                 return Failure { step: SpawnStep::Limits, errno, file: nth + 1 };
             }
         }
+        if let Some(nice) = spec.nice {
+            must!(Nice, SYS_setpriority, libc::PRIO_PROCESS as usize, 0, nice as isize as usize);
+        }
+        if let Some(score) = &spec.oom_score_adj {
+            let (file, flags) = (at(c"/proc/self/oom_score_adj".as_ptr()), libc::O_WRONLY | libc::O_CLOEXEC);
+            let opened = call(libc::SYS_openat, [fd(libc::AT_FDCWD), file, flags as usize]);
+            let written =
+                opened.and_then(|file| call(libc::SYS_write, [file, at(score.as_ptr()), score.len()]));
+            if let Err(errno) = written {
+                return Failure { step: SpawnStep::OomScore, errno, file: 0 };
+            }
+        }
+        if let Some(kept) = spec.capabilities
+            && let Err(failure) = capabilities::limit(kept, spec.user.is_some())
+        {
+            return failure;
+        }
         if let Some(groups) = &spec.groups {
             must!(User, SYS_setgroups, groups.len(), at(groups.as_ptr()));
         }
@@ -353,6 +370,11 @@ unsafe fn exec_child(memory: &ChildMemory) -> Failure {
                 must!(User, SYS_setresuid, user, keep, user);
             }
         }
+        if let Some(kept) = spec.capabilities
+            && let Err(failure) = capabilities::keep(kept)
+        {
+            return failure;
+        }
         // After the user is set: its permissions decide.
         if let [directory, _] = memory.cwd.as_slice() {
             must!(Directory, SYS_chdir, at(*directory));
@@ -369,6 +391,80 @@ unsafe fn exec_child(memory: &ChildMemory) -> Failure {
         let set = libc::SIG_SETMASK as usize;
         let _ = call(libc::SYS_rt_sigprocmask, [set, at(&raw const empty), 0, SET_SIZE]);
         execute(memory)
+    }
+}
+
+/// Capabilities (P13). `execve` gives root the bounding set, and others the ambient set.
+mod capabilities {
+    use containerpilot_core::plan::Capabilities;
+
+    use super::{Errno, Failure, SpawnStep, at, call, libc};
+
+    /// `_LINUX_CAPABILITY_VERSION_3`, and this process.
+    static HEADER: [u32; 2] = [0x2008_0522, 0];
+    /// `struct __user_cap_data_struct`, for the low and for the high numbers: effective, permitted, inheritable.
+    type Sets = [[u32; 3]; 2];
+
+    /// About the capability `number`, or about none of them.
+    fn failure(errno: Errno, number: Option<usize>) -> Failure {
+        Failure { step: SpawnStep::Capabilities, errno, file: number.map_or(0, |number| number + 1) }
+    }
+
+    /// Removes all others from the bounding set, and keeps the permitted ones across a switch of the user. This needs
+    /// privileges that are lost with that.
+    ///
+    /// # Safety
+    /// The process must not share its memory.
+    pub(super) unsafe fn limit(kept: Capabilities, switches_user: bool) -> Result<(), Failure> {
+        // SAFETY: no memory is involved.
+        let prctl = |option: i32, argument: usize| unsafe {
+            call(libc::SYS_prctl, [option as usize, argument, 0, 0, 0])
+        };
+        // No process with as few capabilities may change this one before it has executed its program.
+        prctl(libc::PR_SET_DUMPABLE, 0).map_err(|errno| failure(errno, None))?;
+        for number in (0..64).filter(|number| !kept.contains(*number)) {
+            match prctl(libc::PR_CAPBSET_READ, number) {
+                Ok(0) => {}
+                // The kernel knows no more.
+                Err(_) => break,
+                Ok(_) => {
+                    prctl(libc::PR_CAPBSET_DROP, number).map_err(|errno| failure(errno, Some(number)))?;
+                }
+            }
+        }
+        if switches_user {
+            prctl(libc::PR_SET_KEEPCAPS, 1).map_err(|errno| failure(errno, None))?;
+        }
+        Ok(())
+    }
+
+    /// Makes these capabilities the only ones.
+    ///
+    /// # Safety
+    /// As for [`limit`].
+    pub(super) unsafe fn keep(kept: Capabilities) -> Result<(), Failure> {
+        let mut sets: Sets = [[0; 3]; 2];
+        // SAFETY: the kernel reads the header, and reads or writes the sets, which have the size of that version.
+        unsafe {
+            let call_with = |number, sets: &mut Sets| call(number, [at(&raw const HEADER), at(sets)]);
+            call_with(libc::SYS_capget, &mut sets).map_err(|errno| failure(errno, None))?;
+            let permitted = u64::from(sets[0][1]) | u64::from(sets[1][1]) << 32;
+            let missing = kept.0 & !permitted;
+            if missing != 0 {
+                return Err(failure(Errno::EPERM, Some(missing.trailing_zeros() as usize)));
+            }
+            let (low, high) = (kept.0 as u32, (kept.0 >> 32) as u32);
+            sets = [[low; 3], [high; 3]];
+            call_with(libc::SYS_capset, &mut sets).map_err(|errno| failure(errno, None))?;
+            let ambient = |action: i32, number: usize| {
+                call(libc::SYS_prctl, [libc::PR_CAP_AMBIENT as usize, action as usize, number, 0, 0])
+            };
+            ambient(libc::PR_CAP_AMBIENT_CLEAR_ALL, 0).map_err(|errno| failure(errno, None))?;
+            for number in (0..64).filter(|number| kept.contains(*number)) {
+                ambient(libc::PR_CAP_AMBIENT_RAISE, number).map_err(|errno| failure(errno, Some(number)))?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -104,6 +104,12 @@ pub enum Shape {
     Mode,
     /// Resource limits by name.
     Limits,
+    /// A list of the names of Linux capabilities.
+    Capabilities,
+    /// A path, such an object, or a list of them.
+    PathsOrObjects(&'static SectionInfo),
+    /// An object of such objects by name.
+    MapOf(&'static SectionInfo),
     /// An object with keys of its own.
     Object(&'static SectionInfo),
     /// A list of such objects.
@@ -130,7 +136,9 @@ impl Shape {
             | Self::OneOrMany(inner)
             | Self::ObjectOrFalse(inner)
             | Self::ObjectOrText(inner)
-            | Self::TextsOrObjects(inner) => Some(inner),
+            | Self::TextsOrObjects(inner)
+            | Self::PathsOrObjects(inner)
+            | Self::MapOf(inner) => Some(inner),
             _ => None,
         }
     }

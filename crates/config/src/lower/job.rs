@@ -167,14 +167,18 @@ impl Lower<'_> {
     fn process(&mut self, fields: &JobFields) -> Option<Process> {
         let user = self.account(fields.user.as_ref(), "user", |host, name| host.has_user(name));
         let group = self.account(fields.group.as_ref(), "group", |host, name| host.has_group(name));
+        let environment = self.job_environment(fields);
         Some(Process {
             user: user?,
             group: group?,
             cwd: value_of(&fields.cwd).filter(|cwd| !cwd.is_empty()),
-            env: value_of(&fields.env).unwrap_or_default(),
             umask: value_of(&fields.umask),
             limits: value_of(&fields.limits).unwrap_or_default(),
             no_new_privileges: value_of(&fields.no_new_privileges)?,
+            nice: value_of(&fields.nice).and_then(|nice| i8::try_from(nice).ok()),
+            oom_score_adj: value_of(&fields.oom_score_adj).and_then(|adj| i16::try_from(adj).ok()),
+            capabilities: value_of(&fields.capabilities),
+            ..environment?
         })
     }
 

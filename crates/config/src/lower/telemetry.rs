@@ -76,9 +76,11 @@ impl Lower<'_> {
             process: Process::default(),
             raw_output: false,
         };
+        let process = &self.shared;
         let (metrics, sensors) = metrics?.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
         let measured = (0..).zip(&metrics).zip(sensors);
-        let sensors = measured.filter_map(|((place, metric), sensor)| Some(sensor?.job(place, metric)));
+        let sensors = measured
+            .filter_map(|((place, metric), sensor)| Some(sensor?.job(place, metric, process.clone())));
         let jobs = std::iter::once(job).chain(sensors).collect();
         Some((Telemetry { address, port, tags, metrics }, jobs))
     }
@@ -211,7 +213,7 @@ struct Sensor {
 
 impl Sensor {
     /// The job that measures the metric at `index`.
-    fn job(self, index: u32, metric: &Metric) -> Job {
+    fn job(self, index: u32, metric: &Metric, process: Process) -> Job {
         Job {
             name: format!("sensor.{}", metric.name),
             role: Role::Sensor(index),
@@ -229,7 +231,7 @@ impl Sensor {
             ready: None,
             health: None,
             service: None,
-            process: Process::default(),
+            process,
             raw_output: false,
         }
     }

@@ -148,19 +148,21 @@ fn pairs<T>(
         if let Some(earlier) = keys.insert(&member.key, member.key_span) {
             cx.replaced(&member.key, earlier, member.key_span);
         }
-        if member.key.is_empty() || member.key.contains(['=', '\0']) {
-            cx.error(member.key_span, format!("a name in `{key}` must not be empty or contain `=`"), "");
-            continue;
-        }
-        // As for `putenv`. A shell cannot use such a variable.
-        if matches!(key, "env" | "setEnv")
-            && member.key.contains(|letter: char| letter.is_whitespace() || letter.is_control())
-        {
-            let message = format!("a name in `{key}` must not contain whitespace or a control character");
+        if let Some(message) = variable_name_error(key, &member.key) {
             cx.error(member.key_span, message, "");
             continue;
         }
         pairs.push((member.key.clone(), read(cx, &member.key, &member.value)?));
     }
     Some(pairs.into_iter().collect())
+}
+
+/// Why a name cannot be used in a map. A shell cannot use a variable with whitespace in its name, so `putenv` refuses it, too.
+pub(super) fn variable_name_error(key: &str, name: &str) -> Option<String> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Some(format!("a name in `{key}` must not be empty or contain `=`"));
+    }
+    let unusable = |letter: char| letter.is_whitespace() || letter.is_control();
+    (key != "meta" && name.contains(unusable))
+        .then(|| format!("a name in `{key}` must not contain whitespace or a control character"))
 }

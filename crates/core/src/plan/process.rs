@@ -2,9 +2,10 @@
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// How a process is set up (P9).
+/// How a process is set up (P9 to P11, P13).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Process {
     /// The user it runs as.
@@ -13,14 +14,86 @@ pub struct Process {
     pub group: Option<Principal>,
     /// The working directory.
     pub cwd: Option<String>,
-    /// Variables in addition to those of P7.
+    /// The variables of the top level, shared by all processes (P10). Those set by `putenv` and those of P7 win over them.
+    pub shared_env: Arc<BTreeMap<String, String>>,
+    /// Variables of the job (P9, P10). They win over all others except `secrets`.
     pub env: BTreeMap<String, String>,
+    /// Variables whose values are read from files when a process starts, by name (P11).
+    pub secrets: BTreeMap<String, String>,
     /// The umask.
     pub umask: Option<u16>,
     /// Resource limits.
     pub limits: Vec<Limit>,
     /// Sets `no_new_privs`: neither the process nor its children can gain privileges.
     pub no_new_privileges: bool,
+    /// The nice value (P13).
+    pub nice: Option<i8>,
+    /// The adjustment of the kernel's choice of a process to kill when memory is short (P13).
+    pub oom_score_adj: Option<i16>,
+    /// The only capabilities that the process keeps (P13). `None` changes nothing.
+    pub capabilities: Option<Capabilities>,
+}
+
+/// A set of Linux capabilities.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities(pub u64);
+
+impl Capabilities {
+    /// The names of the capabilities in the order of their numbers, without `CAP_`.
+    pub const NAMES: [&'static str; 41] = [
+        "CHOWN",
+        "DAC_OVERRIDE",
+        "DAC_READ_SEARCH",
+        "FOWNER",
+        "FSETID",
+        "KILL",
+        "SETGID",
+        "SETUID",
+        "SETPCAP",
+        "LINUX_IMMUTABLE",
+        "NET_BIND_SERVICE",
+        "NET_BROADCAST",
+        "NET_ADMIN",
+        "NET_RAW",
+        "IPC_LOCK",
+        "IPC_OWNER",
+        "SYS_MODULE",
+        "SYS_RAWIO",
+        "SYS_CHROOT",
+        "SYS_PTRACE",
+        "SYS_PACCT",
+        "SYS_ADMIN",
+        "SYS_BOOT",
+        "SYS_NICE",
+        "SYS_RESOURCE",
+        "SYS_TIME",
+        "SYS_TTY_CONFIG",
+        "MKNOD",
+        "LEASE",
+        "AUDIT_WRITE",
+        "AUDIT_CONTROL",
+        "SETFCAP",
+        "MAC_OVERRIDE",
+        "MAC_ADMIN",
+        "SYSLOG",
+        "WAKE_ALARM",
+        "BLOCK_SUSPEND",
+        "AUDIT_READ",
+        "PERFMON",
+        "BPF",
+        "CHECKPOINT_RESTORE",
+    ];
+
+    /// Adds the capability with this number.
+    pub fn insert(&mut self, number: usize) {
+        self.0 |= 1 << number;
+    }
+
+    /// Returns true if the capability with this number is in the set.
+    #[must_use]
+    pub const fn contains(self, number: usize) -> bool {
+        self.0 & (1 << number) != 0
+    }
 }
 
 /// A user or a group.

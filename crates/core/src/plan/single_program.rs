@@ -57,6 +57,7 @@ impl Plan {
             logging: Logging { level: Level::Warn, format: Format::Default, output: Output::Stderr },
             telemetry: None,
             stop_timeout: Duration::from_secs(5),
+            process: Process::default(),
             pass_signals: true,
             legacy_maintenance: false,
         }

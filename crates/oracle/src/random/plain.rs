@@ -30,6 +30,7 @@ pub fn plain_plan(jobs: Vec<Job>) -> Plan {
         logging: Logging { level: Level::Warn, format: Format::Default, output: Output::Stdout },
         telemetry: None,
         stop_timeout: Duration::from_secs(5),
+        process: Process::default(),
         pass_signals: false,
         legacy_maintenance: false,
     }
