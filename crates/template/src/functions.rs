@@ -64,6 +64,11 @@ impl Function {
         self.0
     }
 
+    /// Returns true for `required` (C9).
+    pub(crate) fn is_required(self) -> bool {
+        self.0.name == "required"
+    }
+
     /// The value that ends the evaluation of arguments: `and` stops at the first false one, `or` at the first true one.
     pub(crate) fn stops_at(self) -> Option<bool> {
         match self.0.name {
@@ -97,7 +102,7 @@ const fn entry(
     Signature { name, fixed, more, usage, run }
 }
 
-static FUNCTIONS: [Signature; 26] = [
+static FUNCTIONS: [Signature; 27] = [
     entry("default", TWO, false, ".NAME | default \"value\"", |context, arguments| {
         default(context, arguments)
     }),
@@ -105,6 +110,8 @@ static FUNCTIONS: [Signature; 26] = [
         let name = text(arguments, 0);
         Ok(Value::Text(context.environment.get(&name).cloned().unwrap_or_else(|| Text::from(&b""[..]))))
     }),
+    // C9: the evaluation of a call looks up a name in quotes and reports what is missing.
+    entry("required", ONE, false, "required \"NAME\", or .NAME | required", last),
     entry("split", &[Parameter::Text, Parameter::Text], false, ".NAME | split \",\"", split),
     entry("join", &[Parameter::Text, Parameter::Texts], false, ".LIST | join \",\"", join),
     entry(

@@ -488,3 +488,34 @@ fn c2_range_with_an_assignment_sets_the_last_declared_variables() {
         Some(b"<[0 1] 0><[0 1] 1>[0 1] 1".to_vec())
     );
 }
+
+#[test]
+fn c9_required_value_must_not_be_empty() {
+    assert_eq!(
+        rendered(
+            "{{ required \"A\" }} {{ .A | required }} {{ required .A | print }} {{ .PORTS | split \",\" | required | len }}"
+        ),
+        "a a a 2"
+    );
+    let exec = |source: &str| {
+        let [(stage, part, message)] = <[_; 1]>::try_from(errors(source)).expect("one error");
+        assert_eq!(stage, Stage::Exec);
+        (part, message)
+    };
+    let pair = |part: &str, message: &str| (part.to_owned(), message.to_owned());
+    assert_eq!(
+        exec("x {{ required \"NONE\" }}"),
+        pair("\"NONE\"", "the environment variable `NONE` is required, but it is unset or empty")
+    );
+    assert_eq!(
+        exec("x {{ .NONE | required }}"),
+        pair(".NONE", "`.NONE` is required, but it is unset or empty")
+    );
+    assert_eq!(
+        exec("{{ env \"NONE\" | required | print }}"),
+        pair("env \"NONE\"", "`env \"NONE\"` is required, but it is unset or empty")
+    );
+    assert_eq!(places("{{ required .X }}{{ .Y | required }}{{ required \"Z\" }}"), [".X", ".Y", "\"Z\""]);
+    assert_eq!(errors("{{ required }}").len(), 1);
+    assert_eq!(helps("{{ required \"NONE\" }}"), ["set the variable in the environment of the supervisor"]);
+}

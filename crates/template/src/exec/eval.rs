@@ -86,14 +86,20 @@ impl<'s> State<'s> {
     }
 
     fn commands(&mut self, dot: &Value, pipe: &Pipeline) -> Result<Value, Failed> {
-        let mut value = None;
+        let mut last = None;
         for command in &pipe.commands {
-            value = Some(self.command(dot, command, value)?);
+            last = Some((self.command(dot, command, last)?, command.span));
         }
-        Ok(value.unwrap_or(Value::Nil))
+        Ok(last.map_or(Value::Nil, |(value, _)| value))
     }
 
-    fn command(&mut self, dot: &Value, command: &Command, last: Option<Value>) -> Result<Value, Failed> {
+    /// Evaluates a command. `last` is the value of the previous one and its place.
+    fn command(
+        &mut self,
+        dot: &Value,
+        command: &Command,
+        last: Option<(Value, Span)>,
+    ) -> Result<Value, Failed> {
         if let Err(error) = self.budget.step(1) {
             return Err(self.report(command.span, error));
         }
@@ -234,7 +240,7 @@ impl<'s> State<'s> {
         function: Function,
         name: Span,
         arguments: &[Operand],
-        last: Option<Value>,
+        last: Option<(Value, Span)>,
     ) -> Result<Value, Failed> {
         let signature = function.signature();
         let count = arguments.len() + usize::from(last.is_some());
@@ -251,8 +257,12 @@ impl<'s> State<'s> {
             }
             values.push(value);
         }
-        if let Some(value) = last {
+        let piped = last.as_ref().map(|(_, span)| *span);
+        if let Some((value, _)) = last {
             values.push(self.accepted(value, function, parameter(arguments.len()), name)?);
+        }
+        if function.is_required() {
+            return self.required(arguments.first(), piped.unwrap_or(name), values.pop());
         }
         let mut context = CallContext { budget: &mut self.budget, environment: &self.environment };
         function.call(&mut context, &values).map_err(|error| {
@@ -260,6 +270,37 @@ impl<'s> State<'s> {
                 error.argument.and_then(|index| arguments.get(index)).map_or(name, |argument| argument.span);
             self.report(span, error)
         })
+    }
+
+    /// C9: the value, which must not be empty. A name in quotes stands for the environment variable.
+    fn required(
+        &mut self,
+        argument: Option<&Operand>,
+        piped: Span,
+        value: Option<Value>,
+    ) -> Result<Value, Failed> {
+        let span = argument.map_or(piped, |argument| argument.span);
+        let named = argument.is_some_and(|argument| matches!(argument.kind, OperandKind::Constant(_)));
+        let (value, what) = match value {
+            Some(Value::Text(name)) if named => {
+                let found = self.environment.get(&name).cloned().map_or(Value::Nil, Value::Text);
+                (found, format!("the environment variable `{}`", String::from_utf8_lossy(&name)))
+            }
+            value => (value.unwrap_or(Value::Nil), format!("`{}`", self.shown(span))),
+        };
+        let is_empty = match &value {
+            Value::Nil => true,
+            Value::Text(text) => text.is_empty(),
+            Value::Texts(list) => list.items().is_empty(),
+            _ => false,
+        };
+        if is_empty {
+            let error = FunctionError::new(format!("{what} is required, but it is unset or empty"));
+            return Err(
+                self.report(span, error.help("set the variable in the environment of the supervisor"))
+            );
+        }
+        Ok(value)
     }
 
     fn wrong_count(&mut self, function: Function, count: usize, name: Span) -> Failed {
