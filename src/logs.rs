@@ -51,6 +51,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::log_entry::{self as core_log, Fields};
 use containerpilot_core::plan::{Level, Logging};
+use containerpilot_log_format::HiddenValues;
 pub(crate) use containerpilot_log_format::is_hidden;
 
 use self::log_thread::{LogWorker, OUTPUT_BYTES, OUTPUT_LINES};
@@ -76,12 +77,14 @@ pub(crate) fn rfc3339(time: SystemTime) -> String {
 }
 
 /// The process that writes to a pipe.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) job: String,
     pub(crate) pid: u32,
     /// The name of the check, if the process is one.
     pub(crate) check: Option<String>,
+    /// The values of its secrets, which are hidden (P11). A process without secrets has none.
+    pub(crate) hidden: Option<HiddenValues>,
 }
 
 /// The event loop's part of the log. Nothing here blocks except [`Logs::finish`].

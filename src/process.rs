@@ -5,6 +5,7 @@ pub(crate) mod descendants;
 pub(crate) mod orphans;
 pub(crate) mod proc;
 pub(crate) mod reaper;
+pub(crate) mod secrets;
 pub(crate) mod signals;
 pub(crate) mod spawn;
 pub(crate) mod sys;

@@ -283,3 +283,20 @@ fn x4_simulation_has_the_same_order_of_events_as_a_real_run() {
     });
     assert_eq!(order(events), real);
 }
+
+#[test]
+fn p10_p11_files_of_the_target_machine_need_not_exist_here() {
+    let folder = folder("environment");
+    let config = "{ envFile: '/none/a.env', secrets: { A: { file: '/none/a' } },
+        jobs: [{ name: 'a', exec: 'a', nice: -5, oomScoreAdj: -500, capabilities: ['CHOWN'] }] }";
+    let config = file(&folder, "config.json5", config);
+    let (code, stdout, stderr) = simulate(&[&config]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
+    assert!(stdout.contains("a exited"), "{stdout}");
+    // A mistake in a file that does exist is found.
+    let variables = file(&folder, "a.env", "A=1\nB\n");
+    let config = file(&folder, "broken.json5", &format!("{{ envFile: '{variables}', jobs: [] }}"));
+    let (code, _, stderr) = simulate(&[&config]);
+    assert_ne!(code, Some(0));
+    assert!(stderr.contains("a.env:2: expected NAME=value"), "{stderr}");
+}

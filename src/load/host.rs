@@ -158,6 +158,11 @@ impl Host for ThisHost {
         users::user(&Principal::Name(name.to_owned())).is_ok_and(|user| user.is_some())
     }
 
+    fn is_nested(&self) -> bool {
+        let own = std::process::id().to_string();
+        std::env::var_os("CONTAINERPILOT_PID").is_some_and(|pid| pid != own.as_str())
+    }
+
     fn account_names(&self, what: &str) -> Vec<String> {
         users::names(if what == "user" { "/etc/passwd" } else { "/etc/group" })
     }

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use containerpilot_log_format::StreamName;
+use containerpilot_log_format::{HiddenValues, Redactor, StreamName};
 
 use super::Source;
 use super::loss::Loss;
@@ -51,6 +51,8 @@ pub(super) struct Stream {
     size: usize,
     /// The error that ended the stream.
     error: Option<io::Error>,
+    /// Hides secrets (P11), from the first output on.
+    redactor: Option<Box<Redactor>>,
 }
 
 /// The content of a pipe is being read to its end, because the process has exited.
@@ -93,6 +95,7 @@ impl Stream {
             drain: None,
             size: USUAL_PIPE,
             error: None,
+            redactor: None,
         })
     }
 
@@ -191,8 +194,23 @@ impl Stream {
         self.size
     }
 
-    /// Writes the lines that `chunk` completes, and keeps the rest.
+    /// Writes the lines that `chunk` completes, and keeps the rest. Secrets are hidden first (P11).
     pub(super) fn feed(&mut self, chunk: &[u8], context: &mut Context<'_>) {
+        if self.source.hidden.is_some() && self.redactor.is_none() {
+            // The values are known before the process can write.
+            let patterns = self.source.hidden.as_ref().and_then(HiddenValues::get);
+            self.redactor = patterns.map(|patterns| Box::new(Redactor::new(patterns)));
+        }
+        match &mut self.redactor {
+            None => self.feed_lines(chunk, context),
+            Some(redactor) => {
+                let shown = redactor.push(chunk);
+                self.feed_lines(&shown, context);
+            }
+        }
+    }
+
+    fn feed_lines(&mut self, chunk: &[u8], context: &mut Context<'_>) {
         if self.queued || context.writer.is_blocked() {
             self.hold(chunk, context);
             self.queued = true;
@@ -243,7 +261,14 @@ impl Stream {
 
     /// Writes the last incomplete line, unless the stream is in the backlog.
     pub(super) fn write_last_line(&mut self, context: &mut Context<'_>) {
-        if self.queued || !(self.line_ended || self.is_at_end()) {
+        if !(self.line_ended || self.is_at_end()) {
+            return;
+        }
+        if let Some(redactor) = &mut self.redactor {
+            let rest = redactor.finish();
+            self.hold(&rest, context);
+        }
+        if self.queued {
             return;
         }
         if self.held.is_empty() {
@@ -259,6 +284,11 @@ impl Stream {
 
     /// Discards what it holds and what is in the pipe, and returns how much that was.
     pub(super) fn discard(&mut self, buffer: &mut [u8], held: &mut usize) -> Loss {
+        if let Some(redactor) = &mut self.redactor {
+            let rest = redactor.finish();
+            *held += rest.len();
+            self.held.extend(rest);
+        }
         let rest = self.held.get(self.done..).unwrap_or_default();
         *held = held.saturating_sub(rest.len());
         let mut lost = Loss::of(rest);
@@ -338,7 +368,7 @@ mod tests {
     use super::*;
 
     fn stream(pipe: OwnedFd) -> Stream {
-        let source = Arc::new(Source { job: "main".into(), pid: 7, check: None });
+        let source = Arc::new(Source { job: "main".into(), pid: 7, check: None, hidden: None });
         Stream::new(pipe, source, StreamName::Stdout, None).unwrap()
     }
 

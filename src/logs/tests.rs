@@ -43,7 +43,7 @@ fn filed(path: &Path) -> Logs {
 fn attach(logs: &Logs, job: &str, pid: u32) -> (io::PipeWriter, io::PipeWriter) {
     let (stdout, stdout_writer) = io::pipe().unwrap();
     let (stderr, stderr_writer) = io::pipe().unwrap();
-    logs.attach(stdout.into(), stderr.into(), Source { job: job.into(), pid, check: None });
+    logs.attach(stdout.into(), stderr.into(), Source { job: job.into(), pid, check: None, hidden: None });
     (stdout_writer, stderr_writer)
 }
 

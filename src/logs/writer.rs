@@ -372,7 +372,7 @@ impl LongLine {
 }
 
 fn label(form: &mut EntryFormatter, source: &Source, stream: StreamName, time: SystemTime) {
-    let Source { job, pid, check } = source;
+    let Source { job, pid, check, hidden: _ } = source;
     let writer = format::Writer::Process { pid: *pid, check: check.as_deref(), stream };
     form.label(&stamp(time), Labels { level: Level::Info, job: Some(job), writer });
 }
@@ -382,7 +382,7 @@ mod tests {
     use super::*;
 
     fn source() -> Arc<Source> {
-        Arc::new(Source { job: "web".into(), pid: 7, check: None })
+        Arc::new(Source { job: "web".into(), pid: 7, check: None, hidden: None })
     }
 
     #[test]

@@ -12,13 +12,15 @@ mod variables;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use containerpilot_config::SOCKET_VARIABLE;
 use containerpilot_config::template::Environment;
 use containerpilot_core::input::StartError;
 use containerpilot_core::plan::{Command, Process};
+use containerpilot_log_format::HiddenValues;
 use nix::errno::Errno;
 
 pub(crate) use self::error::NotAProgram;
@@ -27,7 +29,8 @@ use self::identity::Identity;
 use self::start::Attempt;
 pub(crate) use self::start::{Progress, Start};
 use self::variables::{OwnVariables, SharedVariables};
-use crate::process::sys::{self, CStrings, ExecSpec, Variables};
+use crate::process::secrets::{self, SecretReader};
+use crate::process::sys::{self, CStrings, ExecSpec, SecretPipe, Variables};
 
 /// The search path when the environment has no `PATH`, as for `execvp`.
 const DEFAULT_PATH: &[u8] = b"/bin:/usr/bin";
@@ -65,6 +68,7 @@ pub(crate) struct Spawner {
     may_share_memory: bool,
     null: OwnedFd,
     slots: Slots,
+    secrets: SecretReader,
 }
 
 /// Descriptors with low numbers that hold what the child needs while it is started. All other descriptors have higher
@@ -75,6 +79,7 @@ struct Slots {
     err: OwnedFd,
     result: OwnedFd,
     cgroup: OwnedFd,
+    secrets: OwnedFd,
     close_from: Option<u32>,
 }
 
@@ -88,8 +93,8 @@ impl Spawner {
         let null = open_null()?;
         let duplicate = || sys::duplicate_low(null.as_fd());
         let (slot_null, out, err) = (duplicate()?, duplicate()?, duplicate()?);
-        let (result, cgroup) = (duplicate()?, duplicate()?);
-        let slots = [&slot_null, &out, &err, &result, &cgroup];
+        let (result, cgroup, secrets) = (duplicate()?, duplicate()?, duplicate()?);
+        let slots = [&slot_null, &out, &err, &result, &cgroup, &secrets];
         let last = slots.map(|fd| fd.as_raw_fd()).into_iter().max().unwrap_or(2);
         let close_from = u32::try_from(last + 1).ok().filter(|_| has_close_range);
         Ok(Self {
@@ -99,8 +104,20 @@ impl Spawner {
             descriptor_limit: sys::raise_descriptor_limit(),
             may_share_memory: sys::may_share_memory(),
             null,
-            slots: Slots { null: slot_null, out, err, result, cgroup, close_from },
+            slots: Slots { null: slot_null, out, err, result, cgroup, secrets, close_from },
+            secrets: SecretReader::default(),
         })
+    }
+
+    /// P12: every process gets the path of the control socket, if there is one.
+    pub(crate) fn set_socket(&mut self, socket: Option<&str>) {
+        let name = SOCKET_VARIABLE.as_bytes();
+        let path = socket.map(|socket| std::path::absolute(socket).unwrap_or_else(|_| socket.into()));
+        match path {
+            Some(path) => drop(self.environment.insert(name.to_vec(), path.into_os_string().into_vec())),
+            None => drop(self.environment.remove(name)),
+        }
+        self.shared = SharedVariables::default();
     }
 
     /// Creates a process that executes a program. Its progress is to be followed.
@@ -115,11 +132,12 @@ impl Spawner {
         })?;
         let started = self.start(request, result);
         // The supervisor's copies of the write ends must be closed, or the readers would never see end of file.
-        for slot in [&self.slots.result, &self.slots.out, &self.slots.err, &self.slots.cgroup] {
+        let slots = &self.slots;
+        for slot in [&slots.result, &slots.out, &slots.err, &slots.cgroup, &slots.secrets] {
             let _ = sys::replace(slot, self.null.as_fd());
         }
-        let (child, attempt) = started?;
-        Ok(Start::new(child, output, attempt))
+        let (child, attempt, hidden) = started?;
+        Ok(Start::new(child, output, attempt, hidden))
     }
 
     /// Puts the write ends of new pipes into the slots, and returns the read ends of the result and of the output.
@@ -143,7 +161,7 @@ impl Spawner {
         &mut self,
         request: &Request<'_>,
         result: OwnedFd,
-    ) -> Result<(sys::NewChild, Attempt), SpawnError> {
+    ) -> Result<(sys::NewChild, Attempt, Option<HiddenValues>), SpawnError> {
         let Request { command, process, .. } = request;
         let program = command.program.as_bytes();
         let shown = || command.program.text().into_owned();
@@ -162,6 +180,10 @@ impl Spawner {
         let files = Arc::new(files.map_err(nul_byte)?);
         let cwd = CStrings::of(process.cwd.as_deref().map(str::as_bytes)).map_err(nul_byte)?;
 
+        let (secrets, hidden) = self
+            .secret_pipe(process)
+            .map_err(|error| SpawnError::Secrets { program: shown(), error })?
+            .unzip();
         let slots = &self.slots;
         let cgroup = request.cgroup.as_ref();
         let cgroup = cgroup.filter(|cgroup| sys::replace(&slots.cgroup, cgroup.as_fd()).is_ok());
@@ -194,11 +216,30 @@ impl Spawner {
             nice: process.nice,
             oom_score_adj: process.oom_score_adj.map(|adj| adj.to_string().into_bytes()),
             capabilities: process.capabilities,
+            secrets,
             share_memory,
         };
         let child =
             sys::start(spec, result).map_err(|errno| SpawnError::Clone { program: shown(), errno })?;
-        Ok((child, Attempt::new(request, files)))
+        Ok((child, Attempt::new(request, files), hidden))
+    }
+
+    /// The pipe where a process waits for its secrets, and what the log hides (P11). A process without secrets has none.
+    fn secret_pipe(&self, process: &Process) -> std::io::Result<Option<(SecretPipe, HiddenValues)>> {
+        if process.secrets.is_empty() {
+            return Ok(None);
+        }
+        let (reader, writer) = std::io::pipe()?;
+        sys::replace(&self.slots.secrets, reader.as_fd())?;
+        let hidden = self.secrets.read(&process.secrets, writer.into())?;
+        let names = process.secrets.keys().map(String::len);
+        let pipe = SecretPipe {
+            read_end: self.slots.secrets.as_raw_fd(),
+            count: process.secrets.len(),
+            // With the `=` and the NUL.
+            max_bytes: names.map(|name| name + secrets::MAX_BYTES + 2).sum(),
+        };
+        Ok(Some((pipe, hidden)))
     }
 
     /// The files to try: one in each directory of the child's `PATH` (P8).

@@ -70,5 +70,6 @@ impl<D: Decider> Runtime<D> {
         if let Err(error) = Control::follow(&mut self.control, &plan.control) {
             self.log(Level::Error, &format!("reload: {error}; keeping the old control socket"));
         }
+        self.executor.spawner.set_socket(self.control.as_ref().map(Control::path));
     }
 }

@@ -154,7 +154,8 @@ impl EffectExecutor {
         let mut start = self.spawner.spawn(request)?;
         let pid = start.pid;
         self.reaper.started(pid, owner);
-        let source = Source { job: job.name.clone(), pid: pid.unsigned_abs(), check };
+        let hidden = start.hidden.clone();
+        let source = Source { job: job.name.clone(), pid: pid.unsigned_abs(), check, hidden };
         if start.output.is_some() && matches!(owner, Owner::Run(_)) {
             // Its output will be read: before further jobs can use up the limit of threads and processes.
             self.logs.start_thread();

@@ -27,6 +27,7 @@ impl<D: Decider> Runtime<D> {
             }
             self.log_serving();
         }
+        self.executor.spawner.set_socket(self.control.as_ref().map(Control::path));
         Ok(())
     }
 

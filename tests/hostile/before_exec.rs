@@ -188,6 +188,11 @@ fn p8_s4_path_on_a_file_system_that_does_not_answer_holds_up_neither_ping_nor_si
 }
 
 #[test]
+fn p11_s4_secret_on_a_file_system_that_does_not_answer_holds_up_neither_ping_nor_sigterm() {
+    start_on_stuck_file_system("exec: 'sleep 1000', secrets: { NAME: { file: '@/stuck/program' } }");
+}
+
+#[test]
 fn c7_s1_sigterm_is_obeyed_while_the_configuration_names_a_program_that_cannot_be_examined() {
     let Some(script) = stuck_file_system() else { return };
     as_init_and_child(|rank| {

@@ -4,7 +4,7 @@
 //! source at the end. The output of a `{{ … }}` is shown as the action, together with the rendered value.
 
 mod display;
-mod secrets;
+pub(crate) mod secrets;
 mod trace;
 mod view;
 

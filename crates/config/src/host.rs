@@ -38,6 +38,11 @@ pub trait Host {
     /// Returns true if the group exists.
     fn has_group(&self, name: &str) -> bool;
 
+    /// Returns true if the supervisor is a process of another one, whose control socket is in the environment (P12).
+    fn is_nested(&self) -> bool {
+        false
+    }
+
     /// The names of all users (`"user"`) or groups (`"group"`), for suggestions.
     fn account_names(&self, _what: &str) -> Vec<String> {
         Vec::new()

@@ -15,7 +15,7 @@ mod watch;
 mod when;
 
 pub(crate) use action::apply_defaults;
-pub(crate) use control::SOCKET_VARIABLE;
+pub use control::SOCKET_VARIABLE;
 pub(crate) use coprocess::PRE_START;
 pub(crate) use requires::required_name;
 pub(crate) use telemetry::TELEMETRY_JOB;

@@ -12,6 +12,7 @@ mod no_effect;
 mod processes;
 mod programs;
 mod requires;
+mod secrets;
 mod shell_words;
 mod ttl;
 mod waits;
@@ -63,6 +64,7 @@ pub(crate) fn check(
     checker.shell_words(fields);
     checker.programs(fields);
     checker.processes();
+    checker.secrets(fields);
     checker.embedded_catalog(fields, draft);
 }
 

@@ -7,7 +7,9 @@
 mod clock;
 mod escape;
 mod format;
+mod redact;
 
 pub use clock::{Stamp, stamp};
 pub use escape::is_hidden;
 pub use format::{EntryFormatter, Labels, StreamName, Writer};
+pub use redact::{HIDDEN, HiddenValues, Patterns, Redactor, SHORTEST};

@@ -28,7 +28,7 @@ fn l2_lines_of_a_check_are_labelled() {
     logs.attach(
         stdout.into(),
         stderr.into(),
-        Source { job: "main".into(), pid: 3, check: Some("web".into()) },
+        Source { job: "main".into(), pid: 3, check: Some("web".into()), hidden: None },
     );
     writer.write_all(b"ok").unwrap();
     drop(writer);

@@ -11,6 +11,7 @@ use nix::libc;
 
 use super::identity::{IdentityError, principal_name};
 use super::start::Attempt;
+use crate::process::secrets;
 use crate::process::sys::{self, ExecError, SpawnStep};
 
 /// A failed start. A message starts with the program, and ends with the words of the system if it reported the error.
@@ -20,6 +21,10 @@ pub(super) enum SpawnError {
     Pipe { program: String, errno: Errno },
     #[error("{program}: its arguments, environment or directory contain a NUL byte")]
     NulByte { program: String },
+    #[error("{program}: cannot read its secrets: {error}")]
+    Secrets { program: String, error: std::io::Error },
+    #[error("{program}: cannot read the secret {name} from {file}: {}", secret_error(*errno))]
+    Secret { program: String, name: String, file: String, errno: Errno },
     #[error("{program}: {error}")]
     Identity { program: String, error: IdentityError },
     #[error("{program}: cannot create a process: {}", process_limit(*errno))]
@@ -118,6 +123,15 @@ fn switch_hint(errno: Errno, switched: &Switched) -> String {
     }
 }
 
+fn secret_error(errno: Errno) -> String {
+    match errno {
+        secrets::NOT_REGULAR => "not a regular file".to_owned(),
+        secrets::TOO_LARGE => format!("larger than {} KiB", secrets::MAX_BYTES / 1024),
+        secrets::NUL_BYTE => "it contains a NUL byte".to_owned(),
+        errno => errno.desc().to_owned(),
+    }
+}
+
 /// `hint` explains a missing privilege.
 fn privilege_hint(errno: Errno, hint: &str) -> String {
     match errno {
@@ -186,6 +200,12 @@ impl SpawnError {
             }
             SpawnStep::ProcessGroup => "create a process group".to_owned(),
             SpawnStep::Descriptors => "set up its file descriptors".to_owned(),
+            SpawnStep::Secrets => {
+                return match attempt.secrets.get(error.file).cloned() {
+                    Some((name, file)) => Self::Secret { program, name, file, errno },
+                    None => Self::Setup { program, action: "read its secrets".to_owned(), errno },
+                };
+            }
             SpawnStep::Limits => {
                 let limit = error.file.checked_sub(1).and_then(|nth| attempt.limits.get(nth));
                 return Self::Limit { program, limit: LimitWords(limit.copied()), errno };
@@ -288,6 +308,8 @@ impl SpawnError {
             Self::User { .. }
             | Self::Limit { .. }
             | Self::Privileged { .. }
+            | Self::Secrets { .. }
+            | Self::Secret { .. }
             | Self::Setup { .. }
             | Self::NulByte { .. }
             | Self::Identity { .. } => StartErrorKind::Other,

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use containerpilot_core::input::{ExitStatus, StartError, StartErrorKind};
 use containerpilot_core::plan::{Capabilities, Limit, Principal, Signal};
 
+use containerpilot_log_format::HiddenValues;
+
 use super::error::SpawnError;
 use super::{Output, Request};
 use crate::process::proc;
@@ -26,6 +28,8 @@ pub(super) struct Attempt {
     pub(super) nice: Option<i8>,
     pub(super) oom_score_adj: Option<i16>,
     pub(super) capabilities: Capabilities,
+    /// The names of secrets and their files.
+    pub(super) secrets: Vec<(String, String)>,
     /// The files to execute, in this order.
     pub(super) files: Arc<CStrings>,
     /// Whether it is the program on the command line, without a configuration.
@@ -43,6 +47,12 @@ impl Attempt {
             nice: request.process.nice,
             oom_score_adj: request.process.oom_score_adj,
             capabilities: request.process.capabilities.unwrap_or_default(),
+            secrets: request
+                .process
+                .secrets
+                .iter()
+                .map(|(name, file)| (name.clone(), file.clone()))
+                .collect(),
             files,
             alone: request.own_stdin,
         }
@@ -56,6 +66,8 @@ pub(crate) struct Start {
     pub(crate) pid: i32,
     child: NewChild,
     pub(crate) output: Output,
+    /// What the log hides in its output (P11).
+    pub(crate) hidden: Option<HiddenValues>,
     attempt: Attempt,
 }
 
@@ -70,8 +82,13 @@ pub(crate) enum Progress {
 }
 
 impl Start {
-    pub(super) fn new(child: NewChild, output: Output, attempt: Attempt) -> Self {
-        Self { pid: child.pid, child, output, attempt }
+    pub(super) fn new(
+        child: NewChild,
+        output: Output,
+        attempt: Attempt,
+        hidden: Option<HiddenValues>,
+    ) -> Self {
+        Self { pid: child.pid, child, output, hidden, attempt }
     }
 
     /// Readable when there is progress; `None` if only the exit of the process will tell.

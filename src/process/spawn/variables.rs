@@ -122,9 +122,16 @@ impl OwnVariables {
         let home = home.filter(|_| !own.contains_key("HOME")).map(|home| ("HOME", home));
         let own = own.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let trigger = trigger.map(|(_, (name, value))| (*name, value.as_bytes()));
-        for (name, value) in own.chain(home).chain(trigger).chain(base) {
+        let secrets = &request.process.secrets;
+        let all = own.chain(home).chain(trigger).chain(base);
+        for (name, value) in all.filter(|(name, _)| !secrets.contains_key(*name)) {
             let name = name.as_bytes();
             variables.strings.push(&[name, b"=", value])?;
+            variables.hidden_supervisor.extend(shared.supervisor.find(name));
+            variables.hidden_jobs.extend(shared.jobs.find(name));
+        }
+        // P11: the child adds the secrets themselves.
+        for name in secrets.keys().map(String::as_bytes) {
             variables.hidden_supervisor.extend(shared.supervisor.find(name));
             variables.hidden_jobs.extend(shared.jobs.find(name));
         }

@@ -123,9 +123,22 @@ pub(crate) struct ExecSpec {
     pub(crate) oom_score_adj: Option<Vec<u8>>,
     /// The only capabilities that are kept. The child must not share memory then.
     pub(crate) capabilities: Option<Capabilities>,
+    /// The secrets that the child waits for (P11).
+    pub(crate) secrets: Option<SecretPipe>,
     /// Whether the child shares the supervisor's memory until it executes its program. It must not change its user or
     /// groups then, and has no cgroup: only a copy can be created in one.
     pub(crate) share_memory: bool,
+}
+
+/// A pipe with the variables of secrets. It has two numbers: an error and the position of the secret that it is about, or 0 and the
+/// number of bytes that follow. These are the variables, each with a NUL at its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SecretPipe {
+    pub(crate) read_end: RawFd,
+    /// How many variables there are.
+    pub(crate) count: usize,
+    /// The most bytes of all variables.
+    pub(crate) max_bytes: usize,
 }
 
 /// A step of a child on the way to its program.
@@ -134,6 +147,8 @@ pub(crate) enum SpawnStep {
     /// Becoming the leader of a process group.
     ProcessGroup,
     Descriptors,
+    /// Waiting for its secrets.
+    Secrets,
     Limits,
     /// Switching to another user or group.
     User,
@@ -152,9 +167,10 @@ pub(crate) enum SpawnStep {
 }
 
 impl SpawnStep {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::ProcessGroup,
         Self::Descriptors,
+        Self::Secrets,
         Self::Limits,
         Self::User,
         Self::Directory,
@@ -181,6 +197,7 @@ pub(crate) struct ExecError {
     pub(crate) errno: Errno,
     /// The position of the file that `errno` is about. With [`SpawnStep::Limits`]: the position of the limit, from 1; 0 is the
     /// supervisor's own descriptor limit. With [`SpawnStep::Capabilities`]: the number of the capability, from 1; 0 is none of them.
+    /// With [`SpawnStep::Secrets`]: the position of the secret.
     pub(crate) file: usize,
     /// The `st_mode` of that file, if the child has seen it.
     pub(crate) mode: Option<u32>,

@@ -16,7 +16,7 @@ use nix::errno::Errno;
 use nix::libc;
 
 use super::checked;
-use super::exec_spec::{ExecError, ExecSpec, HEAD_BYTES, RecordHead, SpawnStep};
+use super::exec_spec::{ExecError, ExecSpec, HEAD_BYTES, RecordHead, SecretPipe, SpawnStep};
 use super::raw::{self, call};
 use super::signals::{KernelAction, SET_SIZE};
 
@@ -32,6 +32,8 @@ struct ChildMemory {
     arguments: Vec<*const c_char>,
     environment: Vec<*const c_char>,
     cwd: Vec<*const c_char>,
+    /// Where the child puts its secrets, which `environment` has room for.
+    secrets: Vec<u8>,
     stack: Box<[MaybeUninit<u8>]>,
     /// Whether the child was created in its cgroup.
     is_in_cgroup: bool,
@@ -114,16 +116,24 @@ pub(crate) fn may_share_memory() -> bool {
 /// and exits. `result` is the read end of that pipe.
 pub(crate) fn start(spec: ExecSpec, result: OwnedFd) -> Result<NewChild, Errno> {
     let shared = if spec.share_memory { libc::CLONE_VM } else { 0 };
+    let (secrets, secret_bytes) = spec.secrets.map_or((0, 0), |pipe| (pipe.count, pipe.max_bytes));
+    let mut environment = spec.environment.list();
+    environment.extend(std::iter::repeat_n(std::ptr::null(), secrets));
     let mut memory = Box::new(ChildMemory {
         files: spec.files.list(),
         arguments: spec.arguments.list(),
-        environment: spec.environment.list(),
+        environment,
         cwd: spec.cwd.list(),
+        // Untouched pages take no memory.
+        secrets: vec![0; secret_bytes],
         stack: Box::new_uninit_slice(STACK_BYTES),
         is_in_cgroup: spec.cgroup.is_some(),
         spec,
     });
-    let in_cgroup = memory.spec.cgroup.and_then(|cgroup| clone_into(&memory, cgroup).ok());
+    let in_cgroup = match memory.spec.cgroup {
+        Some(cgroup) => clone_into(&mut memory, cgroup).ok(),
+        None => None,
+    };
     memory.is_in_cgroup = false;
     let (pid, shared) = match in_cgroup {
         Some(pid) => (pid, 0),
@@ -157,7 +167,7 @@ fn clone(memory: &mut ChildMemory, shared: c_int) -> Result<i32, Errno> {
 
 /// As [`clone`], without sharing, with the new process in another cgroup (Linux 5.7). Some container engines do not permit
 /// `clone3`.
-fn clone_into(memory: &ChildMemory, cgroup: RawFd) -> Result<i32, Errno> {
+fn clone_into(memory: &mut ChildMemory, cgroup: RawFd) -> Result<i32, Errno> {
     /// `CLONE_INTO_CGROUP`; the `libc` crate has it as a type that is too small.
     const INTO_CGROUP: u64 = 1 << 33;
     // `struct clone_args`.
@@ -170,7 +180,7 @@ fn clone_into(memory: &ChildMemory, cgroup: RawFd) -> Result<i32, Errno> {
     let pid = unsafe {
         let pid = call(libc::SYS_clone3, [at(arguments.as_ptr()), size_of_val(&arguments)])?;
         if pid == 0 {
-            run_child(std::ptr::from_ref(memory).cast_mut().cast());
+            run_child(std::ptr::from_mut(memory).cast());
         }
         pid
     };
@@ -186,7 +196,7 @@ extern "C" fn run_child(memory: *mut c_void) -> c_int {
     // SAFETY: `clone` has passed a pointer to this structure, which the supervisor does not change while it is shared.
     // All other pointers are valid, and each length is that of its buffer.
     unsafe {
-        let memory = &*memory.cast::<ChildMemory>();
+        let memory = &mut *memory.cast::<ChildMemory>();
         let mut failure = exec_child(memory);
         let (mode, length) = examine(memory, &mut failure, &mut head);
         let record: RecordHead =
@@ -280,7 +290,7 @@ unsafe fn unsearchable(file: *const c_char, head: &mut [u8; HEAD_BYTES]) -> usiz
 ///
 /// # Safety
 /// As for [`run_child`].
-unsafe fn exec_child(memory: &ChildMemory) -> Failure {
+unsafe fn exec_child(memory: &mut ChildMemory) -> Failure {
     macro_rules! must {
         ($step:ident, $number:ident, $($argument:expr),+) => {
             if let Err(errno) = call(libc::$number, [$($argument),+]) {
@@ -303,6 +313,12 @@ unsafe fn exec_child(memory: &ChildMemory) -> Failure {
             }
         }
         must!(ProcessGroup, SYS_setpgid, 0, 0);
+        if let Some(pipe) = spec.secrets
+            && let Err(failure) = read_secrets(pipe, &mut memory.secrets, &mut memory.environment)
+        {
+            return failure;
+        }
+        let (memory, spec) = (&*memory, &memory.spec);
         match spec.stdin {
             Some(null) => must!(Descriptors, SYS_dup3, fd(null), 0, 0),
             // As tini does: on a terminal the program is in the foreground. Without a terminal this fails, harmlessly.
@@ -466,6 +482,48 @@ mod capabilities {
         }
         Ok(())
     }
+}
+
+/// Waits for the secrets, and adds them to the environment, which has room for them.
+///
+/// # Safety
+/// As for [`run_child`].
+unsafe fn read_secrets(
+    pipe: SecretPipe,
+    buffer: &mut [u8],
+    environment: &mut [*const c_char],
+) -> Result<(), Failure> {
+    let failure = |errno, file| Failure { step: SpawnStep::Secrets, errno, file };
+    let fill = |buffer: &mut [u8]| {
+        let mut rest = buffer;
+        while !rest.is_empty() {
+            // SAFETY: the kernel writes to the buffer only.
+            match unsafe { call(libc::SYS_read, [fd(pipe.read_end), at(rest.as_mut_ptr()), rest.len()]) } {
+                // The thread that reads the files has failed.
+                Ok(0) => return Err(failure(Errno::EPIPE, usize::MAX)),
+                Ok(count) => rest = rest.split_at_mut_checked(count).map_or(&mut [], |(_, rest)| rest),
+                Err(Errno::EINTR) => {}
+                Err(errno) => return Err(failure(errno, usize::MAX)),
+            }
+        }
+        Ok(())
+    };
+    let mut head = [0; 8];
+    fill(&mut head)?;
+    let [a, b, c, d, e, f, g, h] = head;
+    let (errno, number) = (i32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]) as usize);
+    if errno != 0 {
+        return Err(failure(Errno::from_raw(errno), number));
+    }
+    let Some(variables) = buffer.get_mut(..number) else { return Err(failure(Errno::EOVERFLOW, usize::MAX)) };
+    fill(variables)?;
+    // The last one stays null.
+    let first = environment.len().saturating_sub(pipe.count + 1);
+    let places = environment.iter_mut().skip(first).take(pipe.count);
+    for (place, variable) in places.zip(variables.split_inclusive(|byte| *byte == 0)) {
+        *place = variable.as_ptr().cast();
+    }
+    Ok(())
 }
 
 /// Executes the first file that can be executed, as `execvp` does: EACCES is remembered, and the search continues.

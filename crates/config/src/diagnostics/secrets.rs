@@ -10,6 +10,37 @@ fn looks_secret(text: &str) -> bool {
         .any(|w| text.contains(w))
 }
 
+/// Finds secrets among the arguments of a program: `--password=VALUE`, `PASSWORD=VALUE`, or the word after `--password`.
+#[derive(Debug, Default)]
+pub(crate) struct SecretArguments {
+    /// The previous word was an option without its value.
+    is_next: bool,
+}
+
+impl SecretArguments {
+    /// Where the secret begins in the next word, if it has one. A path or a variable is not a secret.
+    pub(crate) fn offset(&mut self, word: &str) -> Option<usize> {
+        const NAMES: [&str; 7] = ["password", "passwd", "secret", "token", "apikey", "api-key", "api_key"];
+        const OTHERS: [&str; 5] = ["file", "path", "dir", "name", "url"];
+        let is_value = |value: &str| !value.is_empty() && !value.starts_with(['/', '.', '$', '{', '-']);
+        if std::mem::take(&mut self.is_next) && is_value(word) {
+            return Some(0);
+        }
+        let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+        let lower = name.to_ascii_lowercase();
+        let is_secret = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+            && NAMES.iter().any(|part| lower.contains(part))
+            && !OTHERS.iter().any(|part| lower.contains(part));
+        match value {
+            Some(value) => (is_secret && is_value(value)).then_some(name.len() + 1),
+            None => {
+                self.is_next = is_secret && word.starts_with('-');
+                None
+            }
+        }
+    }
+}
+
 /// Removes the output of a template action from a problem if the action suggests a secret.
 pub(super) fn remove(problem: &mut Problem, action: &str, rendered: &[u8]) {
     if looks_secret(action) {
@@ -39,9 +70,23 @@ fn without(text: &str, value: &str) -> String {
     out
 }
 
-/// Replaces the password of each `user:password@host` by asterisks. The length stays the same, so that offsets stay valid.
+/// Replaces the password of each `user:password@host`, and arguments that look like a secret, by asterisks. The length stays the
+/// same, so that offsets stay valid.
 pub(super) fn without_passwords(text: &[u8]) -> Vec<u8> {
     let mut out = text.to_vec();
+    let (mut arguments, mut word_start) = (SecretArguments::default(), 0);
+    let is_end = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`,[]".contains(byte);
+    for word in text.split(is_end) {
+        if let Some(offset) = std::str::from_utf8(word)
+            .ok()
+            .filter(|word| !word.is_empty())
+            .and_then(|word| arguments.offset(word))
+            && let Some(secret) = out.get_mut(word_start + offset..word_start + word.len())
+        {
+            secret.fill(b'*');
+        }
+        word_start += word.len() + 1;
+    }
     // The offset after the first colon of a word that is not part of `://`.
     let mut start = None;
     for (at, byte) in text.iter().enumerate() {
@@ -108,6 +153,25 @@ mod tests {
         assert_eq!(hidden("`me:a/b@c@h:80` and x@y"), "`me:***@*@h:80` and x@y");
         assert_eq!(hidden("http://h:80/ a@b"), "http://h:80/ a@b");
         assert_eq!(shown(b"{{ .URL }}", b"http://me:hush@h"), "`http://me:****@h`");
+    }
+
+    #[test]
+    fn l5_a_secret_argument_is_not_shown() {
+        let hidden = |text: &str| message_without_passwords(text);
+        assert_eq!(hidden("exec: 'a --password=hush -v'"), "exec: 'a --password=**** -v'");
+        assert_eq!(
+            hidden("[\"a\", \"--db-token\", \"hush\", \"b\"]"),
+            "[\"a\", \"--db-token\", \"****\", \"b\"]"
+        );
+        assert_eq!(hidden("sh -c 'API_KEY=hush a'"), "sh -c 'API_KEY=**** a'");
+        for kept in [
+            "--token-file=/x --password /run/x",
+            "--password $X --secret={{ .X }}",
+            "a token of mine",
+            "token: x",
+        ] {
+            assert_eq!(hidden(kept), kept);
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::values::value_of;
 /// The longest path of a unix socket, in bytes.
 const MAX_SOCKET_PATH: usize = 107;
 /// The environment variable with the path of the control socket, if the configuration has none.
-pub(crate) const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
+pub const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
 
 impl Lower<'_> {
     pub(super) fn control(&mut self, fields: &ConfigFields) -> Option<Control> {
@@ -37,7 +37,8 @@ impl Lower<'_> {
         let socket = variable.unwrap_or_else(|| given.value.clone());
         let length = socket.len();
         if length <= MAX_SOCKET_PATH {
-            return Some((socket, given.written || from_variable));
+            // The variable of a nested supervisor names the socket of the outer one, unless it was changed on the way.
+            return Some((socket, given.written || from_variable && !self.host.is_nested()));
         }
         let message =
             format!("the path of the control socket has {length} bytes; the maximum is {MAX_SOCKET_PATH}");

@@ -25,9 +25,11 @@ impl<'a> Checker<'a> {
     pub(super) fn commands(&self, fields: &'a ConfigFields) -> Vec<UsedCommand<'a>> {
         let mut commands = Vec::new();
         let used = |user, elsewhere| move |command| UsedCommand { command, user, elsewhere };
-        for (job, _) in &self.pairs {
-            let elsewhere =
-                job.cwd.is_some() || job.env.as_ref().is_some_and(|env| env.value.contains_key("PATH"));
+        for (job, lowered) in &self.pairs {
+            let has_path = lowered.is_some_and(|job| {
+                job.process.env.contains_key("PATH") || job.process.shared_env.contains_key("PATH")
+            });
+            let elsewhere = job.cwd.is_some() || has_path;
             let checks = job.health.iter().flat_map(|given| &given.value.items);
             commands.extend(job.exec.iter().map(used("job", elsewhere)));
             commands.extend(checks.filter_map(|check| check.exec.as_ref()).map(used("check", elsewhere)));

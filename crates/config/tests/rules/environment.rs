@@ -119,3 +119,34 @@ fn p13_nice_oom_score_and_capabilities() {
     assert!(shown.contains("unknown capability `NET_BIND_SERVICES` in `capabilities`"), "{shown}");
     assert!(shown.contains("did you mean \"NET_BIND_SERVICE\"?"), "{shown}");
 }
+
+fn warnings(job: &str) -> Vec<String> {
+    messages(&format!("{{ jobs: [{{ {job} }}] }}"), Severity::Warning)
+}
+
+#[test]
+fn p11_raw_output_of_a_job_with_secrets_is_a_warning() {
+    let raw = "`raw` output is not redacted: secrets that the process prints are shown";
+    let secrets = "secrets: { A: { file: '/a' } }";
+    assert_eq!(warnings(&format!("exec: 'a', {secrets}, logging: {{ raw: true }}")), [raw]);
+    let check = "health: { exec: 'b', interval: 1, ttl: 5, logging: { raw: true } }";
+    assert_eq!(warnings(&format!("exec: 'a', {secrets}, {check}")), [raw]);
+    assert!(warnings("exec: 'a', logging: { raw: true }").is_empty());
+}
+
+#[test]
+fn p11_argument_that_looks_like_a_secret_is_a_warning_without_it() {
+    let warning = "an argument looks like a secret: every process can read it";
+    for exec in
+        ["'a --password=hunter2'", "['a', '--db-token', 'hunter2']", "['sh', '-c', 'PASSWORD=hunter2 a']"]
+    {
+        assert_eq!(warnings(&format!("exec: {exec}")), [warning], "{exec}");
+        let shown = shown(&load_files(&[&format!("{{ jobs: [{{ exec: {exec} }}] }}")], &host()));
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+    for exec in
+        ["'a --password-file=/run/x'", "'a --token /run/x'", "['a', '--secret-name', 'x']", "'a -v token'"]
+    {
+        assert!(warnings(&format!("exec: {exec}")).is_empty(), "{exec}");
+    }
+}

@@ -1,0 +1,43 @@
+//! Secrets that are not kept (P11, L5).
+
+use crate::decode::Spanned;
+use crate::diagnostics::Severity;
+use crate::diagnostics::secrets::SecretArguments;
+use crate::fields::{ConfigFields, JobLoggingFields};
+use crate::validate::Checker;
+use crate::values::value_of;
+
+impl<'a> Checker<'a> {
+    /// Warns about secrets in arguments, which every process can read, and about output that is not redacted.
+    pub(super) fn secrets(&mut self, fields: &'a ConfigFields) {
+        for used in self.commands(fields) {
+            let command = used.command;
+            let mut arguments = SecretArguments::default();
+            let texts: Vec<_> = command.value.arguments.iter().map(|word| word.text()).collect();
+            let mut words = texts.iter().flat_map(|text| text.split_whitespace());
+            if words.any(|word| arguments.offset(word).is_some()) {
+                let message = "an argument looks like a secret: every process can read it".to_owned();
+                let help = "put it in a file, and pass it as a variable: secrets: { NAME: { file: \"/run/secrets/name\" } }";
+                self.report(Severity::Warning, command.key, message, help);
+            }
+        }
+        for (fields, job) in self.pairs.clone() {
+            if job.is_none_or(|job| job.process.secrets.is_empty()) {
+                continue;
+            }
+            let checks = fields.health.iter().flat_map(|given| &given.value.items);
+            for logging in checks.map(|check| &check.logging).chain([&fields.logging]) {
+                self.raw_output(logging);
+            }
+        }
+    }
+
+    fn raw_output(&mut self, logging: &Option<Spanned<JobLoggingFields>>) {
+        let Some(raw) = logging.as_ref().and_then(|given| given.value.raw.as_ref()) else { return };
+        if value_of(&Some(raw.clone())) == Some(true) {
+            let message =
+                "`raw` output is not redacted: secrets that the process prints are shown".to_owned();
+            self.report(Severity::Warning, raw.key, message, "remove `raw`, or do not print secrets");
+        }
+    }
+}
