@@ -1,7 +1,7 @@
 //! The event loop: source → [`Input`] → core → [`Effect`]s. It makes no decisions and never blocks.
 //!
 //! The loop waits in one `ppoll` for signals, exited children, messages of other threads, the control socket, the
-//! results of starts, the connections of checks and the core's next deadline. Without an event it does not wake up. The asynchronous runtime for
+//! results of starts, the connections of checks, changes of the system clock and the core's next deadline. Without an event it does not wake up. The asynchronous runtime for
 //! the control socket, telemetry and Consul has its own thread, where it can neither delay nor break the reaper.
 //!
 //! The results of effects (a process was started, or could not be) are passed to the core at the end of the iteration;
@@ -9,6 +9,7 @@
 //! supervisor from handling signals.
 
 mod apply_plan;
+mod clock;
 mod decide;
 pub(crate) mod effects;
 mod event_loop;
@@ -47,6 +48,7 @@ use crate::process::reaper::{Exited, Reaper};
 use crate::process::signals::Signals;
 use crate::process::spawn::Spawner;
 use crate::process::sys;
+use crate::runtime::clock::SystemClock;
 use crate::runtime::effects::EffectExecutor;
 use crate::runtime::manager::ServiceManager;
 use crate::runtime::network::NetworkUse;
@@ -115,6 +117,7 @@ pub(crate) struct Runtime<D> {
     /// The origin of the core's time.
     origin: Instant,
     signals: Signals,
+    clock: SystemClock,
     receiver: LoopReceiver,
     network: NetworkUse,
     metrics: Metrics,
@@ -178,6 +181,7 @@ impl<D: Decider> Runtime<D> {
             plan,
             origin,
             signals,
+            clock: SystemClock::default(),
             receiver,
             network: NetworkUse::default(),
             metrics: metrics.clone(),

@@ -7,8 +7,8 @@ use containerpilot_config::diagnostics::{Located, Report, Severity};
 use containerpilot_config::duration;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Catalog, Check, ConsulAddress, EventPattern, Exec, FirstTick, Job, Plan, Probe, Repeat, Restarts, Role,
-    Trigger, Watch,
+    Catalog, Check, ConsulAddress, Cron, EventPattern, Exec, FirstTick, Job, Plan, Probe, Repeat, Restarts,
+    Role, Trigger, Watch,
 };
 use containerpilot_core::report::words;
 use serde::Serialize;
@@ -70,7 +70,7 @@ fn job_line(job: &Job) -> String {
     if let Some(timeout) = job.when.timeout {
         parts.push(format!("gives up after {}", time(timeout)));
     }
-    let periodic = matches!(job.when.trigger, Trigger::Interval { .. });
+    let periodic = job.when.is_periodic();
     match job.restarts {
         Restarts::Limited(0) if !periodic => {}
         Restarts::Unlimited if periodic => {}
@@ -130,6 +130,14 @@ fn trigger(trigger: &Trigger) -> String {
         Trigger::Interval { every, first: FirstTick::IntervalAfter(event) } => {
             format!("every {}, counted from when {}", time(*every), condition(event))
         }
+        Trigger::Interval { every, first: FirstTick::AtEvent(event) } => {
+            format!("when {}, and then every {}", condition(event), time(*every))
+        }
+        Trigger::Cron { cron: times, after: None } => cron(times),
+        Trigger::Cron { cron: times, after: Some(event) } => {
+            format!("{}, from when {}", cron(times), condition(event))
+        }
+        Trigger::Manual => "by hand only".to_owned(),
         Trigger::All { conditions, repeat } | Trigger::Any { conditions, repeat }
             if let [event] = conditions.as_slice() =>
         {
@@ -146,6 +154,11 @@ fn trigger(trigger: &Trigger) -> String {
         }
         Trigger::Never => "never".to_owned(),
     }
+}
+
+/// `cron 0 3 * * * (Europe/Berlin)`
+pub(super) fn cron(cron: &Cron) -> String {
+    format!("cron {} ({})", cron.text, cron.zone.name)
 }
 
 fn on_event(event: &EventPattern, repeat: Repeat) -> String {

@@ -254,6 +254,7 @@ fn job_json<'a>(
             match cause {
                 Cause::Event(_) => "event",
                 Cause::ByHand => "hand",
+                Cause::Tick(_) if job.cron.is_some() => "cron",
                 Cause::Tick(_) => "interval",
             }
             .to_owned()

@@ -23,6 +23,12 @@ const PID_VARIABLE: &[u8] = b"CONTAINERPILOT_PID";
 /// How much of a program is read to find its interpreter, as much as the kernel reads.
 const HEAD_BYTES: u64 = 256;
 
+/// The time zones of the host.
+const ZONES: &str = "/usr/share/zoneinfo";
+
+/// The most that is read of a time zone. The largest has 4 KB.
+const ZONE_BYTES: u64 = 64 << 10;
+
 /// This host.
 pub(crate) struct ThisHost {
     environment: Environment,
@@ -165,6 +171,18 @@ impl Host for ThisHost {
 
     fn account_names(&self, what: &str) -> Vec<String> {
         users::names(if what == "user" { "/etc/passwd" } else { "/etc/group" })
+    }
+
+    fn zone_version(&self) -> Option<String> {
+        let head = regular_file::read(format!("{ZONES}/tzdata.zi"), 64).ok()?;
+        let first = head.split(|byte| *byte == b'\n').next()?;
+        let version = first.strip_prefix(b"# version ").map(<[u8]>::to_vec);
+        let version = version.or_else(|| regular_file::read(format!("{ZONES}/+VERSION"), 64).ok())?;
+        Some(String::from_utf8(version).ok()?.trim().to_owned())
+    }
+
+    fn zone(&self, name: &str) -> Option<Vec<u8>> {
+        regular_file::read(format!("{ZONES}/{name}"), ZONE_BYTES).ok()
     }
 
     fn has_group(&self, name: &str) -> bool {

@@ -11,7 +11,7 @@ use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::request::Request;
 
-use super::{Decider, Runtime};
+use super::{Decider, Runtime, clock};
 use crate::control::Control;
 use crate::messages::reload::{Loaded, ReloadRequest};
 use crate::runtime::reload::LoadResult;
@@ -33,6 +33,10 @@ impl<D: Decider> Runtime<D> {
             self.log(level, &message);
         }
         if let Some((id, plan)) = plan {
+            if plan.has_cron() {
+                // The last reading may be long ago.
+                self.handle(clock::reading())?;
+            }
             self.handle(Input::Request { id, request: Request::Reload(plan) })?;
         }
         self.start_next_load();
@@ -65,6 +69,7 @@ impl<D: Decider> Runtime<D> {
         self.executor.replanned(&old, plan, moves);
         let results = std::mem::take(&mut self.results);
         self.results = results.into_iter().filter_map(|input| moves.input(input)).collect();
+        self.follow_clock();
         self.follow_catalog();
         self.follow_telemetry();
         if let Err(error) = Control::follow(&mut self.control, &plan.control) {

@@ -26,6 +26,9 @@ use crate::runtime::panics::caught;
 /// Signals that are handled in one iteration. A sender that is faster than the loop must not keep it from other sources.
 const MAX_SIGNALS: usize = 64;
 
+/// The descriptors that are always polled. Those of starts and checks follow.
+const FIXED_SOURCES: usize = 5;
+
 /// How long after the first jobs have started unused memory is returned to the kernel.
 const RELEASE_DELAY: Duration = Duration::from_millis(100);
 
@@ -78,13 +81,13 @@ impl<D: Decider> Runtime<D> {
         std::thread::sleep(POLL_FAILED_DELAY);
         let mut fds = Vec::new();
         if caught(|| self.list_sources(&mut fds)).is_err() {
-            fds = vec![sys::poll_fd(0, sys::POLLIN); 4];
+            fds = vec![sys::poll_fd(0, sys::POLLIN); FIXED_SOURCES];
         }
         ask_all(&mut fds);
         fds
     }
 
-    /// Lists the descriptors to poll: signals, messages, SIGCHLD and the control socket; then the starts in progress and
+    /// Lists the descriptors to poll: signals, messages, SIGCHLD, the control socket and the clock; then the starts in progress and
     /// the connections of checks.
     fn list_sources(&self, fds: &mut Vec<PollFd>) {
         fds.clear();
@@ -94,8 +97,9 @@ impl<D: Decider> Runtime<D> {
         // While the network thread cannot be started, a waiting connection must not wake the loop all the time.
         let control = self.control.as_ref().filter(|_| !self.network.is_paused() && !paused);
         let control = control.map_or(-1, Control::poll_fd);
-        for fd in [self.signals.fd().as_raw_fd(), self.receiver.waker().as_fd().as_raw_fd(), sigchld, control]
-        {
+        let (signals, messages) = (self.signals.fd().as_raw_fd(), self.receiver.waker().as_fd().as_raw_fd());
+        let fixed: [_; FIXED_SOURCES] = [signals, messages, sigchld, control, self.clock.poll_fd()];
+        for fd in fixed {
             fds.push(sys::poll_fd(fd, sys::POLLIN));
         }
         if !paused {
@@ -124,10 +128,16 @@ impl<D: Decider> Runtime<D> {
     fn iterate(&mut self, fds: &[PollFd]) -> ControlFlow<Exit> {
         self.paused_until = self.paused_until.filter(|until| *until > Instant::now());
         let ready = |place: usize| fds.get(place).is_some_and(|fd| fd.revents != 0);
-        let starts = self.executor.starts.ready(fds.get(4..).unwrap_or_default());
+        let starts = self.executor.starts.ready(fds.get(FIXED_SOURCES..).unwrap_or_default());
         // The results of the last iteration first: a start before its exit (E3).
         self.handle_results()?;
         self.guarded_flow("continuing starts", |this| this.handle_starts(&starts))?;
+        // Before deadlines: no time is due by a clock that is out of date.
+        if ready(4)
+            && let Some(reading) = self.clock.change()
+        {
+            self.handle(reading)?;
+        }
         if ready(0) {
             self.guarded_flow("handling signals", Self::handle_signals)?;
         }
@@ -147,7 +157,9 @@ impl<D: Decider> Runtime<D> {
             }
             this.retry_network();
         });
-        self.guarded_flow("handling checks", |this| this.handle_probes(fds.get(4..).unwrap_or_default()))?;
+        self.guarded_flow("handling checks", |this| {
+            this.handle_probes(fds.get(FIXED_SOURCES..).unwrap_or_default())
+        })?;
         self.guarded("following the output of checks", |this| {
             failpoint("check-output");
             this.executor.check_outputs.follow_due(&this.executor.logs);

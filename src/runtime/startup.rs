@@ -5,7 +5,7 @@ use std::sync::Arc;
 use containerpilot_core::Input;
 use containerpilot_core::plan::Level;
 
-use super::{Decider, Runtime, StartupError};
+use super::{Decider, Runtime, StartupError, clock};
 use crate::control::Control;
 use crate::messages::query_handle::QueryHandle;
 use crate::process::cgroups::Cgroups;
@@ -46,6 +46,18 @@ impl<D: Decider> Runtime<D> {
         }
     }
 
+    /// W15: tells the core the time, and from now on when the system clock is set, if the plan needs it.
+    pub(super) fn follow_clock(&mut self) {
+        if let Err(errno) = self.clock.follow(&self.plan) {
+            let message =
+                format!("cannot notice when the system clock is set, `cron` does not follow it: {errno:?}");
+            self.log(Level::Warn, &message);
+        }
+        if self.plan.has_cron() {
+            self.results.push_back(clock::reading());
+        }
+    }
+
     fn open_telemetry(&mut self) -> Result<(), String> {
         let Some(telemetry) = self.plan.telemetry.clone() else { return Ok(()) };
         let (metrics, queries) = (self.metrics.clone(), QueryHandle::new(self.receiver.sender()));
@@ -60,6 +72,7 @@ impl<D: Decider> Runtime<D> {
         let (cgroups, message) = Cgroups::open();
         self.executor.reaper.cgroups = cgroups;
         self.log(Level::Debug, &message);
+        self.follow_clock();
         self.results.push_back(Input::Ready);
         self.follow_catalog();
     }

@@ -173,3 +173,16 @@ isolated! {
         assert_eq!(code, decide::INTERNAL_ERROR_CODE);
     }
 }
+
+#[test]
+fn w15_the_timer_of_the_clock_is_open_only_for_a_plan_with_cron() {
+    let plan = |when: &str| plan(&format!("{{ jobs: [{{ name: 'a', exec: 'x', when: {{ {when} }} }}] }}"));
+    let mut clock = SystemClock::default();
+    clock.follow(&plan("interval: 1")).unwrap();
+    assert_eq!((clock.poll_fd(), clock.change()), (-1, None));
+    clock.follow(&plan("cron: '@daily'")).unwrap();
+    assert!(clock.poll_fd() > 2);
+    assert_eq!(clock.change(), None, "the clock was not set");
+    clock.follow(&plan("interval: 1")).unwrap();
+    assert_eq!(clock.poll_fd(), -1);
+}

@@ -10,11 +10,11 @@ use crate::decode::{DecodeContext, Section, SectionInfo, Shape, Skip, ValueType}
 use crate::json5::Node;
 use crate::section;
 use crate::values::{
-    Account, CapabilityNames, DurationOrNever, DurationText, DurationWithUnit, EnvFiles, Event, EventOrBool,
-    Exec, Flag, HttpUrl, Interfaces, Limits, ListOf, LogOutput, Maintenance, MetricType, Mode, Numbers,
-    Object, ObjectOrFalse, ObjectOrText, OneOf, OneOrMany, Port, Queue, RestartLimit, Scheme, Seconds,
-    SecondsOrUnset, Secrets, SignalName, SpannedWords, TcpAddress, Text, TextMap, TextOrUnset,
-    TextsOrObjects, UncheckedOneOf, Variables, Whole, Words,
+    Account, CapabilityNames, CronText, DurationOrNever, DurationText, DurationWithUnit, EnvFiles, Event,
+    EventOrBool, Exec, Flag, HttpUrl, Interfaces, Limits, ListOf, LogOutput, Maintenance, MetricType, Mode,
+    Numbers, Object, ObjectOrFalse, ObjectOrManual, ObjectOrText, OneOf, OneOrMany, Port, Queue,
+    RestartLimit, Scheme, Seconds, SecondsOrUnset, Secrets, SignalName, SpannedWords, TcpAddress, Text,
+    TextMap, TextOrUnset, TextsOrObjects, UncheckedOneOf, Variables, Whole, Words,
 };
 
 section! {
@@ -120,8 +120,8 @@ section! {
             "The program and its arguments: a string, which is split at spaces without quoting, or a list.";
         action: Object<ActionFields> = "do", Nothing, "W19",
             "An action of the supervisor in place of `exec`, such as `{ signal: \"HUP\", to: \"nginx\" }`. No program is needed.";
-        when: Object<WhenFields> = "when", Says("at startup, once"), "W1",
-            "What starts the job.";
+        when: ObjectOrManual<WhenFields> = "when", Says("at startup, once"), "W1, W17",
+            "What starts the job. `\"manual\"`: only the command `start`.";
         port: Port = "port", Nothing, "D3, H1",
             "The port of the job. A job with a port is registered in the catalog and needs `health`.";
         groups: Words = "groups", Nothing, "W22",
@@ -276,7 +276,7 @@ section! {
 section! {
     /// A job's `when`.
     pub struct WhenFields = "`when`", "`when`", any_case,
-        "What starts a job: an event (`once` or `each`), an interval, a signal, or a combination of events." {
+        "What starts a job: an event (`once` or `each`), an interval, times of day, a signal, or a combination of events." {
         source: Text = "source", Says("`global`"), "W2, W3, E1",
             "The source of the event: a job, `watch.NAME`, `SIGHUP` or `SIGUSR2`. Global events have no source.";
         once: EventOrBool = "once", Nothing, "W2, W12",
@@ -288,7 +288,11 @@ section! {
         event: Event = "event", Nothing, "W2",
             "The same as `once`, for a global event.";
         interval: DurationText = "interval", Nothing, "W4",
-            "Runs the job at startup and then at every interval of at least 1 ms.";
+            "Runs the job at startup, or at the event of `once`, and then at every interval of at least 1 ms.";
+        cron: CronText = "cron", Nothing, "W15, W16",
+            "Runs the job at these times: minute, hour, day of the month, month and day of the week, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. With `once`, from that event on.";
+        timezone: TextOrUnset = "timezone", Says("`UTC`"), "W15",
+            "The time zone of `cron`, such as `Europe/Berlin`.";
         timeout: DurationText = "timeout", Nothing, "W5",
             "How long the job waits for its event before it gives up.";
         all: ListOf<ConditionFields> = "all", Nothing, "W12",

@@ -48,6 +48,16 @@ pub trait Host {
         Vec::new()
     }
 
+    /// The version of the host's time zones, such as `2026a`.
+    fn zone_version(&self) -> Option<String> {
+        None
+    }
+
+    /// The host's data of a time zone (TZif). The name is a relative path without `..`.
+    fn zone(&self, _name: &str) -> Option<Vec<u8>> {
+        None
+    }
+
     /// An environment variable, if it is set, not empty and valid UTF-8.
     fn variable(&self, name: &str) -> Option<String> {
         let value = self.environment().get(name.as_bytes())?;
@@ -119,6 +129,10 @@ pub struct StaticHost {
     pub contents: BTreeMap<String, Vec<u8>>,
     /// The users and groups that exist.
     pub accounts: BTreeSet<String>,
+    /// The version of the time zones.
+    pub zone_version: Option<String>,
+    /// The data of time zones.
+    pub zones: BTreeMap<String, Vec<u8>>,
 }
 
 impl Host for StaticHost {
@@ -160,6 +174,14 @@ impl Host for StaticHost {
 
     fn has_group(&self, name: &str) -> bool {
         self.accounts.contains(name)
+    }
+
+    fn zone_version(&self) -> Option<String> {
+        self.zone_version.clone()
+    }
+
+    fn zone(&self, name: &str) -> Option<Vec<u8>> {
+        self.zones.get(name).cloned()
     }
 
     fn account_names(&self, _: &str) -> Vec<String> {

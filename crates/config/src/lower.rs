@@ -4,6 +4,7 @@ mod action;
 mod catalog;
 mod control;
 mod coprocess;
+mod cron;
 mod environment;
 mod health;
 mod job;

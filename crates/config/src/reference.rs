@@ -148,6 +148,7 @@ fn words(shape: Shape) -> String {
         Shape::ObjectOrFalse(_) => format!("object or false: {section}"),
         Shape::ObjectOrText(_) => format!("string or object: {section}"),
         Shape::TextsOrObjects(_) => format!("list of strings or objects: {section}"),
+        Shape::ObjectOrWord(_, word) => format!("object or \"{word}\": {section}"),
     }
 }
 

@@ -198,6 +198,7 @@ fn value(shape: Shape) -> Schema {
         }
         Shape::ObjectOrText(info) => any_of([typed("string"), reference(info)]),
         Shape::TextsOrObjects(info) => list_of(any_of([typed("string"), reference(info)])),
+        Shape::ObjectOrWord(info, word) => any_of([one_of_strings(&[word]), reference(info)]),
     }
 }
 

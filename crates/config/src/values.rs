@@ -4,6 +4,7 @@ mod account;
 mod address;
 mod capabilities;
 pub(crate) mod command;
+mod cron;
 mod env_file;
 mod event;
 mod keyword;
@@ -24,6 +25,7 @@ pub use address::{HttpUrl, TcpAddress};
 pub use capabilities::CapabilityNames;
 pub use command::Exec;
 pub(crate) use command::{listed_words, variables_in};
+pub use cron::{CronText, Schedule};
 pub use env_file::EnvFiles;
 pub use event::{EVENT_NAMES, Event, EventName, EventOrBool, EventOrFlag};
 pub(crate) use keyword::keyword;
@@ -32,7 +34,9 @@ pub use list::{Interfaces, Numbers, SpannedWords, TextMap, Variables, Words};
 pub use log_output::LogOutput;
 pub use mode::Mode;
 pub use number::{Port, Whole, parse_whole};
-pub use object::{Either, ListOf, Object, ObjectOrFalse, ObjectOrText, OneOrMany, Several, TextsOrObjects};
+pub use object::{
+    Either, ListOf, Object, ObjectOrFalse, ObjectOrManual, ObjectOrText, OneOrMany, Several, TextsOrObjects,
+};
 pub use resource_limits::{Limits, RESOURCES};
 pub use restarts::RestartLimit;
 pub use secrets::Secrets;

@@ -3,6 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
+use core::time::Duration;
 
 use crate::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use crate::notice::Notice;
@@ -88,6 +89,11 @@ pub enum Input {
     },
     /// The telemetry server listens, or cannot. Sent after a reload that has added or moved it (R3).
     TelemetryListens(Result<(), String>),
+    /// The system clock was read: before startup, when it was set, and when the machine was asleep (W15).
+    Clock {
+        /// The time since 1970.
+        unix: Duration,
+    },
     /// Time has passed.
     Tick,
 }

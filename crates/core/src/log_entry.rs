@@ -60,6 +60,8 @@ pub enum LogEvent {
     CheckFailed,
     /// A run, a check or a stage of a stop has reached its timeout.
     Timeout,
+    /// A time of a schedule came while the job was running (W15).
+    TickSkipped,
     /// A job drains before it gets its stop signal.
     Draining,
     /// SIGKILL is sent.
@@ -91,6 +93,7 @@ impl LogEvent {
             Self::MissingRequirement => "missingRequirement",
             Self::CheckFailed => "checkFailed",
             Self::Timeout => "timeout",
+            Self::TickSkipped => "tickSkipped",
             Self::Draining => "draining",
             Self::Killing => "killing",
             Self::Abandoned => "abandoned",

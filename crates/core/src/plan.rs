@@ -4,6 +4,7 @@
 
 mod consul;
 mod control;
+mod cron;
 pub mod diff;
 mod exec;
 mod health;
@@ -26,6 +27,7 @@ use core::time::Duration;
 pub use crate::signal::Signal;
 pub use consul::{Catalog, Consul, ConsulAddress, NetworkParts, Tls, TokenSource};
 pub use control::Control;
+pub use cron::{Cron, CronFields, Zone, fmt_utc};
 pub use exec::{Action, Exec, Target};
 pub use health::{Check, Health, HttpTarget, OnUnhealthy, Probe};
 pub use job::{Backoff, Command, Job, OnCompletion, Restarts, Role};

@@ -407,6 +407,7 @@ impl<'a> Oracle<'a> {
             | Input::Notified { .. }
             | Input::Signal(_)
             | Input::TelemetryListens(_)
+            | Input::Clock { .. }
             | Input::Tick => {}
         }
     }

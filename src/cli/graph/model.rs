@@ -121,14 +121,17 @@ impl Builder<'_> {
                     self.edge(all, to, label.to_owned(), line(*repeat));
                 }
             },
-            Trigger::Interval { first: FirstTick::IntervalAfter(event), .. } => {
+            Trigger::Interval {
+                first: FirstTick::AtEvent(event) | FirstTick::IntervalAfter(event), ..
+            }
+            | Trigger::Cron { after: Some(event), .. } => {
                 self.arrows(to, event, Repeat::Once);
             }
             Trigger::Interval { every: interval, first: FirstTick::AtStartup } => {
                 let startup = self.global(Code::Startup);
                 self.edge(startup, to, format!("every {}", summary::time(*interval)), LineStyle::Each);
             }
-            Trigger::Never => {}
+            Trigger::Cron { after: None, .. } | Trigger::Manual | Trigger::Never => {}
         }
     }
 
@@ -210,9 +213,14 @@ fn note(job: &Job) -> String {
     let mut words = Vec::new();
     match (&job.when.trigger, job.restarts) {
         (Trigger::Never, _) => words.push("never started".to_owned()),
-        (Trigger::Interval { every, first: FirstTick::IntervalAfter(_) }, Restarts::Unlimited) => {
+        (
+            Trigger::Interval { every, first: FirstTick::AtEvent(_) | FirstTick::IntervalAfter(_) },
+            Restarts::Unlimited,
+        ) => {
             words.push(format!("every {}", summary::time(*every)));
         }
+        (Trigger::Cron { cron, .. }, _) => words.push(summary::cron(cron)),
+        (Trigger::Manual, _) => words.push("manual".to_owned()),
         // The label of its edge has the interval.
         (Trigger::Interval { .. }, Restarts::Unlimited) => {}
         (_, other) => words.push(restarts(other)),

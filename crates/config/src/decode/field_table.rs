@@ -122,6 +122,8 @@ pub enum Shape {
     ObjectOrText(&'static SectionInfo),
     /// A list of strings or such objects.
     TextsOrObjects(&'static SectionInfo),
+    /// Such an object, or this word.
+    ObjectOrWord(&'static SectionInfo, &'static str),
     /// The name of an event, or a boolean beside `all` and `any`.
     EventOrFlag(&'static [&'static str]),
 }
@@ -137,6 +139,7 @@ impl Shape {
             | Self::ObjectOrFalse(inner)
             | Self::ObjectOrText(inner)
             | Self::TextsOrObjects(inner)
+            | Self::ObjectOrWord(inner, _)
             | Self::PathsOrObjects(inner)
             | Self::MapOf(inner) => Some(inner),
             _ => None,

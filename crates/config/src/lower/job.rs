@@ -125,14 +125,15 @@ impl Lower<'_> {
     fn restarts(&mut self, fields: &JobFields, when: Option<&When>) -> Option<Restarts> {
         let trigger = when.map(|when| &when.trigger);
         let Some(given) = &fields.restarts else {
-            let periodic = matches!(trigger, Some(Trigger::Interval { .. }));
+            let periodic = when.is_some_and(When::is_periodic);
             return Some(if periodic { Restarts::Unlimited } else { Restarts::Limited(0) });
         };
-        let each = fields.when.as_ref().is_some_and(|when| when.value.each.is_some())
-            || matches!(
-                trigger,
-                Some(Trigger::All { repeat, .. } | Trigger::Any { repeat, .. }) if *repeat != Repeat::Once
-            );
+        let each =
+            fields.when.as_ref().and_then(|when| when.value.object()).is_some_and(|when| when.each.is_some())
+                || matches!(
+                    trigger,
+                    Some(Trigger::All { repeat, .. } | Trigger::Any { repeat, .. }) if *repeat != Repeat::Once
+                );
         if given.value == Restarts::Unlimited && each {
             let message = "`restarts: \"unlimited\"` cannot be combined with `when.each`";
             let help =

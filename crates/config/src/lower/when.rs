@@ -1,31 +1,50 @@
-//! Triggers: W1 to W6 and W12.
+//! Triggers: W1 to W6, W12 and W15 to W17.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source, UserSignal};
-use containerpilot_core::plan::{EventPattern, Job, Repeat, Trigger, When};
+use containerpilot_core::plan::{EventPattern, FirstTick, Job, Repeat, Trigger, When};
 
 use super::Lower;
 use super::requires::resolve_requirements;
 use crate::decode::{Section, Spanned};
-use crate::diagnostics::Severity;
+use crate::diagnostics::{Place, Severity};
 use crate::fields::{ConditionFields, ConfigFields, JobFields, WhenFields};
 use crate::limits::SHORTEST_TIME;
-use crate::values::{EventName, EventOrFlag, Queue, to_duration};
+use crate::values::{Either, EventName, EventOrFlag, Queue, to_duration};
 
 impl Lower<'_> {
     /// The trigger of a job. A source that is the name of a watch is resolved later, when all names are known.
     pub(super) fn when(&mut self, job: &JobFields) -> Option<When> {
         let Some(given) = &job.when else { return Some(When::at_startup()) };
-        let fields = &given.value;
+        let fields = match &given.value {
+            Either::Text(_) => return Some(When { trigger: Trigger::Manual, timeout: None }),
+            Either::Object(fields) => fields,
+        };
         self.only_one_trigger(fields)?;
+        if let (Some(zone), None) = (&fields.timezone, &fields.cron) {
+            if !self.is_reported(fields.place, "cron") {
+                self.error(zone.key, "`timezone` needs `cron`", "add for example cron: \"0 3 * * *\"");
+            }
+            return None;
+        }
         let timeout =
             fields.timeout.as_ref().map(|timeout| timeout.value).filter(|time| *time > 0).map(to_duration);
         let trigger = if let Some(interval) = &fields.interval {
-            self.without_effect("source", fields.source.as_ref(), "`interval`");
-            self.without_effect("timeout", fields.timeout.as_ref(), "`interval`");
             self.queue(fields, None)?;
-            return Some(When { trigger: self.interval(interval)?, timeout: None });
+            let every = self.interval(interval)?;
+            let Some(event) = self.schedule_event(fields, "interval")? else {
+                return Some(When { trigger: Trigger::every(every), timeout: None });
+            };
+            Trigger::Interval { every, first: FirstTick::AtEvent(event) }
+        } else if let Some(cron) = &fields.cron {
+            self.queue(fields, None)?;
+            let cron = self.cron(&cron.value, fields.timezone.as_ref())?;
+            let Some(event) = self.schedule_event(fields, "cron")? else {
+                return Some(When { trigger: Trigger::Cron { cron, after: None }, timeout: None });
+            };
+            Trigger::Cron { cron, after: Some(event) }
         } else if let Some(all) = &fields.all {
             self.without_effect("source", fields.source.as_ref(), "`all`");
             let (conditions, repeat) = (self.conditions(all)?, self.repeat(fields)?);
@@ -49,7 +68,7 @@ impl Lower<'_> {
             Trigger::Event { repeat, .. } | Trigger::All { repeat, .. } | Trigger::Any { repeat, .. } => {
                 Some(repeat)
             }
-            Trigger::Interval { .. } | Trigger::Never => None,
+            Trigger::Interval { .. } | Trigger::Cron { .. } | Trigger::Manual | Trigger::Never => None,
         });
         match repeat.filter(|repeat| **repeat == Repeat::Each) {
             Some(repeat) => {
@@ -66,24 +85,51 @@ impl Lower<'_> {
         }
     }
 
-    /// `interval`, `once`, `each`, `event`, `all` and `any` exclude each other (W2).
+    /// `once`, `each`, `event`, `all` and `any` exclude each other (W2), and so do `interval` and `cron`. An event that comes
+    /// once may start a schedule (W16).
     fn only_one_trigger(&mut self, fields: &WhenFields) -> Option<()> {
         let together = fields.all.is_some() || fields.any.is_some();
         let repeats = |given: &Option<Spanned<EventOrFlag>>| {
             given.as_ref().filter(|_| !together).map(|given| given.key)
         };
-        let triggers = [
+        let schedules = [
             ("interval", fields.interval.as_ref().map(|given| given.key)),
-            ("once", repeats(&fields.once)),
+            ("cron", fields.cron.as_ref().map(|given| given.key)),
+        ];
+        let schedule = schedules.iter().find(|(_, place)| place.is_some());
+        if let (Some((schedule, _)), Some(each)) = (schedule, repeats(&fields.each)) {
+            let message = format!(
+                "`{schedule}` cannot be combined with `each`: each event would start one more schedule"
+            );
+            self.error(
+                each,
+                message,
+                &format!("use `once` to start the schedule at the first event, or remove `{schedule}`"),
+            );
+            return None;
+        }
+        // `once` and `event` of a source start a schedule.
+        let starts = |place: Option<Place>| place.filter(|_| schedule.is_none() || fields.source.is_none());
+        let [interval, cron] = schedules;
+        let triggers = [
+            interval,
+            cron,
+            ("once", starts(repeats(&fields.once))),
             ("each", repeats(&fields.each)),
-            ("event", fields.event.as_ref().map(|given| given.key)),
+            ("event", starts(fields.event.as_ref().map(|given| given.key))),
             ("all", fields.all.as_ref().map(|given| given.key)),
             ("any", fields.any.as_ref().map(|given| given.key)),
         ];
         let mut given = triggers.iter().filter_map(|(key, place)| place.map(|place| (*key, place)));
         let (Some((first, _)), Some((second, place))) = (given.next(), given.next()) else { return Some(()) };
         let message = format!("`when` has both `{first}` and `{second}`, but only one is allowed");
-        self.error(place, message, "remove one of them, or write two jobs");
+        let help = match second {
+            "once" | "event" if schedule.is_some() => {
+                "remove one of them, or add `source`: the event of a source starts the schedule"
+            }
+            _ => "remove one of them, or write two jobs",
+        };
+        self.error(place, message, help);
         None
     }
 
@@ -95,12 +141,38 @@ impl Lower<'_> {
         }
     }
 
-    fn interval(&mut self, interval: &Spanned<i64>) -> Option<Trigger> {
+    /// W16: the event that starts a schedule, or `None` if the schedule starts at startup.
+    fn schedule_event(&mut self, fields: &WhenFields, schedule: &str) -> Option<Option<EventPattern>> {
+        if fields.once.is_none() && fields.event.is_none() {
+            self.without_effect("source", fields.source.as_ref(), &format!("`{schedule}`"));
+            self.without_effect("timeout", fields.timeout.as_ref(), &format!("`{schedule}`"));
+            return Some(None);
+        }
+        let place = fields
+            .once
+            .as_ref()
+            .map(|given| given.place)
+            .or(fields.event.as_ref().map(|given| given.place))?;
+        match self.event_trigger(fields)? {
+            Trigger::Event { event, .. } if event.code.is_stop_event() => {
+                let message = format!("`{}` cannot start a schedule: a stop hook runs once", event.code);
+                self.error(place, message, &format!("remove `{schedule}`"));
+                None
+            }
+            Trigger::Event { event, .. } => Some(Some(event)),
+            _ => {
+                self.error(place, "this event is never sent", "");
+                None
+            }
+        }
+    }
+
+    fn interval(&mut self, interval: &Spanned<i64>) -> Option<Duration> {
         if interval.value < SHORTEST_TIME {
             self.error(interval.place, "`interval` must be at least 1ms", "for example: 5 or \"500ms\"");
             return None;
         }
-        Some(Trigger::every(to_duration(interval.value)))
+        Some(to_duration(interval.value))
     }
 
     fn event_trigger(&mut self, fields: &WhenFields) -> Option<Trigger> {
@@ -227,7 +299,9 @@ pub(super) fn resolve_sources(jobs: &mut [Option<Job>], fields: &ConfigFields) {
             Trigger::All { conditions, .. } | Trigger::Any { conditions, .. } => {
                 conditions.iter_mut().for_each(resolve)
             }
-            Trigger::Interval { .. } | Trigger::Never => {}
+            Trigger::Interval { first: FirstTick::AtEvent(event), .. }
+            | Trigger::Cron { after: Some(event), .. } => resolve(event),
+            Trigger::Interval { .. } | Trigger::Cron { .. } | Trigger::Manual | Trigger::Never => {}
         }
     }
 }

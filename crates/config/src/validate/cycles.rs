@@ -48,8 +48,10 @@ impl Checker<'_> {
         names.extend(names.first().cloned());
         let Some((fields, _)) = cycle.first().and_then(|nth| self.pairs.get(*nth)) else { return };
         let required = fields.requires.as_ref().map(|given| given.key);
-        let event =
-            fields.when.as_ref().map(|when| when.value.source.as_ref().map_or(when.key, |given| given.place));
+        let event = fields.when.as_ref().map(|when| {
+            let source = when.value.object().and_then(|fields| fields.source.as_ref());
+            source.map_or(when.key, |given| given.place)
+        });
         let Some(place) = required.or(event) else { return };
         let (message, help) = if required.is_some() {
             let message = match names.as_slice() {

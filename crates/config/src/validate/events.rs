@@ -31,21 +31,24 @@ impl Checker<'_> {
 
     /// Reports a `when` without an event that can be sent.
     fn never(&mut self, fields: &JobFields) {
-        let Some(when) = &fields.when else { return };
+        let Some((given, when)) = fields.when.as_ref().and_then(|given| Some((given, given.value.object()?)))
+        else {
+            return;
+        };
         // An error in it has been reported, and is the reason for the missing event.
-        let inside = |place: Place| when.place.contains(place);
+        let inside = |place: Place| given.place.contains(place);
         let wrong =
             |problem: &Problem| problem.severity == Severity::Error && problem.place.is_some_and(inside);
         if self.problems.iter().any(wrong) {
             return self.check_source(fields);
         }
-        let source = when.value.source.as_ref().filter(|given| !given.value.is_empty());
+        let source = when.source.as_ref().filter(|given| !given.value.is_empty());
         let never = |given: &Option<Spanned<EventOrFlag>>| match given {
             Some(Spanned { value: EventOrFlag::Event(EventName::NeverSent(word)), .. }) => Some(*word),
             _ => None,
         };
-        if let Some(word) = never(&when.value.once).or(never(&when.value.each)) {
-            let place = event_place(&when.value).unwrap_or(when.key);
+        if let Some(word) = never(&when.once).or(never(&when.each)) {
+            let place = event_place(when).unwrap_or(given.key);
             let (message, help) = if word.starts_with("SIG") {
                 let message = format!("`{word}` is a source, not an event, so the job can never run");
                 (message, format!("write when: {{ source: \"{word}\" }}"))
@@ -74,14 +77,15 @@ impl Checker<'_> {
             }
             None => {
                 let message = "`when` has no event, so the job can never run".to_owned();
-                self.fault(when.key, message, "remove it to run the job at startup");
+                self.fault(given.key, message, "remove it to run the job at startup");
             }
         }
     }
 
     /// Reports an unknown source even if the event or the job has other errors.
     fn check_source(&mut self, fields: &JobFields) {
-        let source = fields.when.as_ref().and_then(|when| when.value.source.as_ref());
+        let when = fields.when.as_ref().and_then(|when| when.value.object());
+        let source = when.and_then(|when| when.source.as_ref());
         let Some(Spanned { value, place, .. }) = source.filter(|given| !is_signal(&given.value)) else {
             return;
         };
@@ -232,5 +236,6 @@ fn signal_help(name: &str) -> String {
 }
 
 fn no_start_timeout(fields: &JobFields) -> bool {
-    fields.when.as_ref().is_none_or(|when| when.value.timeout.is_none())
+    let when = fields.when.as_ref().and_then(|when| when.value.object());
+    when.is_none_or(|when| when.timeout.is_none())
 }

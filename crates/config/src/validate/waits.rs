@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use containerpilot_core::plan::{EventPattern, Job, Trigger};
+use containerpilot_core::plan::{EventPattern, FirstTick, Job, Trigger};
 
 use crate::decode::Spanned;
 use crate::default_names::{coprocess_name, job_name};
@@ -49,7 +49,8 @@ pub(super) struct Wait<'a> {
 
 /// The events that a job waits for.
 pub(super) fn waits<'a>(fields: &'a JobFields, job: &'a Job) -> Vec<Wait<'a>> {
-    let Some(when) = &fields.when else { return Vec::new() };
+    let Some(given) = &fields.when else { return Vec::new() };
+    let Some(when) = given.value.object() else { return Vec::new() };
     let together = |conditions: &'a [EventPattern], given: Option<&'a Spanned<Vec<_>>>| {
         let fields = given.map(|given| given.value.as_slice()).unwrap_or_default();
         conditions
@@ -64,14 +65,16 @@ pub(super) fn waits<'a>(fields: &'a JobFields, job: &'a Job) -> Vec<Wait<'a>> {
             .collect()
     };
     match &job.when.trigger {
-        Trigger::Event { event, .. } => {
-            let code = event_place(&when.value).unwrap_or(when.key);
-            let source = when.value.source.as_ref().map_or(code, |given| given.place);
+        Trigger::Event { event, .. }
+        | Trigger::Interval { first: FirstTick::AtEvent(event), .. }
+        | Trigger::Cron { after: Some(event), .. } => {
+            let code = event_place(when).unwrap_or(given.key);
+            let source = when.source.as_ref().map_or(code, |given| given.place);
             vec![Wait { event, source, code }]
         }
-        Trigger::All { conditions, .. } => together(conditions, when.value.all.as_ref()),
-        Trigger::Any { conditions, .. } => together(conditions, when.value.any.as_ref()),
-        Trigger::Interval { .. } | Trigger::Never => Vec::new(),
+        Trigger::All { conditions, .. } => together(conditions, when.all.as_ref()),
+        Trigger::Any { conditions, .. } => together(conditions, when.any.as_ref()),
+        Trigger::Interval { .. } | Trigger::Cron { .. } | Trigger::Manual | Trigger::Never => Vec::new(),
     }
 }
 

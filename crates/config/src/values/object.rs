@@ -178,6 +178,16 @@ pub enum Either<S> {
     Object(S),
 }
 
+impl<S> Either<S> {
+    /// The section, if it is one.
+    pub const fn object(&self) -> Option<&S> {
+        match self {
+            Self::Text(_) => None,
+            Self::Object(section) => Some(section),
+        }
+    }
+}
+
 impl<S: Section> ValueType for ObjectOrText<S> {
     type Value = Either<S>;
     const SHAPE: Shape = Shape::ObjectOrText(&S::INFO);
@@ -188,6 +198,37 @@ impl<S: Section> ValueType for ObjectOrText<S> {
             _ => {
                 let message = format!("`{key}` must be a string or an object, not {}", found(node));
                 cx.error(node.span, message, format!("for example: {key}: \"localhost:8500\""));
+                None
+            }
+        }
+    }
+}
+
+/// A section, or `"manual"` (W17).
+pub struct ObjectOrManual<S>(PhantomData<S>);
+
+/// The word in place of `when`.
+const MANUAL: &str = "manual";
+
+impl<S: Section> ValueType for ObjectOrManual<S> {
+    type Value = Either<S>;
+    const SHAPE: Shape = Shape::ObjectOrWord(&S::INFO, MANUAL);
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Either<S>> {
+        match &node.value {
+            Value::String(text) if text == MANUAL => Some(Either::Text(text.clone())),
+            Value::Object(members) => Some(Either::Object(S::from_members(cx, node.span, members))),
+            _ => {
+                let message = format!("`{key}` must be an object or \"{MANUAL}\", not {}", found(node));
+                let help = match &node.value {
+                    Value::String(text) if text.eq_ignore_ascii_case(MANUAL) => {
+                        format!("did you mean \"{MANUAL}\"?")
+                    }
+                    Value::String(text) if text.starts_with('@') || text.split_whitespace().count() == 5 => {
+                        format!("write {key}: {{ cron: \"{text}\" }}")
+                    }
+                    _ => format!("for example: {key}: {}", example(&S::INFO)),
+                };
+                cx.error(node.span, message, help);
                 None
             }
         }

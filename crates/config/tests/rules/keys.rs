@@ -122,7 +122,8 @@ fn each_section(info: &'static SectionInfo, call: &mut dyn FnMut(&'static Sectio
             | Shape::List(inner)
             | Shape::OneOrMany(inner)
             | Shape::ObjectOrFalse(inner)
-            | Shape::ObjectOrText(inner) => each_section(inner, call),
+            | Shape::ObjectOrText(inner)
+            | Shape::ObjectOrWord(inner, _) => each_section(inner, call),
             _ => {}
         }
     }

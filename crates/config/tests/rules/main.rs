@@ -4,6 +4,7 @@
 mod actions;
 mod catalog;
 mod coprocesses;
+mod cron;
 mod environment;
 mod files;
 mod keys;

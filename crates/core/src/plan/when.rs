@@ -1,8 +1,10 @@
 //! When a job runs: its trigger, and how long it waits for it.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::Cron;
 use crate::event::{Code, Source};
 
 /// When a job runs.
@@ -28,8 +30,11 @@ impl When {
         match &self.trigger {
             Trigger::Event { event, .. } => core::slice::from_ref(event),
             Trigger::All { conditions, .. } | Trigger::Any { conditions, .. } => conditions,
-            Trigger::Interval { first: FirstTick::IntervalAfter(event), .. } => core::slice::from_ref(event),
-            Trigger::Interval { .. } | Trigger::Never => &[],
+            Trigger::Interval {
+                first: FirstTick::AtEvent(event) | FirstTick::IntervalAfter(event), ..
+            }
+            | Trigger::Cron { after: Some(event), .. } => core::slice::from_ref(event),
+            Trigger::Interval { .. } | Trigger::Cron { .. } | Trigger::Manual | Trigger::Never => &[],
         }
     }
 
@@ -45,8 +50,12 @@ impl When {
                     Repeat::Each
                 }
             }
-            Trigger::Interval { first: FirstTick::AtStartup, .. } => Repeat::Each,
-            Trigger::Interval { .. } | Trigger::Never => Repeat::Once,
+            Trigger::Interval { first: FirstTick::AtStartup, .. } | Trigger::Cron { after: None, .. } => {
+                Repeat::Each
+            }
+            Trigger::Interval { .. } | Trigger::Cron { .. } | Trigger::Manual | Trigger::Never => {
+                Repeat::Once
+            }
         }
     }
 
@@ -61,28 +70,58 @@ impl When {
         )
     }
 
-    /// Returns true if it runs at an interval.
+    /// Returns true if it runs on a schedule: at an interval or at certain times.
     #[must_use]
     pub const fn is_periodic(&self) -> bool {
-        matches!(self.trigger, Trigger::Interval { .. })
+        matches!(self.trigger, Trigger::Interval { .. } | Trigger::Cron { .. })
     }
 
-    /// Returns true if it runs at startup and then at an interval.
+    /// Returns true if its schedule starts at startup.
     #[must_use]
-    pub const fn ticks_at_startup(&self) -> bool {
-        matches!(self.trigger, Trigger::Interval { first: FirstTick::AtStartup, .. })
+    pub const fn ticks_from_startup(&self) -> bool {
+        matches!(
+            self.trigger,
+            Trigger::Interval { first: FirstTick::AtStartup, .. } | Trigger::Cron { after: None, .. }
+        )
+    }
+
+    /// Returns true if it runs at the moment when its schedule starts.
+    #[must_use]
+    pub const fn runs_at_once(&self) -> bool {
+        matches!(self.trigger, Trigger::Interval { first: FirstTick::AtStartup | FirstTick::AtEvent(_), .. })
+    }
+
+    /// Its schedule, if it runs at certain times (W15).
+    #[must_use]
+    pub const fn cron(&self) -> Option<&Cron> {
+        match &self.trigger {
+            Trigger::Cron { cron, .. } => Some(cron),
+            _ => None,
+        }
+    }
+
+    /// Returns true if only a user starts it (W17).
+    #[must_use]
+    pub const fn is_manual(&self) -> bool {
+        matches!(self.trigger, Trigger::Manual)
     }
 
     /// Returns true if the startup of the supervisor starts it.
     #[must_use]
     pub fn starts_at_startup(&self) -> bool {
         let is_startup = |event: &EventPattern| event.code == Code::Startup;
-        self.ticks_at_startup()
-            || match &self.trigger {
-                Trigger::Event { event, .. } => is_startup(event),
-                Trigger::Any { conditions, .. } => conditions.iter().any(is_startup),
-                Trigger::All { .. } | Trigger::Interval { .. } | Trigger::Never => false,
+        match &self.trigger {
+            Trigger::Interval { first: FirstTick::AtStartup, .. } => true,
+            Trigger::Event { event, .. } | Trigger::Interval { first: FirstTick::AtEvent(event), .. } => {
+                is_startup(event)
             }
+            Trigger::Any { conditions, .. } => conditions.iter().any(is_startup),
+            Trigger::All { .. }
+            | Trigger::Interval { .. }
+            | Trigger::Cron { .. }
+            | Trigger::Manual
+            | Trigger::Never => false,
+        }
     }
 
     /// Returns true if it needs several conditions to hold at the same time.
@@ -115,6 +154,13 @@ pub enum Trigger {
         /// The first run.
         first: FirstTick,
     },
+    /// At certain times (W15).
+    Cron {
+        /// The times.
+        cron: Box<Cron>,
+        /// The event that starts the schedule (W16); `None` for startup.
+        after: Option<EventPattern>,
+    },
     /// All conditions hold (W12).
     All {
         /// The conditions.
@@ -129,6 +175,8 @@ pub enum Trigger {
         /// The first one, or every one.
         repeat: Repeat,
     },
+    /// A user, and nothing else (W17).
+    Manual,
     /// The file names no event that exists. 3.8 accepts that, so the job waits.
     Never,
 }
@@ -146,6 +194,8 @@ impl Trigger {
 pub enum FirstTick {
     /// At startup.
     AtStartup,
+    /// At this event (W16).
+    AtEvent(EventPattern),
     /// One interval after this event, as in ContainerPilot 2 (C8).
     IntervalAfter(EventPattern),
 }

@@ -10,7 +10,9 @@ impl Job {
     /// Returns true if the job does work: something of its own, or, as more than a hook, after the stop of another job
     /// (S13).
     pub(crate) fn does_work(&self) -> bool {
-        !self.role.is_secondary() && (!self.only_reacts() || self.works_after_stop())
+        !self.role.is_secondary()
+            && !self.when.is_manual()
+            && (!self.only_reacts() || self.works_after_stop())
     }
 
     /// Returns true if the job reacts to signals, maintenance or stop events, and to nothing else.
@@ -48,6 +50,12 @@ impl Job {
 }
 
 impl Plan {
+    /// Returns true if a job runs at times of the system clock (W15).
+    #[must_use]
+    pub fn has_cron(&self) -> bool {
+        self.jobs.iter().any(|job| job.when.cron().is_some())
+    }
+
     /// For each job, whether it keeps the supervisor running until it is complete. If no job does work, every job does.
     pub(crate) fn jobs_that_hold_open(&self) -> Vec<bool> {
         let work: Vec<bool> = self.jobs.iter().map(Job::does_work).collect();

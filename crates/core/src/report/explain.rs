@@ -10,7 +10,7 @@ use crate::catalog::connectivity::{Known, Trouble};
 use crate::effect::DesiredService;
 use crate::ids::JobIx;
 use crate::plan::{Status, Trigger};
-use crate::report::status::{Awaited, Cause as StartedBy, JobOverview};
+use crate::report::status::{Awaited, Cause as StartedBy, DeadlineKind, JobOverview};
 use crate::report::words::{self, WAITING_UNTIL};
 use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
 use crate::state::journal::{EndReason, Event};
@@ -155,11 +155,12 @@ impl Core {
             _ if self.phase == Phase::Starting => "waiting for the supervisor to start".into(),
             (State::Ended(outcome), _) => self.ending(job, outcome),
             (State::Waiting, None) => match planned.when.trigger {
+                Trigger::Manual => words::manual(&planned.name),
                 _ if !self.has_ticks(job) => "waiting to start".into(),
                 Trigger::Interval { .. } if self.is_paused() => {
                     "waiting for the end of maintenance mode".into()
                 }
-                Trigger::Interval { .. } => "waiting for its next run".into(),
+                Trigger::Interval { .. } | Trigger::Cron { .. } => "waiting for its next run".into(),
                 _ => "waiting to start".into(),
             },
             (State::Starting, None) => "starting".into(),
@@ -233,10 +234,11 @@ impl Core {
         let mut reasons = Vec::new();
         for deadline in &overview.deadlines {
             let left = fmt_duration(deadline.at.since(self.now));
-            reasons.push(Reason {
-                sentence: words::deadline(deadline.what, overview.status.run.is_some(), left),
-                because: Vec::new(),
-            });
+            let mut sentence = words::deadline(deadline.what, overview.status.run.is_some(), left);
+            if let (DeadlineKind::Tick, Some(cron)) = (deadline.what, &overview.cron) {
+                sentence += &words::cron(cron);
+            }
+            reasons.push(Reason { sentence, because: Vec::new() });
         }
         for check in &overview.checks {
             let Some(Err(message)) = check.last.as_ref().map(|last| &last.result) else { continue };

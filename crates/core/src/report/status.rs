@@ -147,6 +147,17 @@ pub struct Overview {
     pub deadlock: Option<String>,
 }
 
+/// The schedule of a job with `cron` (W15).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CronOverview {
+    /// The schedule as written.
+    pub text: String,
+    /// The name of its time zone.
+    pub zone: String,
+    /// The next time, in seconds since 1970.
+    pub next: Option<u64>,
+}
+
 /// Everything known about a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobOverview {
@@ -188,6 +199,10 @@ pub struct JobOverview {
     pub runs: RunCounts,
     /// True if it runs at an interval. Then its restarts are ticks.
     pub periodic: bool,
+    /// Its schedule, if it runs at certain times (W15).
+    pub cron: Option<CronOverview>,
+    /// True if only a user starts it (W17).
+    pub manual: bool,
     /// The restarts left; `None` if unlimited.
     pub restarts_left: Option<u64>,
     /// What its process says that it does (H11).
@@ -468,6 +483,12 @@ impl Core {
             restarts_total: state.restarts_total,
             runs: state.runs,
             periodic: planned.when.is_periodic(),
+            cron: planned.when.cron().map(|cron| CronOverview {
+                text: cron.text.clone(),
+                zone: cron.zone.name.clone(),
+                next: state.ticks.cron.filter(|_| state.ticks.timer.is_some()).map(|times| times.next),
+            }),
+            manual: planned.when.is_manual(),
             restarts_left: match planned.restarts {
                 Restarts::Unlimited => None,
                 Restarts::Limited(most) => Some(most.saturating_sub(state.restarts)),

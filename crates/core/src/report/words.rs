@@ -4,11 +4,12 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt::Display;
+use core::time::Duration;
 
 use crate::event::{Code, Source};
 use crate::input::ExitStatus;
-use crate::plan::Restarts;
-use crate::report::status::DeadlineKind;
+use crate::plan::{Restarts, fmt_utc};
+use crate::report::status::{CronOverview, DeadlineKind};
 use crate::state::job::SkipReason;
 use crate::state::journal::EndReason;
 
@@ -114,6 +115,19 @@ pub fn deadline(kind: DeadlineKind, runs: bool, left: impl Display) -> String {
         DeadlineKind::Drain => format!("draining, {left} left"),
         DeadlineKind::Kill => format!("SIGKILL in {left} unless it exits"),
     }
+}
+
+/// A job that only a user starts (W17).
+#[must_use]
+pub fn manual(job: &str) -> String {
+    format!("manual: start it with `start {job}`")
+}
+
+/// The next time of a schedule (W15), as a suffix: `, at 2026-03-29T01:00:00Z (0 3 * * *, Europe/Berlin)`.
+#[must_use]
+pub fn cron(cron: &CronOverview) -> String {
+    let at = cron.next.map(|next| format!(", at {}", fmt_utc(Duration::from_secs(next))));
+    format!("{} ({}, {})", at.unwrap_or_default(), cron.text, cron.zone)
 }
 
 /// A service in the catalog (D11): its desired state, the one that the catalog has confirmed (`unknown` if none), since when, and

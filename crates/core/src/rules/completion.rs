@@ -5,7 +5,7 @@ use crate::event::Code;
 use crate::ids::JobIx;
 use crate::log_entry::{Fields, LogEvent};
 use crate::plan::Level;
-use crate::state::job::{Activity, Outcome, Transition};
+use crate::state::job::{Activity, Outcome, State, Transition};
 use crate::state::journal::{Detail, Origin};
 use crate::state::supervisor::Core;
 
@@ -42,9 +42,15 @@ impl Core {
         state.holding_open = state.holding_open.saturating_sub(usize::from(holds_open));
     }
 
-    /// Returns true if every job that does work has ended (W10).
+    /// Returns true if every job that does work has ended (W10), and no user's run is in progress (W17).
     pub(crate) fn is_work_complete(&self) -> bool {
-        self.plan_state.holding_open == 0
+        let is_started = |job| self.planned(job).when.is_manual() && self.is_started(job);
+        self.plan_state.holding_open == 0 && !self.all_jobs().any(is_started)
+    }
+
+    /// Returns true if a job runs, or will be restarted.
+    fn is_started(&self, job: JobIx) -> bool {
+        matches!(self.job(job).state(), State::Starting | State::Running | State::Delaying)
     }
 
     /// Shuts down because there is no work left. Returns true, because events follow.

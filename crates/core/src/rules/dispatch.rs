@@ -66,10 +66,10 @@ impl Core {
         for subscription in coprocesses {
             self.matched(subscription, event);
         }
-        // Periodic jobs run at startup, too (W4).
+        // The schedules of periodic jobs start at startup, too (W4, W15).
         if is_startup {
             for job in self.all_jobs().filter(|job| sees(*job)) {
-                if self.planned(job).when.ticks_at_startup() {
+                if self.planned(job).when.ticks_from_startup() {
                     self.first_tick(job, event);
                 }
             }

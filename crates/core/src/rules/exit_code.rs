@@ -51,6 +51,8 @@ impl Core {
         let reason = self.completion_reason(job, Some(code));
         let first = match self.planned(job).role {
             Role::Coprocess | Role::Sensor(_) => return,
+            // W17: a user's run, which is no part of the container's work.
+            _ if self.planned(job).when.is_manual() => return,
             _ if is_work => &mut self.exit_codes.first_failure,
             _ => &mut self.exit_codes.first_hook_failure,
         };

@@ -1,22 +1,33 @@
-//! Periodic jobs (W4).
+//! Periodic jobs: at an interval (W4) or at certain times (W15).
+
+use core::time::Duration;
 
 use crate::ids::JobIx;
-use crate::plan::Trigger;
-use crate::state::job::State;
+use crate::log_entry::LogEvent;
+use crate::plan::{Level, Trigger, fmt_utc};
+use crate::state::job::{CronTimes, State};
 use crate::state::journal::Event;
 use crate::state::run::Cause;
-use crate::state::supervisor::{Core, Phase};
+use crate::state::supervisor::{Clock, Core, Phase};
 use crate::state::timers::{JobTimer, TimerKind};
+use crate::time::Time;
 
 impl Core {
-    /// A periodic job runs at startup and then at every tick. If it is paused, or counts its ticks from an event, its first
-    /// run is at a later tick.
+    /// The schedule of a periodic job starts. It runs now, unless it is paused or its first run is at a later tick.
     pub(crate) fn first_tick(&mut self, job: JobIx, event: Event) {
         if !self.job(job).is_up() {
             return;
         }
-        if self.is_paused() || !self.planned(job).when.ticks_at_startup() {
-            self.job_mut(job).ticks.due = self.now;
+        if self.is_paused() || !self.planned(job).when.runs_at_once() {
+            let is_cron = self.planned(job).when.cron().is_some();
+            let now = self.now;
+            let (state, timers) = self.job_and_timers(job);
+            state.ticks.due = now;
+            // W16: the event has come in time.
+            timers.cancel(&mut state.start_timeout);
+            if is_cron {
+                state.cause = Some(Cause::Tick(Some(event)));
+            }
             return self.set_next_tick(job);
         }
         self.begin_ticks(job);
@@ -28,7 +39,7 @@ impl Core {
         let (now, newest_generation) = (self.now, self.last_ids.generation);
         let (state, timers) = self.job_and_timers(job);
         timers.cancel(&mut state.ticks.timer);
-        state.ticks.due = now;
+        (state.ticks.due, state.ticks.cron) = (now, None);
         state.triggered_at = Some(newest_generation);
         self.set_tick(job);
     }
@@ -42,7 +53,14 @@ impl Core {
 
     /// Sets the timer of the next tick. Ticks do not drift, and missed ones are skipped.
     fn set_next_tick(&mut self, job: JobIx) {
-        let Trigger::Interval { every: interval, .. } = self.planned(job).when.trigger else { return };
+        match self.planned(job).when.trigger {
+            Trigger::Interval { every, .. } => self.set_next_interval(job, every),
+            Trigger::Cron { .. } => self.set_next_time(job),
+            _ => {}
+        }
+    }
+
+    fn set_next_interval(&mut self, job: JobIx, interval: Duration) {
         let mut due = self.job(job).ticks.due + interval;
         if due <= self.now {
             // The supervisor was paused: the next tick is the next multiple of the interval.
@@ -50,9 +68,47 @@ impl Core {
             let ticks = u32::try_from(missed).unwrap_or(u32::MAX).saturating_add(1);
             due = due + interval.saturating_mul(ticks);
         }
+        self.set_tick_timer(job, due);
+    }
+
+    /// W15: the next time after now, and after the last one that has come.
+    fn set_next_time(&mut self, job: JobIx) {
+        let now = self.unix_now().as_secs();
+        let last = self.job(job).ticks.cron;
+        let since = last.map_or(now, |times| times.since);
+        self.set_time_after(job, since, last.map_or(now, |times| times.next.max(now)));
+    }
+
+    fn set_time_after(&mut self, job: JobIx, since: u64, after: u64) {
+        let next = self.planned(job).when.cron().and_then(|cron| cron.next_after(after));
+        let Some(next) = next else { return };
+        self.job_mut(job).ticks.cron = Some(CronTimes { since, next });
+        let due = self.now + Duration::from_secs(next).saturating_sub(self.unix_now());
+        self.set_tick_timer(job, due);
+    }
+
+    fn set_tick_timer(&mut self, job: JobIx, due: Time) {
         let timer = self.timers.set(due, TimerKind::Job(job, JobTimer::Tick));
         let ticks = &mut self.job_mut(job).ticks;
         (ticks.due, ticks.timer) = (due, Some(timer));
+    }
+
+    /// W15: the system clock was read, because it was set or the machine was asleep. A time that has passed unnoticed is made
+    /// up once. A clock that was set back runs no time twice, unless it is set to before the schedule started: then the
+    /// schedule starts again, because it may have started with a clock that was years ahead.
+    pub(crate) fn set_clock(&mut self, unix: Duration) {
+        self.clock = Clock { at: self.now, unix };
+        let now = unix.as_secs();
+        for job in self.all_jobs() {
+            let (state, timers) = self.job_and_timers(job);
+            let (Some(times), true) = (state.ticks.cron, state.ticks.timer.is_some()) else { continue };
+            timers.cancel(&mut state.ticks.timer);
+            if now < times.since {
+                self.set_time_after(job, now, now);
+            } else {
+                self.set_time_after(job, times.since, times.next - 1);
+            }
+        }
     }
 
     /// Starts a run at a tick after the first.
@@ -79,7 +135,10 @@ impl Core {
         if !self.job(job).is_up() || self.phase != Phase::Running {
             return;
         }
-        let Trigger::Interval { every: interval, .. } = self.planned(job).when.trigger else { return };
+        let interval = match self.planned(job).when.trigger {
+            Trigger::Interval { every, .. } => Some(every),
+            _ => None,
+        };
         let (paused, newest_generation) = (self.is_paused(), self.last_ids.generation);
         match self.job(job).state() {
             // C8: a skipped tick is not counted.
@@ -103,8 +162,9 @@ impl Core {
                 // next run. A longer run continues, and the tick is skipped. A run that started after the tick was due,
                 // because the supervisor was delayed, has reached nothing.
                 let state = self.job(job);
-                let timed_out = self.planned(job).timeout.is_some_and(|timeout| timeout <= interval)
-                    && state.started_at.is_none_or(|started| started < state.ticks.due);
+                let timed_out =
+                    self.planned(job).timeout.zip(interval).is_some_and(|(run, tick)| run <= tick)
+                        && state.started_at.is_none_or(|started| started < state.ticks.due);
                 // Of several ticks while the process is being killed, one is kept and counted (W7).
                 if timed_out && !state.ticks.pending && state.state() == State::Running {
                     if !paused {
@@ -112,6 +172,11 @@ impl Core {
                         (state.restarts, state.ticks.pending) = (state.restarts + 1, true);
                     }
                     self.run_timeout(job);
+                }
+                if let Some(times) = self.job(job).ticks.cron {
+                    let time = fmt_utc(Duration::from_secs(times.next));
+                    let message = format_args!("still running at {time}, skipped this run");
+                    self.log(Level::Warn, Some(job), LogEvent::TickSkipped, message);
                 }
                 self.set_tick(job);
             }

@@ -98,7 +98,7 @@ impl Core {
     /// Returns true if a job is periodic, and its ticks are counted.
     pub(crate) fn has_ticks(&self, job: JobIx) -> bool {
         let when = &self.planned(job).when;
-        when.ticks_at_startup() || (when.is_periodic() && self.job(job).triggered_at.is_some())
+        when.ticks_from_startup() || (when.is_periodic() && self.job(job).triggered_at.is_some())
     }
 
     /// Returns true if the trigger of a waiting job can still come.
@@ -113,9 +113,11 @@ impl Core {
         let mut events = planned.when.patterns().iter().zip(self.plan_state.graph.keys(job));
         match &planned.when.trigger {
             Trigger::Never => false,
-            Trigger::Interval { first: FirstTick::AtStartup, .. } => true,
+            Trigger::Interval { first: FirstTick::AtStartup, .. } | Trigger::Cron { after: None, .. } => true,
+            // A user can always start it, before a shutdown (W17).
+            Trigger::Manual => self.is_before_shutdown(),
             _ if self.was_triggered_once(job) => false,
-            Trigger::Event { .. } | Trigger::Any { .. } | Trigger::Interval { .. } => {
+            Trigger::Event { .. } | Trigger::Any { .. } | Trigger::Interval { .. } | Trigger::Cron { .. } => {
                 events.any(|(event, key)| self.can_come(*key, event.code, can_start, stops))
             }
             Trigger::All { .. } => {

@@ -6,7 +6,7 @@ use crate::effect::KillReason;
 use crate::event::Code;
 use crate::ids::JobIx;
 use crate::log_entry::LogEvent;
-use crate::plan::{Level, Restarts};
+use crate::plan::{Level, OnCompletion, Restarts};
 use crate::state::job::{Activity, Held, State, StopReason, Transition};
 use crate::state::journal::Event;
 use crate::state::supervisor::{Core, Phase};
@@ -42,7 +42,17 @@ impl Core {
             return self.restart(job);
         }
         self.change(job, Transition::To(Activity::Waiting));
+        if self.ends_container(job) {
+            return self.begin_stop_by_itself(job);
+        }
         self.enqueue_recheck(job);
+    }
+
+    /// W17: a job that only a user starts waits for the next start, unless the end of its run ends the container.
+    fn ends_container(&self, job: JobIx) -> bool {
+        let planned = self.planned(job);
+        let on_end = if self.job(job).failure.is_some() { planned.on_failure } else { planned.on_success };
+        planned.when.is_manual() && on_end == OnCompletion::Shutdown
     }
 
     /// Returns true if a job whose run ends now runs again by itself: at once, after a delay, or at its next tick.

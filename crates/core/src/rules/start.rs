@@ -145,6 +145,7 @@ impl Core {
     fn cause_words(&self, job: JobIx) -> Option<String> {
         Some(match self.job(job).cause.as_ref()? {
             Cause::ByHand => "start by hand".into(),
+            Cause::Tick(_) if self.planned(job).when.cron().is_some() => "cron".into(),
             Cause::Tick(_) => "interval".into(),
             Cause::Event(event) => format!("{} {}", self.origin_name(event.origin), event.code),
         })

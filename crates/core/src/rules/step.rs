@@ -96,6 +96,7 @@ impl Core {
             | Input::Notified { .. }
             | Input::Deregistered { .. }
             | Input::TelemetryListens(_)
+            | Input::Clock { .. }
             | Input::Tick => false,
         }
     }
@@ -117,6 +118,7 @@ impl Core {
             Input::Deregistered { job } => self.deregistered(job),
             Input::Request { id, request } => self.request(id, request),
             Input::TelemetryListens(result) => self.telemetry_listens(result),
+            Input::Clock { unix } => self.set_clock(unix),
             Input::Tick => {}
         }
     }

@@ -192,7 +192,16 @@ pub(crate) struct Generation {
     pub(crate) created_after: EventId,
 }
 
-/// The ticks of a periodic job (W4).
+/// The times of a job with `cron` (W15), in seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CronTimes {
+    /// When the schedule started. All of its times since then, up to `next`, have come.
+    pub(crate) since: u64,
+    /// The next time; the last one if there is no further tick.
+    pub(crate) next: u64,
+}
+
+/// The ticks of a periodic job (W4, W15).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ticks {
     /// When the next tick is due; the last one if there is no further tick.
@@ -200,6 +209,7 @@ pub(crate) struct Ticks {
     pub(crate) timer: Option<TimerId>,
     /// True if a tick came while the last run was being killed or a requirement was missing, and starts the next run.
     pub(crate) pending: bool,
+    pub(crate) cron: Option<CronTimes>,
 }
 
 /// A start that has no event and waits for a requirement (W18).

@@ -7,6 +7,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
+use core::time::Duration;
 
 use crate::effect::Effect;
 use crate::event::Code;
@@ -45,6 +46,8 @@ pub struct Core {
     /// The plan in force and everything that belongs to it.
     pub(crate) plan_state: PlanState,
     pub(crate) now: Time,
+    /// The last reading of the system clock.
+    pub(crate) clock: Clock,
     pub(crate) phase: Phase,
     pub(crate) maintenance: bool,
     pub(crate) timers: Timers,
@@ -92,6 +95,15 @@ pub(crate) enum Manager {
     AwaitsReady,
     /// That they stop.
     AwaitsStop,
+}
+
+/// A reading of the system clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Clock {
+    /// When it was read.
+    pub(crate) at: Time,
+    /// The time since 1970.
+    pub(crate) unix: Duration,
 }
 
 /// Candidates for the exit code (S5).
@@ -152,6 +164,7 @@ impl Core {
         Self {
             plan_state: PlanState::new(plan),
             now: Time::ZERO,
+            clock: Clock::default(),
             phase: Phase::Starting,
             maintenance: false,
             timers: Timers::default(),
@@ -220,6 +233,12 @@ impl Core {
     #[must_use]
     pub fn next_deadline(&self) -> Option<Time> {
         if self.phase == Phase::Exited { None } else { self.timers.next() }
+    }
+
+    /// The time since 1970, as the system clock says.
+    #[must_use]
+    pub fn unix_now(&self) -> Duration {
+        self.clock.unix + self.now.since(self.clock.at)
     }
 
     /// The name of an event's source, as in a configuration.

@@ -15,6 +15,7 @@ mod reload;
 mod reports;
 mod requests;
 mod requires;
+mod schedules;
 mod sensors;
 mod shutdown;
 mod stopping;

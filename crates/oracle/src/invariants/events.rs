@@ -208,10 +208,12 @@ impl Oracle<'_> {
                 }
                 !held && holds.iter().all(|holds| *holds)
             }
-            Trigger::Interval { first: FirstTick::IntervalAfter(pattern), .. } => {
-                matches(plan, pattern, event.origin, event.code)
+            Trigger::Interval {
+                first: FirstTick::AtEvent(pattern) | FirstTick::IntervalAfter(pattern),
+                ..
             }
-            Trigger::Interval { .. } | Trigger::Never => false,
+            | Trigger::Cron { after: Some(pattern), .. } => matches(plan, pattern, event.origin, event.code),
+            Trigger::Interval { .. } | Trigger::Cron { .. } | Trigger::Manual | Trigger::Never => false,
         }
     }
 

@@ -56,7 +56,7 @@ impl Oracle<'_> {
             model.off_schedule += u64::from(periodic && model.runs > 0);
             (model.runs_since_manual_start, model.early, model.restart_due) = (0, Some(0), None);
         }
-        if periodic && model.runs == 0 && (by_hand || planned.when.ticks_at_startup()) {
+        if periodic && model.runs == 0 && (by_hand || planned.when.ticks_from_startup()) {
             model.ticks_from = Some(now);
         }
         model.runs += 1;
@@ -198,7 +198,7 @@ impl Oracle<'_> {
         let on_time = since.as_nanos().is_multiple_of(interval.as_nanos());
         let followed = self.seen[job].ended || self.seen[job].by_hand;
         let too_early =
-            since.is_zero() && self.jobs[job].by_hand == 0 && !self.plan.jobs[job].when.ticks_at_startup();
+            since.is_zero() && self.jobs[job].by_hand == 0 && !self.plan.jobs[job].when.ticks_from_startup();
         if too_early {
             return self.job_violation("C8", job, "its first run is not one interval after its event");
         }
@@ -573,7 +573,7 @@ impl Oracle<'_> {
     fn check_ticks(&self, job: usize, interval: Duration) -> Check {
         let planned = &self.plan.jobs[job];
         let model = &self.jobs[job];
-        let at_startup = self.startup.filter(|_| planned.when.ticks_at_startup());
+        let at_startup = self.startup.filter(|_| planned.when.ticks_from_startup());
         let Some(startup) = model.ticks_from.or(at_startup) else { return Ok(()) };
         let ticks = model.runs - model.off_schedule;
         if let Some(run) = &model.run {
@@ -592,7 +592,7 @@ impl Oracle<'_> {
         let last = startup + interval * u32::try_from(count).unwrap_or(u32::MAX);
         let idle_since = model.ended_at.unwrap_or(startup).max(self.paused_at.unwrap_or(startup));
         // C8: one that was paused, or that counts its ticks from an event, runs first at the next tick after that.
-        let from = if planned.when.ticks_at_startup() { self.paused_at } else { Some(idle_since) };
+        let from = if planned.when.ticks_from_startup() { self.paused_at } else { Some(idle_since) };
         let first_missed = || from.is_none_or(|from| from + interval < self.now);
         if if model.runs == 0 { first_missed() } else { idle_since < last } {
             return self.job_violation("W4", job, "a tick was missed");

@@ -95,10 +95,13 @@ impl Oracle<'_> {
         let can_happen = |event: &EventPattern| self.can_happen(event, after, startable, by_itself);
         match &self.plan.jobs[job].when.trigger {
             Trigger::Never => false,
-            Trigger::Interval { first: FirstTick::AtStartup, .. } => true,
-            Trigger::Interval { first: FirstTick::IntervalAfter(event), .. } => {
-                model.triggered.is_some() || can_happen(event)
+            Trigger::Interval { first: FirstTick::AtStartup, .. }
+            | Trigger::Cron { after: None, .. }
+            | Trigger::Manual => true,
+            Trigger::Interval {
+                first: FirstTick::AtEvent(event) | FirstTick::IntervalAfter(event), ..
             }
+            | Trigger::Cron { after: Some(event), .. } => model.triggered.is_some() || can_happen(event),
             _ if self.was_triggered_once(job, after) => false,
             Trigger::Event { event, .. } => can_happen(event),
             Trigger::Any { conditions, .. } => conditions.iter().any(can_happen),

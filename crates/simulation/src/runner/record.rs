@@ -5,7 +5,7 @@ use std::sync::Arc;
 use containerpilot_core::effect::{Effect, KillReason};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RunId};
-use containerpilot_core::plan::{Level, Signal, Trigger};
+use containerpilot_core::plan::{Level, Signal};
 use containerpilot_core::report::status::Cause;
 use containerpilot_core::state::journal::{Event as JournalEvent, Origin};
 use containerpilot_core::{Phase as CorePhase, Reply, Time};
@@ -100,7 +100,7 @@ impl Runner<'_> {
         let restarts = job.map_or(0, |job| self.core.status(job).restarts);
         let by_hand = job.is_some_and(|job| self.core.job_overview(job).cause == Some(Cause::ByHand));
         let planned = job.and_then(|job| self.core.plan().jobs.get(job.index()));
-        let periodic = planned.is_some_and(|job| matches!(job.when.trigger, Trigger::Interval { .. }));
+        let periodic = planned.is_some_and(|job| job.when.is_periodic());
         let history = self.run.histories.entry(name.to_string()).or_default();
         history.runs += 1;
         let nth = history.runs;

@@ -18,6 +18,7 @@ impl Core {
         let Self {
             plan_state,
             now: _,
+            clock: _,
             phase,
             maintenance,
             timers,
@@ -58,6 +59,9 @@ impl Core {
         let code = |reason: &Option<ExitReason>| reason.as_ref().map(|reason| reason.code);
         let failures = (code(first_failure), code(first_hook_failure));
         print.add((code(decided), decided.is_none().then_some(failures)));
+        // The times of a schedule are those of the system clock (W15).
+        let has_cron = self.plan().has_cron();
+        print.add(has_cron.then(|| self.unix_now()));
         timers.fingerprint(print);
         print.option(*shutdown_timer, |print, timer| timer.fingerprint(print));
         print.option(*stop_budget, |print, StopBudget { signal_by, kill_by }| {

@@ -1,6 +1,6 @@
 //! The fingerprint of a job's state.
 
-use super::{Activity, Generation, JobState, State, StopState, Ticks};
+use super::{Activity, CronTimes, Generation, JobState, State, StopState, Ticks};
 use crate::plan::{Job, Restarts};
 use crate::state::fingerprint::{Fingerprint, Name, Order};
 use crate::state::health::{CheckRun, CheckState, HealthState};
@@ -22,7 +22,7 @@ impl JobState {
             pending_event,
             held,
             ran_at_shutdown,
-            ticks: Ticks { due, timer, pending },
+            ticks: Ticks { due, timer, pending, cron },
             restarts,
             restarts_total: _,
             runs: _,
@@ -63,6 +63,7 @@ impl JobState {
             timer.fingerprint(print);
             print.time(*due);
         });
+        print.add(cron.map(|CronTimes { since, next }| (since, next)));
         print.option(*start_timeout, |print, timer| timer.fingerprint(print));
         print.add((planned.restarts != Restarts::Unlimited).then_some(restarts));
         let backoff = planned.backoff.filter(|_| is_delayed || planned.restarts != Restarts::Limited(0));
