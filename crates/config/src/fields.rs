@@ -12,7 +12,7 @@ use crate::section;
 use crate::values::{
     Account, CapabilityNames, CronText, DurationOrNever, DurationText, DurationWithUnit, EnvFiles, Event,
     EventOrBool, Exec, Flag, HttpUrl, Interfaces, Limits, ListOf, LogOutput, Maintenance, MetricType, Mode,
-    Numbers, Object, ObjectOrFalse, ObjectOrManual, ObjectOrText, OneOf, OneOrMany, Port, Queue,
+    Numbers, Object, ObjectOrFalse, ObjectOrManual, ObjectOrText, OneOf, OneOrMany, Port, Ports, Queue,
     RestartLimit, Scheme, Seconds, SecondsOrUnset, Secrets, SignalName, SpannedWords, TcpAddress, Text,
     TextMap, TextOrUnset, TextsOrObjects, UncheckedOneOf, Variables, Whole, Words,
 };
@@ -122,8 +122,10 @@ section! {
             "An action of the supervisor in place of `exec`, such as `{ signal: \"HUP\", to: \"nginx\" }`. No program is needed.";
         when: ObjectOrManual<WhenFields> = "when", Says("at startup, once"), "W1, W17",
             "What starts the job. `\"manual\"`: only the command `start`.";
-        port: Port = "port", Nothing, "D3, H1",
-            "The port of the job. A job with a port is registered in the catalog and needs `health`.";
+        port: Ports = "port", Nothing, "D3, H1, W20",
+            "The port of the job. A job with a port is registered in the catalog and needs `health`. With `replicas`, a range such as `\"8000-8009\"`, from which each replica takes one.";
+        replicas: Whole<1, 1000> = "replicas", Nothing, "W20",
+            "Makes this many jobs, `NAME-1`, `NAME-2` and so on, from this definition. `$CONTAINERPILOT_REPLICA` and `$CONTAINERPILOT_PORT` in its commands and checks are replaced.";
         groups: Words = "groups", Nothing, "W22",
             "The groups of the job. Commands and actions take `@GROUP` in place of a job.";
         requires: TextsOrObjects<RequirementFields> = "requires", Nothing, "W18",
@@ -212,13 +214,13 @@ section! {
 }
 
 /// The number of rows at the start of [`JobFields`] that cannot have a default: they make a job that job.
-const OWN_FIELDS: usize = 5;
+const OWN_FIELDS: usize = 6;
 
 /// The keys of `defaults`: those of a job, without the first ones.
 pub const DEFAULTS: SectionInfo = SectionInfo {
     name: "`defaults`",
     title: "`defaults`",
-    help: "Fields that every job has unless it has its own. `name`, `exec`, `do`, `when` and `port` belong to one job. They do not apply to coprocesses. A job with `do` takes only those that do not concern a process.",
+    help: "Fields that every job has unless it has its own. `name`, `exec`, `do`, `when`, `port` and `replicas` belong to one job. They do not apply to coprocesses. A job with `do` takes only those that do not concern a process.",
     any_case: true,
     fields: JobFields::INFO.fields.split_at(OWN_FIELDS).1,
 };

@@ -9,6 +9,7 @@ mod environment;
 mod health;
 mod job;
 mod ready;
+mod replicas;
 mod requires;
 mod service;
 mod telemetry;
@@ -34,6 +35,7 @@ use crate::fields::{ConfigFields, JobFields};
 use crate::host::Host;
 use crate::values::{to_duration, value_of};
 use crate::{default_names, limits};
+use replicas::Replicas;
 use when::resolve_sources;
 
 /// The state of lowering one configuration.
@@ -70,12 +72,16 @@ impl Lower<'_> {
         self.shared = shared.clone().unwrap_or_default();
         let jobs = fields.jobs.iter().flat_map(|jobs| &jobs.value);
         let mut jobs: Vec<_> = jobs.map(|job| self.job_with_defaults(job, fields)).collect();
+        let written = fields.jobs.iter().flat_map(|jobs| &jobs.value);
+        let replicas = written.zip(&jobs).map(|(fields, job)| self.replicas(fields, job.as_ref())).collect();
+        self.replica_names(fields);
         resolve_sources(&mut jobs, fields);
         let watches = fields.watches.iter().flat_map(|watches| &watches.value);
         let coprocesses = fields.coprocesses.iter().flat_map(|list| &list.value);
         let pre_start = jobs.iter().flatten().any(|job| job.name == PRE_START);
         Draft {
             jobs,
+            replicas,
             watches: watches.map(|watch| self.watch(watch)).collect(),
             coprocesses: coprocesses.map(|one| self.coprocess(one, pre_start)).collect(),
             catalog: self.catalog(fields.consul.as_ref()),
@@ -176,7 +182,10 @@ impl Lower<'_> {
 
 /// A plan with missing parts where there are errors.
 pub(crate) struct Draft {
+    /// The jobs of the file. The replicas of a job are made at the end.
     pub(crate) jobs: Vec<Option<Job>>,
+    /// How often each job is made from its definition.
+    replicas: Vec<Option<Replicas>>,
     pub(crate) watches: Vec<Option<Watch>>,
     coprocesses: Vec<Option<Job>>,
     catalog: Option<Catalog>,
@@ -198,7 +207,18 @@ impl Draft {
     /// The plan, if it is complete.
     pub(crate) fn finish(self, legacy_maintenance: bool) -> Option<Plan> {
         // Coprocesses start first.
-        let mut jobs = self.coprocesses.into_iter().chain(self.jobs).collect::<Option<Vec<Job>>>()?;
+        let mut jobs = self.coprocesses.into_iter().collect::<Option<Vec<Job>>>()?;
+        let mut groups = Vec::new();
+        for (job, replicas) in self.jobs.into_iter().zip(self.replicas) {
+            match replicas {
+                None => jobs.push(job?),
+                Some(replicas) => {
+                    let group = replicas.of(job?);
+                    jobs.extend(group.jobs());
+                    groups.push(group);
+                }
+            }
+        }
         let telemetry = match self.telemetry {
             None => None,
             Some(drafted) => {
@@ -209,6 +229,7 @@ impl Draft {
         };
         Some(Plan {
             jobs,
+            replicas: groups,
             watches: self.watches.into_iter().collect::<Option<_>>()?,
             catalog: self.catalog?,
             control: self.control?,

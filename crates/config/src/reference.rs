@@ -124,6 +124,7 @@ fn words(shape: Shape) -> String {
         Shape::Text => "string".to_owned(),
         Shape::Flag => "boolean".to_owned(),
         Shape::Whole { min, max } => format!("integer, {min} to {max}"),
+        Shape::Ports => "integer, 0 to 65535, or a range in quotes".to_owned(),
         Shape::Duration => "seconds or duration".to_owned(),
         Shape::DurationWithUnit => "duration with a unit".to_owned(),
         Shape::DurationOrNever => "seconds, duration or \"never\"".to_owned(),

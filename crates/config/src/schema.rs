@@ -160,6 +160,9 @@ fn value(shape: Shape) -> Schema {
         Shape::Whole { min, max } => {
             any_of([Schema { minimum: Some(min), maximum: Some(max), ..typed("number") }, typed("string")])
         }
+        Shape::Ports => {
+            any_of([Schema { minimum: Some(0), maximum: Some(65535), ..typed("number") }, typed("string")])
+        }
         Shape::Duration | Shape::DurationOrNever | Shape::Restarts | Shape::Principal => {
             any_of([typed("number"), typed("string")])
         }

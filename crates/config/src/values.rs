@@ -13,6 +13,7 @@ mod log_output;
 mod mode;
 mod number;
 mod object;
+mod ports;
 mod resource_limits;
 mod restarts;
 mod secrets;
@@ -37,6 +38,7 @@ pub use number::{Port, Whole, parse_whole};
 pub use object::{
     Either, ListOf, Object, ObjectOrFalse, ObjectOrManual, ObjectOrText, OneOrMany, Several, TextsOrObjects,
 };
+pub use ports::Ports;
 pub use resource_limits::{Limits, RESOURCES};
 pub use restarts::RestartLimit;
 pub use secrets::Secrets;

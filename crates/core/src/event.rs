@@ -147,6 +147,12 @@ impl Code {
         matches!(self, Self::Healthy | Self::BecameHealthy)
     }
 
+    /// Returns true if the source of the event is all replicas of a job, not any of them (W20).
+    #[must_use]
+    pub const fn needs_all_replicas(self) -> bool {
+        matches!(self, Self::Healthy | Self::BecameHealthy | Self::Ready | Self::ExitSuccess | Self::Stopped)
+    }
+
     /// Returns true if it marks that something stops. Jobs triggered by it still run during a shutdown (S3).
     #[must_use]
     pub const fn is_stop_event(self) -> bool {

@@ -12,6 +12,7 @@ mod job;
 mod logging;
 mod process;
 mod ready;
+mod replicas;
 mod requires;
 mod service;
 mod single_program;
@@ -34,6 +35,7 @@ pub use job::{Backoff, Command, Job, OnCompletion, Restarts, Role};
 pub use logging::{Format, Level, Logging, Output};
 pub use process::{Capabilities, Limit, Principal, Process, Resource};
 pub use ready::Ready;
+pub use replicas::{MAX_REPLICAS, PORT_VARIABLE, PortRange, REPLICA_VARIABLE, Replica, ReplicaGroup};
 pub use requires::{Readiness, RequiredSource, Requirement};
 pub use service::{Service, Status, Watch};
 pub use stop::{Stop, stop_signal_timeout};
@@ -47,6 +49,8 @@ pub struct Plan {
     /// Coprocesses first, because they start first (C6), then the jobs in the order of the file, then the telemetry
     /// job, if there is one.
     pub jobs: Vec<Job>,
+    /// The definitions of the jobs that are replicas (W20).
+    pub replicas: Vec<ReplicaGroup>,
     /// The watched services.
     pub watches: Vec<Watch>,
     /// Where services are registered and looked up.

@@ -14,6 +14,7 @@ mod periodic;
 mod reachability;
 mod readiness;
 mod reload;
+mod replicas;
 mod request;
 mod requires;
 mod restart;

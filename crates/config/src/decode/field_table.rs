@@ -78,6 +78,8 @@ pub enum Shape {
         /// The maximum.
         max: i64,
     },
+    /// A port, or a range of ports.
+    Ports,
     /// A number of seconds, or a duration.
     Duration,
     /// A duration with a unit.

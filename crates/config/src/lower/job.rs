@@ -26,7 +26,7 @@ impl Lower<'_> {
         let restarts = self.restarts(fields, when.as_ref());
         let backoff = self.backoff(fields);
         let process = self.process(fields);
-        let port = value_of(&fields.port).unwrap_or(0);
+        let port = value_of(&fields.port).map_or(0, |ports| ports.first);
         if port != 0
             && fields.health.is_none()
             && fields.ready.is_none()
@@ -78,6 +78,7 @@ impl Lower<'_> {
             service: service?,
             process: process?,
             raw_output: raw_output(&fields.logging),
+            replica: None,
         })
     }
 

@@ -23,7 +23,7 @@ impl Lower<'_> {
         name: Option<&str>,
         ttl: Option<Duration>,
     ) -> Option<Option<Service>> {
-        let port = value_of(&fields.port).and_then(|port| u16::try_from(port).ok()).filter(|port| *port != 0);
+        let port = value_of(&fields.port).map(|ports| ports.first).filter(|port| *port != 0);
         let Some(port) = port else {
             self.fields_without_effect(fields);
             return Some(None);

@@ -75,6 +75,7 @@ impl Lower<'_> {
             service,
             process: Process::default(),
             raw_output: false,
+            replica: None,
         };
         let process = &self.shared;
         let (metrics, sensors) = metrics?.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
@@ -233,6 +234,7 @@ impl Sensor {
             service: None,
             process,
             raw_output: false,
+            replica: None,
         }
     }
 }

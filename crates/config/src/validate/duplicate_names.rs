@@ -43,7 +43,7 @@ impl Checker<'_> {
 
     /// Reports names that are used twice.
     pub(super) fn duplicate_names(&mut self, fields: &ConfigFields) {
-        let advertised = |job: &JobFields| job.port.as_ref().is_some_and(|port| port.value != 0);
+        let advertised = |job: &JobFields| job.port.as_ref().is_some_and(|port| port.value.first != 0);
         let given = self.pairs.iter().rev().filter(|(job, _)| job.name.is_some());
         let first: BTreeMap<Cow<'_, str>, &JobFields> =
             given.filter_map(|(job, _)| Some((job_name(job)?, *job))).collect();

@@ -13,7 +13,7 @@ impl Checker<'_> {
         }
         self.unseen_services(fields, draft);
         let ports = self.pairs.iter().filter_map(|(job, _)| job.port.as_ref());
-        if let Some(place) = ports.filter(|port| port.value != 0).map(|port| port.key).next() {
+        if let Some(place) = ports.filter(|port| port.value.first != 0).map(|port| port.key).next() {
             let message = "without `consul`, services can be found only inside this container".to_owned();
             self.report(
                 Severity::Warning,

@@ -16,6 +16,8 @@ pub(super) struct UsedCommand<'a> {
     pub(super) command: &'a Spanned<Command>,
     /// What runs it.
     user: &'static str,
+    /// True if the variables of replicas in it are replaced (W20).
+    pub(super) replicated: bool,
     /// With its own `cwd` or PATH, the program can only be found when it is started.
     elsewhere: bool,
 }
@@ -24,15 +26,18 @@ impl<'a> Checker<'a> {
     /// All commands of the configuration.
     pub(super) fn commands(&self, fields: &'a ConfigFields) -> Vec<UsedCommand<'a>> {
         let mut commands = Vec::new();
-        let used = |user, elsewhere| move |command| UsedCommand { command, user, elsewhere };
+        let used =
+            |user, elsewhere| move |command| UsedCommand { command, user, replicated: false, elsewhere };
         for (job, lowered) in &self.pairs {
             let has_path = lowered.is_some_and(|job| {
                 job.process.env.contains_key("PATH") || job.process.shared_env.contains_key("PATH")
             });
             let elsewhere = job.cwd.is_some() || has_path;
             let checks = job.health.iter().flat_map(|given| &given.value.items);
-            commands.extend(job.exec.iter().map(used("job", elsewhere)));
-            commands.extend(checks.filter_map(|check| check.exec.as_ref()).map(used("check", elsewhere)));
+            let replicated = job.replicas.is_some();
+            let own = job.exec.iter().map(used("job", elsewhere));
+            let own = own.chain(checks.filter_map(|check| check.exec.as_ref()).map(used("check", elsewhere)));
+            commands.extend(own.map(|used| UsedCommand { replicated, ..used }));
         }
         let coprocesses = fields.coprocesses.iter().flat_map(|given| &given.value);
         commands.extend(coprocesses.filter_map(|one| one.command.as_ref()).map(used("coprocess", false)));

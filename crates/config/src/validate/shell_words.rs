@@ -1,6 +1,6 @@
 //! Commands that were probably written for a shell (C7). Programs are executed directly (P8).
 
-use containerpilot_core::plan::{Command, Word};
+use containerpilot_core::plan::{Command, PORT_VARIABLE, REPLICA_VARIABLE, Word};
 
 use crate::diagnostics::Severity;
 use crate::fields::ConfigFields;
@@ -28,7 +28,7 @@ impl Checker<'_> {
                     ),
                     "write a list: [\"sh\", \"-c\", \"the whole script\"]",
                 )
-            } else if let Some((names, many)) = shell_variables(&command.value) {
+            } else if let Some((names, many)) = shell_variables(&command.value, used.replicated) {
                 let are = if many {
                     "are passed as they are: no shell replaces them"
                 } else {
@@ -65,13 +65,18 @@ fn split_script(command: &Command) -> Option<(String, String)> {
 }
 
 /// All variables of a command that no shell replaces, and whether they are several.
-fn shell_variables(command: &Command) -> Option<(String, bool)> {
+fn shell_variables(command: &Command, replicated: bool) -> Option<(String, bool)> {
     let words = || std::iter::once(&command.program).chain(&command.arguments);
     let understands = |name: String| SHELLS.contains(&name.as_str()) || KNOWS_DOLLAR.contains(&name.as_str());
     if words().any(|word| understands(base_name(word))) {
         return None;
     }
     let texts: Vec<_> = words().map(Word::text).collect();
-    let (names, many) = listed_words(texts.iter().flat_map(|text| variables_in(text)));
+    let is_replaced = |name: &String| {
+        let name = name.trim_start_matches('$');
+        replicated && (name == REPLICA_VARIABLE || name == PORT_VARIABLE)
+    };
+    let variables = texts.iter().flat_map(|text| variables_in(text)).filter(|name| !is_replaced(name));
+    let (names, many) = listed_words(variables);
     (!names.is_empty()).then_some((names, many))
 }

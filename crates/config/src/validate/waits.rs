@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use containerpilot_core::plan::{EventPattern, FirstTick, Job, Trigger};
+use containerpilot_core::plan::{EventPattern, FirstTick, Job, ReplicaGroup, Trigger};
 
 use crate::decode::Spanned;
 use crate::default_names::{coprocess_name, job_name};
@@ -19,7 +19,16 @@ pub(super) struct Names {
 impl Names {
     pub(super) fn new(fields: &ConfigFields) -> Self {
         let jobs = fields.jobs.iter().flat_map(|given| &given.value).enumerate();
-        let jobs = jobs.filter_map(|(nth, job)| Some((job_name(job)?.into_owned(), Some(nth))));
+        // A replica is a source, too (W20).
+        let replicas = |name: &str, job: &JobFields| {
+            let count = job.replicas.as_ref().map_or(0, |given| u16::try_from(given.value).unwrap_or(0));
+            (1..=count).map(|number| ReplicaGroup::name_of(name, number)).collect::<Vec<_>>()
+        };
+        let jobs = jobs.filter_map(|(nth, job)| Some((job_name(job)?.into_owned(), nth, job)));
+        let jobs = jobs.flat_map(|(name, nth, job)| {
+            let replicas = replicas(&name, job).into_iter();
+            std::iter::once(name).chain(replicas).map(move |name| (name, Some(nth)))
+        });
         let watches = fields.watches.iter().flat_map(|given| &given.value);
         let watches =
             watches.filter_map(|watch| watch.name.as_ref()).map(|given| given.value.clone()).collect();

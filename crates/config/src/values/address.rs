@@ -1,6 +1,6 @@
 //! Addresses of health checks (H5).
 
-use containerpilot_core::plan::HttpTarget;
+use containerpilot_core::plan::{HttpTarget, PORT_VARIABLE};
 
 use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::Node;
@@ -73,8 +73,15 @@ fn host_and_port(text: &str, default_port: Option<u16>) -> Option<(String, u16)>
         return None;
     }
     let port = match port {
+        // The port of the replica (W20).
+        Some(port) if port.strip_prefix('$').map(unbraced) == Some(PORT_VARIABLE) => 0,
         Some(port) => port.parse().ok().filter(|port| *port != 0)?,
         None => default_port?,
     };
     Some((host.to_owned(), port))
+}
+
+/// A name without its braces.
+fn unbraced(name: &str) -> &str {
+    name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name)
 }

@@ -12,6 +12,7 @@ mod legacy;
 mod limits;
 mod plan;
 mod ready;
+mod replicas;
 mod requires;
 mod support;
 mod validate;

@@ -1,10 +1,11 @@
 //! A job: a process with rules for when it runs, how it is checked and how it is advertised.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Exec, Health, Process, Ready, Requirement, Service, Stop, When, Word};
+use super::{Exec, Health, Process, Ready, Replica, Requirement, Service, Stop, When, Word};
 
 /// A process with rules for when it runs, how it is checked and how it is advertised.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +46,8 @@ pub struct Job {
     pub process: Process,
     /// True if its output is written unchanged to the supervisor's stdout and stderr (L2).
     pub raw_output: bool,
+    /// Which replica it is (W20).
+    pub replica: Option<Box<Replica>>,
 }
 
 /// What kind of job it is.

@@ -35,6 +35,7 @@ impl Job {
             service: None,
             process: Process::default(),
             raw_output: false,
+            replica: None,
         }
     }
 }
@@ -46,6 +47,7 @@ impl Plan {
     pub fn single_program(program: Word, arguments: Vec<Word>) -> Self {
         Self {
             jobs: vec![Job { raw_output: true, ..Job::main(program, arguments) }],
+            replicas: Vec::new(),
             watches: Vec::new(),
             catalog: Catalog::Embedded,
             control: Control {

@@ -58,8 +58,7 @@ impl Core {
         let is_startup = event.code == Code::Startup;
         let only_for = if is_startup { self.plan_state.startup_only_for.clone() } else { None };
         let sees = |job: JobIx| only_for.as_ref().is_none_or(|jobs| jobs.contains(&job));
-        let graph = &self.plan_state.graph;
-        let subscribers = graph.subscribers(graph.key_of(event.origin), event.code).iter().copied();
+        let subscribers = self.subscribers(&event).into_iter();
         let is_coprocess = |one: &Subscription| self.planned(one.job).role == Role::Coprocess;
         let (coprocesses, others): (Vec<_>, Vec<_>) =
             subscribers.filter(|one| sees(one.job)).partition(is_coprocess);

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use crate::ids::JobIx;
 use crate::input::ExitStatus;
+use crate::plan::{PORT_VARIABLE, REPLICA_VARIABLE};
 use crate::state::health::CheckVariables;
 use crate::state::supervisor::Core;
 use crate::variables::{CauseVariables, Environment, JobVariables};
@@ -61,6 +62,10 @@ impl Core {
         let mut variables = Vec::with_capacity(5);
         variables.push(("CONTAINERPILOT_JOB", planned.name.clone()));
         variables.push(("CONTAINERPILOT_RESTARTS", state.restarts.to_string()));
+        if let Some(replica) = &planned.replica {
+            variables.push((REPLICA_VARIABLE, replica.number.to_string()));
+            variables.extend(replica.port.map(|port| (PORT_VARIABLE, port.to_string())));
+        }
         let Some(event) = state.first_event() else { return variables };
         variables.push(("CONTAINERPILOT_EVENT", event.code.name().to_string()));
         variables.push(("CONTAINERPILOT_EVENT_SOURCE", self.origin_name(event.origin)));

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use crate::ids::{EventId, JobIx};
 use crate::state::job::StopReason;
+use crate::state::journal::Origin;
 use crate::state::supervisor::{Core, Phase};
 
 impl Core {
@@ -52,10 +53,12 @@ impl Core {
 
     /// Creates the next generation of the stop hooks of a job, so that they run again at its next stop.
     pub(crate) fn renew_hooks(&mut self, job: JobIx) {
-        let name = self.plan_state.graph.name(job);
-        let dependents = self.plan_state.graph.dependents(job).iter().copied();
-        let hooks: Vec<JobIx> =
-            dependents.filter(|hook| self.stop_event_sources(*hook).any(|id| id == name)).collect();
+        let graph = &self.plan_state.graph;
+        let names = [Some(graph.name(job)), graph.group_of(Origin::Job(job))];
+        let dependents = graph.dependents(job);
+        let hooks: Vec<JobIx> = dependents
+            .filter(|hook| self.stop_event_sources(*hook).any(|id| names.contains(&Some(id))))
+            .collect();
         for hook in hooks {
             let state = self.job(hook);
             let reason = state.stop_reason();

@@ -224,7 +224,10 @@ impl Core {
             let when = &self.planned(job).when;
             when.repeat() == Repeat::Each && !when.needs_all()
         };
-        graph.subscribers(graph.key_of(Origin::Job(job)), code).iter().any(|other| runs_each_time(other.job))
+        let origin = Origin::Job(job);
+        let mut subscribers =
+            graph.subscribers(origin, code).iter().chain(graph.group_subscribers(origin, code));
+        subscribers.any(|other| runs_each_time(other.job))
     }
 
     /// E5: repeats `healthy` or `unhealthy`, if a job runs each time. Otherwise the repeats would fill the journal.

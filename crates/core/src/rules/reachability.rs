@@ -55,11 +55,17 @@ impl Core {
             SourceKey::Global => code.is_global() && running,
             SourceKey::Signal(_) => running,
             SourceKey::Watch(watch) => running && self.watch_can_change(watch, can_start),
-            SourceKey::Name(id) => self.plan_state.graph.jobs_named(id).iter().any(|job| {
-                let needs_no_start =
-                    code == Code::TimerExpired || (code.is_stop_event() && stops == Stops::FromOutside);
-                (needs_no_start || can_start(*job)) && may_send(self.planned(*job), self.job(*job), code)
-            }),
+            SourceKey::Name(id) => {
+                let jobs = self.plan_state.graph.jobs_named(id);
+                let may_send = |job: &JobIx| {
+                    let needs_no_start =
+                        code == Code::TimerExpired || (code.is_stop_event() && stops == Stops::FromOutside);
+                    (needs_no_start || can_start(*job)) && may_send(self.planned(*job), self.job(*job), code)
+                };
+                jobs.iter().any(may_send)
+                    && (!self.needs_all_replicas(id, code)
+                        || jobs.iter().all(|job| may_send(job) || self.event_holds(*job, code, true)))
+            }
         }
     }
 
@@ -277,8 +283,8 @@ impl Core {
         let required = graph.advertisers.iter().flatten().zip(graph.watch_requirers());
         let by_required =
             required.filter(move |(jobs, _)| jobs.contains(&job)).flat_map(|(_, requirers)| requirers);
-        let waiting = graph.dependents(job).iter().chain(graph.requirers(job));
-        waiting.chain(by_service).chain(by_required).copied()
+        let waiting = graph.dependents(job).chain(graph.requirers(job));
+        waiting.chain(by_service.chain(by_required).copied())
     }
 }
 

@@ -182,6 +182,7 @@ impl Core {
             self.set_start_timeout(*job);
             self.renew_hooks(*job);
         }
+        self.send_group_events_that_hold(&starting);
         for job in self.all_jobs() {
             self.enqueue_recheck(job);
         }
@@ -291,11 +292,15 @@ impl Core {
     }
 
     /// The source of a job's nth pattern, if its event has come and still holds.
-    fn source_that_holds(&self, job: JobIx, nth: usize, code: Code, once: bool) -> Option<Origin> {
+    pub(crate) fn source_that_holds(&self, job: JobIx, nth: usize, code: Code, once: bool) -> Option<Origin> {
         let graph = &self.plan_state.graph;
         match graph.origin_of_pattern(job, nth)? {
             Origin::Job(_) => {
                 let mut sources = graph.jobs_of_pattern(job, nth).iter().copied();
+                if self.waits_for_all_replicas(job, nth, code) {
+                    let all = sources.clone().all(|source| self.event_holds(source, code, true));
+                    return sources.next().filter(|_| all).map(Origin::Job);
+                }
                 sources.find(|source| self.event_holds(*source, code, once)).map(Origin::Job)
             }
             Origin::Watch(watch) if matches!(code, Code::Healthy | Code::Changed) => {
@@ -308,7 +313,7 @@ impl Core {
     }
 
     /// Returns true if an event of a continuing job has come and still describes its state.
-    fn event_holds(&self, source: JobIx, code: Code, once: bool) -> bool {
+    pub(crate) fn event_holds(&self, source: JobIx, code: Code, once: bool) -> bool {
         let state = self.job(source);
         // A source that starts with the same `startup` has sent nothing yet.
         if self.plan_state.startup_only_for.as_ref().is_some_and(|starting| starting.contains(&source)) {

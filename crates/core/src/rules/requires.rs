@@ -43,7 +43,13 @@ impl Core {
     fn is_there(&self, key: SourceKey) -> bool {
         match key {
             SourceKey::Name(id) => {
-                self.plan_state.graph.jobs_named(id).iter().any(|job| self.job_is_there(*job))
+                let graph = &self.plan_state.graph;
+                let mut jobs = graph.jobs_named(id).iter();
+                // W20: of replicas, all must be there.
+                match graph.is_group(id) {
+                    true => jobs.all(|job| self.job_is_there(*job)),
+                    false => jobs.any(|job| self.job_is_there(*job)),
+                }
             }
             SourceKey::Watch(watch) => self.watch_state(watch).is_some_and(WatchState::is_healthy),
             SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => false,
@@ -75,7 +81,12 @@ impl Core {
     fn is_gone(&self, key: SourceKey) -> bool {
         match key {
             SourceKey::Name(id) => {
-                self.plan_state.graph.jobs_named(id).iter().all(|job| self.job_is_gone(*job))
+                let graph = &self.plan_state.graph;
+                let mut jobs = graph.jobs_named(id).iter();
+                match graph.is_group(id) {
+                    true => jobs.any(|job| self.job_is_gone(*job)),
+                    false => jobs.all(|job| self.job_is_gone(*job)),
+                }
             }
             // A watch that a reload has changed has not answered yet.
             SourceKey::Watch(watch) => self
@@ -232,8 +243,13 @@ impl Core {
         self.is_before_shutdown()
             && match key {
                 SourceKey::Name(id) => {
-                    let mut jobs = self.plan_state.graph.jobs_named(id).iter();
-                    jobs.any(|job| self.job_can_get_there(*job, can_start))
+                    let graph = &self.plan_state.graph;
+                    let mut jobs = graph.jobs_named(id).iter();
+                    let can = |job: &JobIx| self.job_can_get_there(*job, can_start);
+                    match graph.is_group(id) {
+                        true => jobs.all(|job| self.job_is_there(*job) || can(job)),
+                        false => jobs.any(can),
+                    }
                 }
                 SourceKey::Watch(watch) => self.watch_can_change(watch, can_start),
                 SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => false,

@@ -39,7 +39,7 @@ impl Core {
         }
         self.begin_hooks(job);
         self.enqueue_dependents(job);
-        if self.plan_state.graph.hooks(job).is_empty() {
+        if self.plan_state.graph.hooks(job).next().is_none() {
             return self.deregister(job);
         }
         // S2: a stop by hand is limited as by a shutdown. Shutdowns and reloads limit all their stops (S4, R3), and a job that
@@ -80,8 +80,12 @@ impl Core {
 
     /// The stop hooks that a job waits for.
     pub(crate) fn outstanding_hooks(&self, job: JobIx) -> Vec<JobIx> {
-        let hooks = self.plan_state.graph.hooks(job).iter().copied();
-        hooks.filter(|hook| self.is_outstanding(*hook, job)).collect()
+        let hooks = self.plan_state.graph.hooks(job);
+        let mut hooks: Vec<JobIx> = hooks.filter(|hook| self.is_outstanding(*hook, job)).collect();
+        // One that waits for a replica and for its group is one hook.
+        hooks.sort_unstable();
+        hooks.dedup();
+        hooks
     }
 
     /// Returns true if `job` must wait for `hook` before it stops. A hook that (transitively) waits for `job` does not

@@ -13,7 +13,7 @@ use crate::state::journal::Origin;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SourceKey {
     Global,
-    /// All jobs with this name.
+    /// All jobs with this name, or all replicas of the job with this name (W20).
     Name(NameId),
     Watch(WatchIx),
     Signal(UserSignal),
@@ -21,7 +21,7 @@ pub(crate) enum SourceKey {
     Unknown,
 }
 
-/// A job name, numbered. Several jobs may have the same name.
+/// The name of a job, or of a job with replicas, numbered. Several jobs may have the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct NameId(usize);
 
@@ -40,6 +40,8 @@ pub(crate) struct Subscription {
 pub(crate) struct DependencyGraph {
     /// For each job, its name.
     names: Vec<NameId>,
+    /// For each job that is a replica, the name of its group (W20).
+    groups: BTreeMap<JobIx, NameId>,
     /// For each name, its jobs.
     jobs_named: Vec<Vec<JobIx>>,
     /// For each job, the sources of its patterns, in their order.
@@ -81,13 +83,20 @@ impl DependencyGraph {
         let mut name_ids: BTreeMap<&str, NameId> = BTreeMap::new();
         let mut names = Vec::with_capacity(plan.jobs.len());
         let mut jobs_named: Vec<Vec<JobIx>> = Vec::new();
+        let mut groups = BTreeMap::new();
         for (index, job) in plan.jobs.iter().enumerate() {
-            let id = *name_ids.entry(&job.name).or_insert(NameId(jobs_named.len()));
-            if id.0 == jobs_named.len() {
-                jobs_named.push(Vec::new());
+            let mut add_to = |name| {
+                let id = *name_ids.entry(name).or_insert(NameId(jobs_named.len()));
+                if id.0 == jobs_named.len() {
+                    jobs_named.push(Vec::new());
+                }
+                add(&mut jobs_named, id.0, JobIx::at(index));
+                id
+            };
+            names.push(add_to(&job.name));
+            if let Some(replica) = &job.replica {
+                groups.insert(JobIx::at(index), add_to(&replica.group));
             }
-            names.push(id);
-            add(&mut jobs_named, id.0, JobIx::at(index));
         }
         let watches = plan.watches.iter().enumerate();
         let watch_ids: BTreeMap<&str, WatchIx> =
@@ -113,6 +122,7 @@ impl DependencyGraph {
             holds_open: plan.jobs_that_hold_open(),
             requirements: Requirements::default(),
             names,
+            groups,
             jobs_named,
         };
         let (mut setting, mut clearing) = (Vec::new(), Vec::new());
@@ -205,7 +215,7 @@ impl DependencyGraph {
     }
 
     /// The key under which jobs wait for events of this source.
-    pub(crate) fn key_of(&self, origin: Origin) -> SourceKey {
+    fn key_of(&self, origin: Origin) -> SourceKey {
         match origin {
             Origin::Global => SourceKey::Global,
             Origin::Job(job) => SourceKey::Name(self.name(job)),
@@ -215,9 +225,33 @@ impl DependencyGraph {
         }
     }
 
-    /// The jobs that wait for an event.
-    pub(crate) fn subscribers(&self, key: SourceKey, code: Code) -> &[Subscription] {
+    /// The jobs that wait for an event of this source itself.
+    pub(crate) fn subscribers(&self, origin: Origin, code: Code) -> &[Subscription] {
+        self.subscribers_of(self.key_of(origin), code)
+    }
+
+    /// The jobs that wait for an event of the group of a replica (W20).
+    pub(crate) fn group_subscribers(&self, origin: Origin, code: Code) -> &[Subscription] {
+        let group = self.group_of(origin).map(SourceKey::Name);
+        group.map(|group| self.subscribers_of(group, code)).unwrap_or_default()
+    }
+
+    fn subscribers_of(&self, key: SourceKey, code: Code) -> &[Subscription] {
         self.subscriptions.get(&(key, code)).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The group of a replica (W20).
+    pub(crate) fn group_of(&self, origin: Origin) -> Option<NameId> {
+        match origin {
+            Origin::Job(job) => self.groups.get(&job).copied(),
+            _ => None,
+        }
+    }
+
+    /// Returns true if this is the name of a job with replicas (W20).
+    pub(crate) fn is_group(&self, name: NameId) -> bool {
+        let first = self.jobs_named(name).first();
+        first.is_some_and(|job| self.groups.get(job) == Some(&name))
     }
 
     /// The name of a job.
@@ -235,13 +269,19 @@ impl DependencyGraph {
     }
 
     /// The jobs that wait for any event of this one.
-    pub(crate) fn dependents(&self, job: JobIx) -> &[JobIx] {
-        list(&self.dependents, self.name(job).0)
+    pub(crate) fn dependents(&self, job: JobIx) -> impl Iterator<Item = JobIx> + '_ {
+        self.of_job(&self.dependents, job)
+    }
+
+    /// The entries of a list by name: those of a job, and of the group that it is a replica of.
+    fn of_job<'a>(&'a self, lists: &'a [Vec<JobIx>], job: JobIx) -> impl Iterator<Item = JobIx> + 'a {
+        let of_group = self.groups.get(&job).map(|group| list(lists, group.0)).unwrap_or_default();
+        list(lists, self.name(job).0).iter().chain(of_group).copied()
     }
 
     /// The stop hooks of a job (S2).
-    pub(crate) fn hooks(&self, job: JobIx) -> &[JobIx] {
-        list(&self.hooks, self.name(job).0)
+    pub(crate) fn hooks(&self, job: JobIx) -> impl Iterator<Item = JobIx> + '_ {
+        self.of_job(&self.hooks, job)
     }
 
     /// Returns true if `to` is `from`, or runs because of it, directly or through other jobs that run at every event.
@@ -253,7 +293,7 @@ impl DependencyGraph {
                 return true;
             }
             if seen.insert(job) {
-                open.extend(list(&self.followers, self.name(job).0));
+                open.extend(self.of_job(&self.followers, job));
             }
         }
         false
@@ -261,7 +301,7 @@ impl DependencyGraph {
 
     /// Returns true if a job can trigger itself (W14).
     pub(crate) fn is_in_ring(&self, job: JobIx) -> bool {
-        list(&self.followers, self.name(job).0).iter().any(|next| self.leads_to(*next, job))
+        self.of_job(&self.followers, job).any(|next| self.leads_to(next, job))
     }
 
     /// The sources of a job's requirements, in their order.
@@ -270,8 +310,8 @@ impl DependencyGraph {
     }
 
     /// The jobs that require a job.
-    pub(crate) fn requirers(&self, job: JobIx) -> &[JobIx] {
-        list(&self.requirements.of_names, self.name(job).0)
+    pub(crate) fn requirers(&self, job: JobIx) -> impl Iterator<Item = JobIx> + '_ {
+        self.of_job(&self.requirements.of_names, job)
     }
 
     /// For each watch, the jobs that require it.

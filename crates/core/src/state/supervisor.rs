@@ -349,14 +349,14 @@ impl Core {
     /// Has the jobs that wait for this one checked again.
     pub(crate) fn enqueue_dependents(&mut self, job: JobIx) {
         let state = &mut self.plan_state;
-        state.recheck.extend_from_slice(state.graph.dependents(job));
+        state.recheck.extend(state.graph.dependents(job));
         self.enqueue_hooked(job);
     }
 
     /// Has the jobs checked again that require this one (W18) or stop after it (S10).
     pub(crate) fn enqueue_requirers(&mut self, job: JobIx) {
         let state = &mut self.plan_state;
-        state.recheck.extend_from_slice(state.graph.requirers(job));
+        state.recheck.extend(state.graph.requirers(job));
         state.recheck.extend_from_slice(state.graph.stops_after(job));
     }
 

@@ -12,6 +12,7 @@ mod plan_diff;
 mod processes;
 mod readiness;
 mod reload;
+mod replicas;
 mod reports;
 mod requests;
 mod requires;

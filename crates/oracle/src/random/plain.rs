@@ -19,6 +19,7 @@ pub(super) fn command(program: &str) -> Command {
 pub fn plain_plan(jobs: Vec<Job>) -> Plan {
     Plan {
         jobs,
+        replicas: Vec::new(),
         watches: Vec::new(),
         catalog: Catalog::Embedded,
         control: Control {
@@ -73,6 +74,7 @@ pub fn plain_job(name: &str) -> Job {
         service: None,
         process: Process::default(),
         raw_output: false,
+        replica: None,
     }
 }
 
