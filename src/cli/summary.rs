@@ -165,7 +165,7 @@ fn on_event(event: &EventPattern, repeat: Repeat) -> String {
     match (event, repeat) {
         (EventPattern { source: Source::Global, code: Code::Startup }, _) => "at startup".to_owned(),
         (EventPattern { source: Source::Signal(signal), .. }, Repeat::Each | Repeat::EachQueued) => {
-            format!("at every {}", signal.name())
+            format!("at every {signal}")
         }
         (event, Repeat::Each | Repeat::EachQueued) => format!("each time {}", condition(event)),
         (event, Repeat::Once) => format!("when {}", condition(event)),

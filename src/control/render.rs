@@ -62,7 +62,7 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
             format!("watch.{}", overview.watches.get(watch.index()).map_or("", |watch| watch.name.as_str()))
         }
         Origin::Removed(place) => snapshot.removed.get(&place).cloned().unwrap_or_default(),
-        Origin::Signal(signal) => signal.name().to_owned(),
+        Origin::Signal(signal) => signal.to_string(),
         Origin::Global => "global".to_owned(),
     };
     line(&responses::Status {

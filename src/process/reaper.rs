@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use containerpilot_core::ids::{CheckRunId, RunId};
 use containerpilot_core::input::{ExitStatus, Input, StartError};
-use containerpilot_core::plan::Signal;
+use containerpilot_core::plan::{Signal, StopScope};
 use containerpilot_core::report::words;
 use nix::errno::Errno;
 
@@ -203,11 +203,14 @@ impl Reaper {
         reaped.is_ok()
     }
 
-    /// Sends a signal to a process that is not reaped, and to its process group. Does nothing if it is reaped. SIGKILL also
-    /// goes to processes of the run that have left the group.
-    pub(crate) fn kill(&mut self, owner: Owner, signal: Signal) -> Result<(), Errno> {
+    /// Sends a signal to a process that is not reaped and, unless it is for the process alone (S9), to its process group. Does
+    /// nothing if it is reaped. SIGKILL also goes to processes of the run that have left the group.
+    pub(crate) fn kill(&mut self, owner: Owner, signal: Signal, scope: StopScope) -> Result<(), Errno> {
         let Some(pid) = self.pids.get(&owner) else { return Ok(()) };
-        let sent = kill_with_group(*pid, signal);
+        let sent = match scope {
+            StopScope::Group => kill_with_group(*pid, signal),
+            StopScope::Process => sys::kill_process(*pid, signal),
+        };
         if let (Owner::Run(run), Signal::KILL) = (owner, signal) {
             self.orphans.kill(run);
             self.cgroups.kill(run);

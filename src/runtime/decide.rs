@@ -83,7 +83,7 @@ impl<D: Decider> Runtime<D> {
             }
         }
         match again {
-            Input::Signal(signal) if self.plan.stop_on().contains(&signal) => {
+            Input::Signal(signal) if self.plan.stop_on.contains(&signal) => {
                 self.log(Level::Panic, "internal error during shutdown, killing all jobs");
                 self.executor.reaper.kill_all();
                 ControlFlow::Break(Exit::at_once(INTERNAL_ERROR_CODE, &self.plan, now))

@@ -8,7 +8,7 @@ use containerpilot_core::ids::{CheckIx, CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input};
 use containerpilot_core::log_entry::Entry;
 use containerpilot_core::plan::diff::Moves;
-use containerpilot_core::plan::{Level, Plan, Probe, Signal};
+use containerpilot_core::plan::{Level, Plan, Probe, Signal, StopScope};
 use containerpilot_core::variables::Environment;
 
 use crate::discovery::Discovery;
@@ -57,7 +57,7 @@ impl EffectExecutor {
                 results.extend(self.continue_many_starts());
             }
             Effect::CancelStart { run } => self.cancel_start(Owner::Run(run)),
-            Effect::Kill { run, signal, reason: _ } => self.kill(Owner::Run(run), signal),
+            Effect::Kill { run, signal, scope, reason: _ } => self.kill(Owner::Run(run), signal, scope),
             Effect::KillOrphans { run } => self.reaper.kill_orphans(run),
             Effect::Abandon { run } => self.abandon(run),
             Effect::RunCheck { job, check, run, environment } => {
@@ -75,7 +75,7 @@ impl EffectExecutor {
                     results.push_back(Input::CheckDone { check: run, result });
                 } else {
                     // The result follows when it is reaped.
-                    self.kill(Owner::Check(run), Signal::KILL);
+                    self.kill(Owner::Check(run), Signal::KILL, StopScope::Group);
                 }
             }
             Effect::Advertise { job, desired } => results.extend(self.catalog.advertise(plan, job, desired)),
@@ -164,8 +164,8 @@ impl EffectExecutor {
         }
     }
 
-    fn kill(&mut self, owner: Owner, signal: Signal) {
-        if let Err(errno) = self.reaper.kill(owner, signal) {
+    fn kill(&mut self, owner: Owner, signal: Signal, scope: StopScope) {
+        if let Err(errno) = self.reaper.kill(owner, signal, scope) {
             let message = format!("cannot send {signal}: {}", errno.desc());
             self.logs.entry(Level::Warn, None, &message);
         }

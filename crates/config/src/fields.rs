@@ -3,7 +3,9 @@
 //! Each row is a key with its type, its default, its rules and one line of help. The decoder, the suggestions for unknown keys,
 //! the reference page and the JSON Schema are generated from this table, so a new field is one new row.
 
-use containerpilot_core::plan::{Format, Level, OnCompletion, OnUnhealthy, Status};
+use containerpilot_core::plan::{
+    Format, Level, OnCompletion, OnStartLimit, OnUnhealthy, RestartOn, Status, StopScope,
+};
 
 use crate::decode::DefaultValue::{Is, None as Nothing, Required, Says};
 use crate::decode::{DecodeContext, Section, SectionInfo, Shape, Skip, ValueType};
@@ -11,10 +13,11 @@ use crate::json5::Node;
 use crate::section;
 use crate::values::{
     Account, CapabilityNames, CronText, DurationOrNever, DurationText, DurationWithUnit, EnvFiles, Event,
-    EventOrBool, Exec, Flag, HttpUrl, Interfaces, Limits, ListOf, LogOutput, Maintenance, MetricType, Mode,
-    Numbers, Object, ObjectOrFalse, ObjectOrManual, ObjectOrText, OneOf, OneOrMany, Port, Ports, Queue,
-    RestartLimit, Scheme, Seconds, SecondsOrUnset, Secrets, SignalName, SpannedWords, TcpAddress, Text,
-    TextMap, TextOrUnset, TextsOrObjects, UncheckedOneOf, Variables, Whole, Words,
+    EventOrBool, Exec, ExitStatuses, Flag, HttpUrl, Interfaces, Limits, ListOf, LogOutput, Maintenance,
+    MetricType, Mode, Numbers, Object, ObjectOrFalse, ObjectOrManual, ObjectOrText, OneOf, OneOrMany, Port,
+    Ports, Queue, RestartLimit, Scheme, Seconds, SecondsOrUnset, Secrets, SignalName, SignalNames,
+    SpannedWords, StopSignals, TcpAddress, Text, TextMap, TextOrUnset, TextsOrObjects, UncheckedOneOf,
+    Variables, Whole, Words,
 };
 
 section! {
@@ -27,6 +30,8 @@ section! {
             "Level, format and output of the log.";
         stop_timeout: SecondsOrUnset = "stopTimeout", Is("5"), "S4",
             "How long the hooks of a shutdown may take, and then each process after its stop signal; then they get SIGKILL. 0 means the default.";
+        stop_on: SignalNames = "stopOn", Is("[\"SIGTERM\", \"SIGINT\", \"SIGQUIT\"]"), "S8",
+            "The signals that shut down the container. `docker stop` sends the `STOPSIGNAL` of the image.";
         control: Object<ControlFields> = "control", Is("{}"), "X1",
             "The control socket.";
         jobs: ListOf<JobFields> = "jobs", Nothing, "W1",
@@ -134,12 +139,22 @@ section! {
             "Timeout of one run, after which it is killed: at least 1 ms, or `never`.";
         restarts: RestartLimit = "restarts", Says("\"never\"; with `when.interval`, \"unlimited\""), "W6, W4",
             "Restart policy: the number of restarts after a run exits, with success or failure. `unlimited` cannot be combined with `when.each`.";
+        restart_on: OneOf<RestartOn> = "restartOn", Is("\"exit\""), "W13",
+            "After which runs `restarts` counts: after each (`exit`), a failed one (`failure`) or a successful one (`success`).";
+        success_codes: ExitStatuses = "successCodes", Is("[0]"), "W13",
+            "The exit codes and signals that are a success: `[0, 143, \"SIGTERM\"]`.";
+        start_limit: Object<StartLimitFields> = "startLimit", Nothing, "W14",
+            "The limit of automatic starts, after which the job fails.";
         restart_backoff: ObjectOrFalse<BackoffFields> = "restartBackoff", Is("{}"), "W8",
             "Back-off between restarts; `false` restarts without delay, as in 3.8.";
         stop_timeout: DurationText = "stopTimeout", Says("until the global `stopTimeout`"), "S2",
             "Not a kill timeout: how long a stopping job waits for its hooks, the jobs that run on its `stopping` event. SIGKILL comes after the global `stopTimeout`.";
-        stop_signal: SignalName = "stopSignal", Is("\"SIGTERM\""), "S2",
-            "The signal that stops the job.";
+        stop_signal: StopSignals = "stopSignal", Is("\"SIGTERM\""), "S2, S9",
+            "The signal that stops the job, or an escalation of signals with the times between them: `[\"QUIT\", \"10s\", \"TERM\", \"5s\", \"KILL\"]`.";
+        kill_after: DurationText = "killAfter", Says("the global `stopTimeout`"), "S9",
+            "How long after the stop signal the job gets SIGKILL.";
+        stop_scope: OneOf<StopScope> = "stopScope", Is("\"group\""), "S9",
+            "Which processes get the stop signal: the process group (`group`), or only the process of the job (`process`). SIGKILL goes to all.";
         drain: DurationText = "drain", Is("0"), "S2",
             "How long the job keeps running after its service is deregistered and before it gets the stop signal.";
         stop_after: SpannedWords = "stopAfter", Nothing, "S10",
@@ -280,7 +295,7 @@ section! {
     pub struct WhenFields = "`when`", "`when`", any_case,
         "What starts a job: an event (`once` or `each`), an interval, times of day, a signal, or a combination of events." {
         source: Text = "source", Says("`global`"), "W2, W3, E1",
-            "The source of the event: a job, `watch.NAME`, `SIGHUP` or `SIGUSR2`. Global events have no source.";
+            "The source of the event: a job, `watch.NAME`, or a signal such as `SIGHUP`. Global events have no source.";
         once: EventOrBool = "once", Nothing, "W2, W12",
             "Runs the job the first time that this event is sent. With `all` or `any`: true, the default.";
         each: EventOrBool = "each", Nothing, "W2, W7, W12",
@@ -336,6 +351,19 @@ section! {
             "The longest delay.";
         reset: DurationText = "reset", Is("\"10s\""), "W8",
             "A run that is longer than this resets the delay.";
+    }
+}
+
+section! {
+    /// A job's `startLimit`.
+    pub struct StartLimitFields = "`startLimit`", "`startLimit`", any_case,
+        "The limit of automatic starts. A job that would be started more often sends `crashLoop` and fails." {
+        count: Whole<1, 1000> = "count", Required, "W14",
+            "The number of starts.";
+        within: DurationText = "within", Required, "W14",
+            "The time in which they are counted.";
+        then: OneOf<OnStartLimit> = "then", Is("\"fail\""), "W14",
+            "`shutdown` also stops the container, with the exit code of the job.";
     }
 }
 

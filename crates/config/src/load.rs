@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::json5::{self, Member, Node, Value};
 use crate::legacy::fields::LegacyFields;
 use crate::legacy::{self, Entry, Program};
-use crate::lower::{Lower, SOCKET_VARIABLE, apply_defaults};
+use crate::lower::{Lower, SOCKET_VARIABLE, StopOn, apply_defaults};
 use crate::quoted_value::{backslashes, broken_string};
 use crate::span::{SourceMap, Span};
 use crate::template::{self, Environment};
@@ -163,7 +163,8 @@ pub(crate) fn plan_of(
 ) -> Option<Plan> {
     // Errors that follow from invalid syntax would be misleading.
     let fields = decoded.fields.as_ref().filter(|_| decoded.well_formed)?;
-    let mut lower = Lower { host, version: options.version, problems, shared: Process::default() };
+    let (version, stop_on) = (options.version, StopOn::of(fields));
+    let mut lower = Lower { host, version, stop_on, problems, shared: Process::default() };
     let draft = lower.draft(fields);
     validate::check(fields, &draft, host, decoded.version, problems);
     let mut plan = draft.finish(decoded.version == Version::Two);

@@ -26,7 +26,8 @@ pub(crate) use when::source_named;
 use std::time::Duration;
 
 use containerpilot_core::plan::{
-    Catalog, Control, Job, Logging, Plan, Process, Telemetry, Watch, stop_signal_timeout,
+    Catalog, Control, DEFAULT_STOP_ON, Job, Logging, Plan, Process, Signal, Telemetry, Watch,
+    stop_signal_timeout,
 };
 
 use crate::decode::{SectionInfo, Spanned};
@@ -42,9 +43,27 @@ use when::resolve_sources;
 pub(crate) struct Lower<'a> {
     pub(crate) host: &'a dyn Host,
     pub(crate) version: &'a str,
+    pub(crate) stop_on: StopOn,
     pub(crate) problems: &'a mut Vec<Problem>,
     /// What every process has (P10, P11).
     pub(crate) shared: Process,
+}
+
+/// The signals that shut down (S8).
+pub(crate) struct StopOn {
+    signals: Vec<Signal>,
+    /// True if the file names them.
+    written: bool,
+}
+
+impl StopOn {
+    pub(crate) fn of(fields: &ConfigFields) -> Self {
+        let given = fields.stop_on.as_ref();
+        Self {
+            signals: given.map_or_else(|| DEFAULT_STOP_ON.into(), |given| given.value.clone()),
+            written: given.is_some_and(|given| given.written),
+        }
+    }
 }
 
 impl Lower<'_> {
@@ -90,6 +109,7 @@ impl Lower<'_> {
             telemetry: fields.telemetry.as_ref().map(|given| self.telemetry(&given.value)),
             stop_timeout: self.stop_timeout(fields),
             process: shared,
+            stop_on: self.stop_on.signals.clone(),
         }
     }
 
@@ -194,9 +214,20 @@ pub(crate) struct Draft {
     telemetry: Option<Option<(Telemetry, Vec<Job>)>>,
     stop_timeout: Option<Duration>,
     process: Option<Process>,
+    stop_on: Vec<Signal>,
 }
 
 impl Draft {
+    /// The global stop timeout.
+    pub(crate) fn stop_timeout(&self) -> Option<Duration> {
+        self.stop_timeout
+    }
+
+    /// The signals that shut down.
+    pub(crate) fn stop_on(&self) -> &[Signal] {
+        &self.stop_on
+    }
+
     /// How long a shutdown lets jobs drain, and the stop timeout (S4).
     pub(crate) fn drain_limit(&self) -> Option<(Duration, Duration)> {
         let is_ordered = |job: &Job| job.is_stop_hook() || job.has_stop_order();
@@ -237,6 +268,7 @@ impl Draft {
             telemetry,
             stop_timeout: self.stop_timeout?,
             process: self.process?,
+            stop_on: self.stop_on,
             pass_signals: false,
             legacy_maintenance,
         })

@@ -25,6 +25,7 @@ pub(crate) fn merge(earlier: &mut ConfigFields, later: ConfigFields) {
     replace(&mut earlier.env, later.env);
     replace(&mut earlier.env_file, later.env_file);
     replace(&mut earlier.secrets, later.secrets);
+    replace(&mut earlier.stop_on, later.stop_on);
 }
 
 /// Merges telemetry key by key, because its metrics are merged by name.

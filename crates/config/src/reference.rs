@@ -75,20 +75,22 @@ fn events(out: &mut String) {
         let _ = writeln!(out, "| `{event}` | {source} | {meaning} |");
     }
     out.push_str(
-        "\nThe signals `SIGHUP` and `SIGUSR2` are also sources. They need no event: `when: { source: \"SIGHUP\" }`.\n",
+        "\nSignals to the supervisor are also sources. They need no event: `when: { source: \"SIGHUP\" }`. Every signal that can be caught \
+         may be one, except SIGCHLD and those in `stopOn`.\n",
     );
 }
 
 const EVENT: &str = "[event](#events)";
 
 /// The events: name, source, and when they are sent (E1).
-pub const EVENTS: [(&str, &str, &str); 15] = [
+pub const EVENTS: [(&str, &str, &str); 16] = [
     ("startup", "none", "when the supervisor is ready"),
     ("shutdown", "none", "when the supervisor shuts down"),
     ("enterMaintenance", "none", "when maintenance mode starts"),
     ("exitMaintenance", "none", "when maintenance mode ends"),
-    ("exitSuccess", "a job", "when its process exits with code 0"),
-    ("exitFailed", "a job", "when its process exits with another code or on a signal, or cannot be started"),
+    ("exitSuccess", "a job", "when its process exits with code 0, or as `successCodes` says"),
+    ("exitFailed", "a job", "when its process exits in another way, or cannot be started"),
+    ("crashLoop", "a job with `startLimit`", "when it would be started more often than that, and fails"),
     ("stopping", "a job", "when the job starts to stop"),
     ("stopped", "a job", "when the job has ended and will not run again"),
     (

@@ -12,6 +12,7 @@ mod no_effect;
 mod processes;
 mod programs;
 mod requires;
+mod restart_policy;
 mod secrets;
 mod shell_words;
 mod ttl;
@@ -19,7 +20,7 @@ mod waits;
 
 pub(crate) use ttl::ttl_too_short;
 
-use containerpilot_core::plan::Job;
+use containerpilot_core::plan::{Job, Signal};
 
 use crate::diagnostics::{Place, Problem, Severity, is_reported};
 use crate::fields::{ConfigFields, JobFields};
@@ -47,7 +48,14 @@ pub(crate) fn check(
         if given { problems.iter().any(is_about) } else { is_reported(problems, None, key) }
     };
     let names_incomplete = is_reported(problems, None, "name") || sections.into_iter().any(lost);
-    let mut checker = Checker { host, problems, names: Names::new(fields), names_incomplete, pairs };
+    let mut checker = Checker {
+        host,
+        problems,
+        names: Names::new(fields),
+        names_incomplete,
+        pairs,
+        stop_on: draft.stop_on(),
+    };
     checker.events();
     checker.required_names();
     checker.cycles();
@@ -61,6 +69,8 @@ pub(crate) fn check(
     checker.reserved_names(fields);
     checker.no_effect();
     checker.long_drains(draft);
+    checker.restart_policy();
+    checker.long_stops(draft);
     checker.shell_words(fields);
     checker.programs(fields);
     checker.processes();
@@ -79,6 +89,7 @@ struct Checker<'a> {
     /// A name could not be decoded, so an unknown name may be that one.
     names_incomplete: bool,
     pairs: Vec<(&'a JobFields, Option<&'a Job>)>,
+    stop_on: &'a [Signal],
 }
 
 impl Checker<'_> {

@@ -42,7 +42,7 @@ pub use ports::Ports;
 pub use resource_limits::{Limits, RESOURCES};
 pub use restarts::RestartLimit;
 pub use secrets::Secrets;
-pub use signal::{SignalName, nearest_signal};
+pub use signal::{ExitStatuses, SignalName, SignalNames, StopEscalation, StopSignals, nearest_signal};
 pub use text::{Flag, Text, TextOrUnset, parse_bool};
 pub use time::{
     DurationOrNever, DurationText, DurationWithUnit, Seconds, SecondsOrUnset, TimeLimit, to_duration,

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use crate::ids::{CheckIx, CheckRunId, JobIx, RunId};
 use crate::log_entry::Entry;
 use crate::plan::diff::Moves;
-use crate::plan::{Plan, Signal, Status};
+use crate::plan::{Plan, Signal, Status, StopScope};
 use crate::request::{Reply, RequestId};
 use crate::time::Time;
 use crate::variables::Environment;
@@ -34,6 +34,8 @@ pub enum Effect {
         run: RunId,
         /// The signal.
         signal: Signal,
+        /// With `Process`, the signal does not go to the process group (S9).
+        scope: StopScope,
         /// Why.
         reason: KillReason,
     },
@@ -151,6 +153,8 @@ pub enum KillReason {
     Stop,
     /// The run is unhealthy and is restarted (H8).
     Unhealthy,
+    /// The run did not exit after its stop signal, and gets the next one (S9).
+    Escalation,
     /// The run has reached its timeout (P5, W4).
     Timeout,
     /// The run did not exit after its stop signal.

@@ -16,10 +16,12 @@ pub enum Code {
     EnterMaintenance,
     /// Maintenance mode ends.
     ExitMaintenance,
-    /// A run of the job exited with code 0.
+    /// A run of the job exited with code 0, or as `successCodes` says (W13).
     ExitSuccess,
     /// A run of the job exited with another code or on a signal, or could not be started.
     ExitFailed,
+    /// The job would be started more often than its `startLimit` allows (W14).
+    CrashLoop,
     /// The job starts to stop.
     Stopping,
     /// The job has ended and does not run again.
@@ -44,13 +46,14 @@ pub enum Code {
 
 impl Code {
     /// Every code that a configuration can name.
-    pub const NAMED: [Self; 15] = [
+    pub const NAMED: [Self; 16] = [
         Self::Startup,
         Self::Shutdown,
         Self::EnterMaintenance,
         Self::ExitMaintenance,
         Self::ExitSuccess,
         Self::ExitFailed,
+        Self::CrashLoop,
         Self::Stopping,
         Self::Stopped,
         Self::Healthy,
@@ -63,9 +66,10 @@ impl Code {
     ];
 
     /// The codes that jobs send.
-    pub const OF_JOBS: [Self; 10] = [
+    pub const OF_JOBS: [Self; 11] = [
         Self::ExitSuccess,
         Self::ExitFailed,
+        Self::CrashLoop,
         Self::Stopping,
         Self::Stopped,
         Self::Healthy,
@@ -93,6 +97,7 @@ impl Code {
             Self::ExitMaintenance => "exitMaintenance",
             Self::ExitSuccess => "exitSuccess",
             Self::ExitFailed => "exitFailed",
+            Self::CrashLoop => "crashLoop",
             Self::Stopping => "stopping",
             Self::Stopped => "stopped",
             Self::Healthy => "healthy",
@@ -116,6 +121,7 @@ impl Code {
             Self::ExitMaintenance => "ExitMaintenance",
             Self::ExitSuccess => "ExitSuccess",
             Self::ExitFailed => "ExitFailed",
+            Self::CrashLoop => "CrashLoop",
             Self::Stopping => "Stopping",
             Self::Stopped => "Stopped",
             Self::Healthy => "StatusHealthy",
@@ -166,44 +172,6 @@ impl fmt::Display for Code {
     }
 }
 
-/// A signal that can trigger jobs (W3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum UserSignal {
-    /// `SIGHUP`
-    Hup,
-    /// `SIGUSR2`
-    Usr2,
-}
-
-impl UserSignal {
-    /// All signals that can trigger jobs.
-    pub const ALL: [Self; 2] = [Self::Hup, Self::Usr2];
-
-    /// The signal itself.
-    #[must_use]
-    pub const fn signal(self) -> Signal {
-        match self {
-            Self::Hup => Signal::HUP,
-            Self::Usr2 => Signal::USR2,
-        }
-    }
-
-    /// The name in a configuration.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hup => "SIGHUP",
-            Self::Usr2 => "SIGUSR2",
-        }
-    }
-
-    /// The signal of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|signal| signal.name() == name)
-    }
-}
-
 /// Where an event comes from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
@@ -214,7 +182,7 @@ pub enum Source {
     /// The watch of this name.
     Watch(String),
     /// A signal to the supervisor.
-    Signal(UserSignal),
+    Signal(Signal),
 }
 
 impl fmt::Display for Source {
@@ -223,7 +191,7 @@ impl fmt::Display for Source {
             Self::Global => out.write_str("global"),
             Self::Job(name) => out.write_str(name),
             Self::Watch(name) => write!(out, "watch.{name}"),
-            Self::Signal(signal) => out.write_str(signal.name()),
+            Self::Signal(signal) => signal.fmt(out),
         }
     }
 }
@@ -245,6 +213,6 @@ mod tests {
     fn e1_sources_are_shown_as_in_a_configuration() {
         use alloc::string::ToString;
         assert_eq!(Source::Watch("db".into()).to_string(), "watch.db");
-        assert_eq!(Source::Signal(UserSignal::Hup).to_string(), "SIGHUP");
+        assert_eq!(Source::Signal(Signal::HUP).to_string(), "SIGHUP");
     }
 }

@@ -10,6 +10,7 @@ extern crate alloc;
 pub mod catalog;
 pub mod effect;
 pub mod event;
+pub mod exit_status;
 pub mod ids;
 pub mod input;
 pub mod log_entry;

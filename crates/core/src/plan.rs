@@ -14,6 +14,7 @@ mod process;
 mod ready;
 mod replicas;
 mod requires;
+mod restart;
 mod service;
 mod single_program;
 mod stop;
@@ -31,14 +32,15 @@ pub use control::Control;
 pub use cron::{Cron, CronFields, Zone, fmt_utc};
 pub use exec::{Action, Exec, Target};
 pub use health::{Check, Health, HttpTarget, OnUnhealthy, Probe};
-pub use job::{Backoff, Command, Job, OnCompletion, Restarts, Role};
+pub use job::{Command, Job, OnCompletion, Role};
 pub use logging::{Format, Level, Logging, Output};
 pub use process::{Capabilities, Limit, Principal, Process, Resource};
 pub use ready::Ready;
 pub use replicas::{MAX_REPLICAS, PORT_VARIABLE, PortRange, REPLICA_VARIABLE, Replica, ReplicaGroup};
 pub use requires::{Readiness, RequiredSource, Requirement};
+pub use restart::{Backoff, OnStartLimit, RestartOn, Restarts, StartLimit};
 pub use service::{Service, Status, Watch};
-pub use stop::{Stop, stop_signal_timeout};
+pub use stop::{DEFAULT_STOP_ON, Escalation, Stop, StopScope, stop_signal_timeout};
 pub use telemetry::{Metric, MetricKind, Telemetry};
 pub use when::{EventPattern, FirstTick, Repeat, Trigger, When};
 pub use word::Word;
@@ -65,6 +67,8 @@ pub struct Plan {
     pub stop_timeout: Duration,
     /// What every process has (P10, P11). The program on the command line has nothing else.
     pub process: Process,
+    /// The signals that shut down the supervisor, unless all signals are forwarded (S1, S7, S8).
+    pub stop_on: Vec<Signal>,
     /// True if every signal is forwarded to the main program (S7).
     pub pass_signals: bool,
     /// True for the maintenance mode of ContainerPilot 2 (C8): SIGUSR1 toggles it, and it pauses periodic jobs and the

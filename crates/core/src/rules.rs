@@ -21,6 +21,7 @@ mod restart;
 mod shutdown;
 pub mod signals;
 mod start;
+mod start_limit;
 mod step;
 mod stop;
 mod timeout;

@@ -1,5 +1,6 @@
 //! Signals.
 
+use alloc::string::ToString;
 use core::fmt;
 
 /// A signal, by its Linux number (1 to 64).
@@ -21,8 +22,26 @@ impl Signal {
     pub const USR2: Self = Self(12);
     /// SIGTERM.
     pub const TERM: Self = Self(15);
+    /// SIGCHLD.
+    pub const CHLD: Self = Self(17);
     /// SIGCONT.
     pub const CONT: Self = Self(18);
+    /// SIGSTOP.
+    pub const STOP: Self = Self(19);
+
+    /// Returns true if a process can catch it and the supervisor does not use it: not SIGKILL, SIGSTOP and SIGCHLD, and
+    /// none of the two that the C library keeps for itself (S8).
+    #[must_use]
+    pub const fn can_be_received(self) -> bool {
+        matches!(self.0, 1..=MAX) && !matches!(self.0, 9 | 17 | 19 | 32 | 33)
+    }
+
+    /// The signal whose full name, as `Display` writes it, is exactly this.
+    #[must_use]
+    pub fn from_full_name(name: &str) -> Option<Self> {
+        let signal = Self::from_name(name).filter(|_| name.starts_with("SIG"))?;
+        (signal.to_string() == name).then_some(signal)
+    }
 
     /// Finds a signal by its name, with or without `SIG` and in any case, or by its number. Accepts everything that
     /// `Display` writes for a valid signal.
@@ -67,7 +86,7 @@ impl fmt::Display for Signal {
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::ToString;
+    use alloc::vec::Vec;
 
     use super::*;
 
@@ -77,6 +96,22 @@ mod tests {
         let expected =
             ["SIGHUP", "SIGKILL", "SIGTERM", "SIGSYS", "SIGRTMIN", "SIGRTMIN+2", "signal 33", "signal 0"];
         assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn s8_signals_that_cannot_be_received() {
+        let refused: Vec<u8> = (0..=u8::MAX).filter(|number| !Signal(*number).can_be_received()).collect();
+        assert_eq!(refused[..6], [0, 9, 17, 19, 32, 33]);
+        assert_eq!(refused[6], 65);
+    }
+
+    #[test]
+    fn s8_a_source_has_the_full_name_of_a_signal() {
+        assert_eq!(Signal::from_full_name("SIGWINCH"), Some(Signal(28)));
+        assert_eq!(Signal::from_full_name("SIGRTMIN+2"), Some(Signal(36)));
+        for other in ["WINCH", "sigwinch", "28", "SIG28", "SIGRTMIN+0", "SIGNAL", ""] {
+            assert_eq!(Signal::from_full_name(other), None, "{other}");
+        }
     }
 
     #[test]

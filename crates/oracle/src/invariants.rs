@@ -433,7 +433,11 @@ impl<'a> Oracle<'a> {
         let model = &mut self.jobs[job];
         let ended = model.run.take();
         let timed_out = ended.as_ref().is_some_and(|run| run.timed_out);
-        let failed = !status.is_success() || timed_out;
+        // W13: `successCodes` replaces code 0; a program that was not started never succeeds.
+        let codes = &self.plan.jobs[job].success_codes;
+        let default = [ExitStatus::Code(0)];
+        let codes = if codes.is_empty() { &default } else { codes.as_slice() };
+        let failed = !started || !codes.contains(&status) || timed_out;
         model.last_failure = if failed { Some(status.code().max(1)) } else { None };
         model.ended_at = Some(now);
         model.was_terminated = self.previous[job].stop_stage == Some(StopStage::Terminate);
@@ -452,7 +456,10 @@ impl<'a> Oracle<'a> {
     fn see_effect(&mut self, effect: &Effect, phase: Phase) -> Check {
         match effect {
             Effect::Spawn { job, run, environment } => self.see_spawn(job.index(), *run, environment),
-            Effect::Kill { run, signal, reason } => self.see_signal(*run, *signal, *reason, phase),
+            Effect::Kill { run, signal, scope, reason } => {
+                self.see_scope(*run, *signal, *scope, *reason)?;
+                self.see_signal(*run, *signal, *reason, phase)
+            }
             Effect::KillOrphans { run } => self.see_kill_orphans(*run, phase),
             Effect::RunCheck { job, check, run, .. } => self.see_check(job.index(), check.index(), *run),
             Effect::CancelCheck { run } => self.see_cancel(*run),

@@ -3,10 +3,11 @@
 //! There are two kinds. Something takes longer or happens at another time than by default; a configuration must
 //! tolerate that. Or something *fails*; the consequences are worth knowing, but may be intended.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use containerpilot_core::event::{Code, Source, UserSignal};
+use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
 use containerpilot_core::plan::{Catalog, Job, Plan, Probe, Role, Signal};
 use containerpilot_core::rng::Rng;
@@ -82,15 +83,14 @@ impl Fault {
     #[must_use]
     pub fn all(plan: &Plan, scenario: &Scenario) -> Vec<Self> {
         let mut all = vec![Self::Stop(10 * SECOND)];
-        let waits_for = |signal: UserSignal| {
-            let mut patterns = plan.jobs.iter().flat_map(|job| job.when.patterns());
-            patterns.any(|event| event.source == Source::Signal(signal))
-        };
-        for signal in UserSignal::ALL {
-            if waits_for(signal) {
-                all.push(Self::Signal(signal.signal(), 10 * SECOND));
-            }
-        }
+        let patterns = plan.jobs.iter().flat_map(|job| job.when.patterns());
+        let signals: BTreeSet<Signal> = patterns
+            .filter_map(|event| match event.source {
+                Source::Signal(signal) => Some(signal),
+                _ => None,
+            })
+            .collect();
+        all.extend(signals.into_iter().map(|signal| Self::Signal(signal, 10 * SECOND)));
         let patterns = plan.jobs.iter().flat_map(|job| job.when.patterns());
         let maintained = |code: Code| matches!(code, Code::EnterMaintenance | Code::ExitMaintenance);
         if patterns.into_iter().any(|event| maintained(event.code)) {

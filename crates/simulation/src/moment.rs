@@ -4,8 +4,8 @@ use std::fmt;
 
 use containerpilot_config::decode::alternatives;
 use containerpilot_config::suggest;
-use containerpilot_core::event::{Code, UserSignal};
-use containerpilot_core::plan::{Job, Plan};
+use containerpilot_core::event::Code;
+use containerpilot_core::plan::{Job, Plan, Signal};
 
 /// Something that can happen: a source and a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,6 +109,7 @@ impl Moment {
         let missing = match word {
             "healthy" | "unhealthy" if lacks(|job| job.health.is_some()) => "health",
             ADVERTISED | DEREGISTERED if lacks(|job| job.service.is_some()) => "port",
+            "crashLoop" if lacks(|job| job.start_limit.is_some()) => "startLimit",
             "timerExpired" if lacks(|job| job.when.timeout.is_some()) => "when.timeout",
             STARTS | KILLED if lacks(|job| job.exec.is_some()) => "exec",
             _ => return Ok(Self { source: source.to_owned(), word }),
@@ -120,8 +121,8 @@ impl Moment {
     }
 
     fn read_global(text: &str, word: &str, plans: &[&Plan]) -> Result<Self, InvalidMoment> {
-        if let Some(signal) = UserSignal::from_name(word) {
-            return Ok(Self { source: signal.name().to_owned(), word: Code::Signal.name() });
+        if let Some(signal) = Signal::from_full_name(word).filter(|signal| signal.can_be_received()) {
+            return Ok(Self { source: signal.to_string(), word: Code::Signal.name() });
         }
         let words = words_of(&Code::GLOBAL, "none");
         if let Some(word) = known(word, &words) {
@@ -131,7 +132,7 @@ impl Moment {
             let help = format!("say what happens to it, for example \"{text} {STARTS}\"");
             return Err(InvalidMoment { message: format!("`{text}` is a name, not a moment"), help });
         }
-        let all: Vec<&str> = words.iter().copied().chain(UserSignal::ALL.map(UserSignal::name)).collect();
+        let all: Vec<&str> = words.iter().copied().chain(["SIGHUP", "SIGUSR2"]).collect();
         let help = match suggest::best_match(word, &all, &OTHERS) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => format!(

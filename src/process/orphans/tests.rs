@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 
 use containerpilot_config::template::Environment;
-use containerpilot_core::plan::{Command, Process};
+use containerpilot_core::plan::{Command, Process, StopScope};
 
 use super::*;
 use crate::process::cgroups::Cgroups;
@@ -156,7 +156,7 @@ isolated! {
         fixture.start(RunId(2), "exit 0");
         until(|| { fixture.turn(); fixture.reaper.pids.len() == 1 });
         assert_eq!(fixture.settle(), [leader]);
-        fixture.reaper.kill(Owner::Run(RUN), Signal::TERM).unwrap();
+        fixture.reaper.kill(Owner::Run(RUN), Signal::TERM, StopScope::Group).unwrap();
         fixture.until_found(RUN);
         until(|| fixture.turn().is_empty() && proc::all_children().unwrap().is_empty());
     }
@@ -184,7 +184,7 @@ isolated! {
         let daemons = "trap '' TERM; (setsid sleep 1000 &); exec sleep 1000";
         fixture.start(RUN, daemons);
         until(|| proc::all_children().unwrap().len() == 2);
-        fixture.reaper.kill(Owner::Run(RUN), Signal::KILL).unwrap();
+        fixture.reaper.kill(Owner::Run(RUN), Signal::KILL, StopScope::Group).unwrap();
         until(|| fixture.turn().is_empty() && proc::all_children().unwrap().is_empty());
     }
 
@@ -194,7 +194,7 @@ isolated! {
         let script = format!("{foreign} & env -i setsid sleep 1000 & exec sleep 1000");
         let leader = fixture.start(RUN, &script);
         until(|| children_of(leader).iter().filter(|child| sys::group_of(**child) == Some(**child)).count() == 2);
-        fixture.reaper.kill(Owner::Run(RUN), Signal::KILL).unwrap();
+        fixture.reaper.kill(Owner::Run(RUN), Signal::KILL, StopScope::Group).unwrap();
         until(|| { fixture.turn(); fixture.reaper.pids.is_empty() });
         let left = fixture.settle();
         assert_eq!(left.len(), 2);
@@ -247,7 +247,7 @@ isolated! {
             fixture.reaper.kill_orphans(RUN);
             until(|| fixture.turn().is_empty() && proc::all_children().unwrap().len() == 1);
             until(|| { fixture.reaper.orphans.request(); fixture.turn(); Delegated::inner(own).len() == 1 });
-            fixture.reaper.kill(Owner::Run(RunId(2)), Signal::KILL).unwrap();
+            fixture.reaper.kill(Owner::Run(RunId(2)), Signal::KILL, StopScope::Group).unwrap();
             until(|| fixture.turn().is_empty() && proc::all_children().unwrap().is_empty());
             fs::remove_dir_all(ready.parent().unwrap()).unwrap();
         });
@@ -267,7 +267,7 @@ isolated! {
             let daemon = "env -i setsid sh -c 'while :; do (setsid sleep 1000 &); sleep 0.01; done' &";
             fixture.start(RUN, &format!("({daemon}); exec sleep 1000"));
             until(|| proc::all_children().unwrap().len() > 10);
-            fixture.reaper.kill(Owner::Run(RUN), Signal::KILL).unwrap();
+            fixture.reaper.kill(Owner::Run(RUN), Signal::KILL, StopScope::Group).unwrap();
             until(|| { fixture.turn(); proc::all_children().unwrap().is_empty() });
             assert_eq!(sys::wait_nowait(), Ok(WaitState::NoChild));
         });

@@ -133,9 +133,9 @@ isolated! {
         reaper.orphaned_groups.insert(RunId(1), OrphanedGroup { group: 2, reaped: proc::ticks() });
         reaper.kill_orphans(RunId(1));
         assert_eq!(sys::wait_nowait(), Ok(WaitState::Running));
-        reaper.kill(Owner::Run(RunId(2)), Signal::KILL).unwrap();
+        reaper.kill(Owner::Run(RunId(2)), Signal::KILL, StopScope::Group).unwrap();
         assert_eq!(collect(&mut reaper, 1)[0].status, ExitStatus::Signal(Signal::KILL));
         until(|| no_child_left(&mut reaper));
-        assert_eq!(reaper.kill(Owner::Run(RunId(2)), Signal::KILL), Ok(()), "signalling an exited run does nothing");
+        assert_eq!(reaper.kill(Owner::Run(RunId(2)), Signal::KILL, StopScope::Group), Ok(()), "signalling an exited run does nothing");
     }
 }

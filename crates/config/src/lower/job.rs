@@ -3,17 +3,19 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use containerpilot_core::exit_status::ExitStatus;
 use containerpilot_core::plan::{
-    Backoff, Job, Principal, Process, Repeat, Restarts, Role, Stop, Trigger, When,
+    Backoff, Job, Principal, Process, Repeat, Restarts, Role, StartLimit, Stop, Trigger, When,
 };
+use containerpilot_core::time::fmt_duration;
 
 use super::{Lower, TELEMETRY_JOB};
-use crate::decode::Spanned;
+use crate::decode::{Section, Spanned};
 use crate::default_names::job_name;
-use crate::fields::{BackoffFields, JobFields, JobLoggingFields};
+use crate::fields::{BackoffFields, JobFields, JobLoggingFields, StartLimitFields};
 use crate::host::Host;
 use crate::limits::SHORTEST_TIME;
-use crate::values::{TimeLimit, to_duration, value_of};
+use crate::values::{StopEscalation, TimeLimit, to_duration, value_of};
 
 impl Lower<'_> {
     pub(super) fn job(&mut self, fields: &JobFields) -> Option<Job> {
@@ -49,11 +51,7 @@ impl Lower<'_> {
         let health = self.with_readiness(name.as_deref(), ready.as_ref(), health);
         let ttl = health.as_ref().and_then(|health| health.as_ref()).map(|health| health.ttl);
         let service = self.service(fields, name.as_deref(), ttl);
-        let stop = Stop {
-            signal: value_of(&fields.stop_signal)?,
-            hook_timeout: value_of(&fields.stop_timeout).filter(|time| *time > 0).map(to_duration),
-            drain: value_of(&fields.drain).map(to_duration)?,
-        };
+        let (stop, start_limit) = (self.stop(fields), self.start_limit(fields));
         Some(Job {
             name: name?,
             role: Role::User,
@@ -69,8 +67,13 @@ impl Lower<'_> {
                 .collect(),
             timeout: timeout?,
             restarts: restarts?,
+            restart_on: value_of(&fields.restart_on)?,
+            success_codes: value_of(&fields.success_codes)
+                .filter(|codes| codes[..] != [ExitStatus::Code(0)])
+                .unwrap_or_default(),
+            start_limit: start_limit?,
             backoff: backoff?,
-            stop,
+            stop: stop?,
             on_failure: value_of(&fields.on_failure)?,
             on_success: value_of(&fields.on_success)?,
             ready: ready?,
@@ -164,6 +167,56 @@ impl Lower<'_> {
         let (initial, max, reset) =
             (to_duration(initial.value), to_duration(max.value), to_duration(reset.value));
         Some(Some(Backoff { initial, max, reset }))
+    }
+
+    fn start_limit(&mut self, fields: &JobFields) -> Option<Option<StartLimit>> {
+        let Some(given) = &fields.start_limit else { return Some(None) };
+        let (section, at) = (&given.value, given.place.first_byte());
+        let within =
+            self.positive(&StartLimitFields::INFO, section.place, at, section.within.as_ref(), "within");
+        let Some(count) = &section.count else {
+            self.required(&StartLimitFields::INFO, section.place, at, "count");
+            return None;
+        };
+        let count = u32::try_from(count.value).ok()?;
+        Some(Some(StartLimit { count, within: within?, then: value_of(&section.then)? }))
+    }
+
+    fn stop(&mut self, fields: &JobFields) -> Option<Stop> {
+        let StopEscalation { signal, then, kill_after } = value_of(&fields.stop_signal)?;
+        let total: Duration = then.iter().map(|next| next.after).sum();
+        let kill_after = match &fields.kill_after {
+            None => kill_after,
+            Some(given) if kill_after.is_some() => {
+                let message = "`killAfter` beside a `stopSignal` that ends with KILL";
+                self.error(
+                    given.key,
+                    message,
+                    "remove `killAfter`, or remove KILL and the duration before it",
+                );
+                return None;
+            }
+            Some(given) if given.value < SHORTEST_TIME => {
+                let help = "write stopSignal: \"KILL\" to kill the job at once";
+                self.error(given.place, "`killAfter` must be at least 1ms", help);
+                return None;
+            }
+            Some(given) if to_duration(given.value) <= total => {
+                let message = "SIGKILL would come before the last signal of `stopSignal`";
+                let total = fmt_duration(total);
+                self.error(given.place, message, &format!("write a `killAfter` of more than {total}"));
+                return None;
+            }
+            Some(given) => Some(to_duration(given.value)),
+        };
+        Some(Stop {
+            signal,
+            escalation: then,
+            kill_after,
+            scope: value_of(&fields.stop_scope)?,
+            hook_timeout: value_of(&fields.stop_timeout).filter(|time| *time > 0).map(to_duration),
+            drain: value_of(&fields.drain).map(to_duration)?,
+        })
     }
 
     fn process(&mut self, fields: &JobFields) -> Option<Process> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::plan::{
     Check, Command, Exec, Health, Job, Metric, MetricKind, OnCompletion, OnUnhealthy, Probe, Process,
-    Restarts, Role, Service, Stop, Telemetry, Trigger, When,
+    RestartOn, Restarts, Role, Service, Stop, Telemetry, Trigger, When,
 };
 use std::collections::BTreeMap;
 
@@ -66,6 +66,9 @@ impl Lower<'_> {
             stop_after: Vec::new(),
             timeout: None,
             restarts: Restarts::Limited(0),
+            restart_on: RestartOn::Exit,
+            success_codes: Vec::new(),
+            start_limit: None,
             backoff: None,
             stop: Stop::DEFAULT,
             on_failure: OnCompletion::Continue,
@@ -225,6 +228,9 @@ impl Sensor {
             stop_after: Vec::new(),
             timeout: Some(self.timeout),
             restarts: Restarts::Unlimited,
+            restart_on: RestartOn::Exit,
+            success_codes: Vec::new(),
+            start_limit: None,
             backoff: None,
             stop: Stop::DEFAULT,
             on_failure: OnCompletion::Continue,

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use containerpilot_core::event::{Code, Source, UserSignal};
-use containerpilot_core::plan::{EventPattern, FirstTick, Job, Repeat, Trigger, When};
+use containerpilot_core::event::{Code, Source};
+use containerpilot_core::plan::{EventPattern, FirstTick, Job, Repeat, Signal, Trigger, When};
 
 use super::Lower;
 use super::requires::resolve_requirements;
@@ -177,7 +177,7 @@ impl Lower<'_> {
 
     fn event_trigger(&mut self, fields: &WhenFields) -> Option<Trigger> {
         if let Some(source) = &fields.source
-            && let Some(signal) = UserSignal::from_name(&source.value)
+            && let Some(signal) = self.signal_source(source)?
         {
             let signal_source = format!("the source {}", source.value);
             self.without_effect("once", fields.once.as_ref(), &signal_source);
@@ -210,6 +210,25 @@ impl Lower<'_> {
         }
     }
 
+    /// The signal that a source names (W3, S8). The outer `None` is an error. A signal that nothing can wait for is no source,
+    /// as in 3.8, and is reported with the other sources that do not exist.
+    fn signal_source(&mut self, source: &Spanned<String>) -> Option<Option<Signal>> {
+        let named = Signal::from_full_name(&source.value).filter(|signal| signal.can_be_received());
+        let Some(signal) = named else { return Some(None) };
+        if !self.stop_on.signals.contains(&signal) {
+            return Some(Some(signal));
+        }
+        if !self.stop_on.written {
+            return Some(None);
+        }
+        let message = format!("{signal} is in `stopOn`, so no job can wait for it");
+        let help = format!(
+            "remove it from `stopOn`, or write when: {{ once: \"shutdown\" }}, which {signal} causes"
+        );
+        self.error(source.place, message, &help);
+        None
+    }
+
     fn conditions(&mut self, given: &Spanned<Vec<ConditionFields>>) -> Option<Vec<EventPattern>> {
         if given.value.is_empty() {
             self.error(
@@ -223,11 +242,13 @@ impl Lower<'_> {
     }
 
     fn condition(&mut self, fields: &ConditionFields) -> Option<EventPattern> {
-        let source = fields.source.as_ref().map_or("", |given| &given.value);
-        if let Some(signal) = UserSignal::from_name(source) {
-            self.without_effect("event", fields.event.as_ref(), &format!("the source {source}"));
+        if let Some(source) = &fields.source
+            && let Some(signal) = self.signal_source(source)?
+        {
+            self.without_effect("event", fields.event.as_ref(), &format!("the source {signal}"));
             return Some(EventPattern { source: Source::Signal(signal), code: Code::Signal });
         }
+        let source = fields.source.as_ref().map_or("", |given| &given.value);
         match fields.event.as_ref().map(|given| (given.value, given.place)) {
             Some((EventName::Code(code), _)) => Some(EventPattern { source: source_named(source), code }),
             Some((EventName::NeverSent(_), place)) => {

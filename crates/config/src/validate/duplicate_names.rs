@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use containerpilot_core::event::UserSignal;
+use containerpilot_core::plan::Signal;
 
 use crate::decode::Spanned;
 use crate::default_names::{coprocess_name, job_name};
@@ -21,7 +21,7 @@ impl Checker<'_> {
             };
             let taken = match &*name {
                 "global" => "is the source of the supervisor's own events",
-                name if UserSignal::from_name(name).is_some() => "is a signal",
+                name if self.is_signal_source(name) => "is a signal",
                 name if name.starts_with("watch.") => "is the name of a watch",
                 TELEMETRY_JOB if fields.telemetry.is_some() => {
                     let message = format!("the telemetry server is a job named `{name}`, too");
@@ -39,6 +39,12 @@ impl Checker<'_> {
                 "rename the job",
             );
         }
+    }
+
+    /// Returns true for a signal that may be a source (W3, S8).
+    fn is_signal_source(&self, name: &str) -> bool {
+        let signal = Signal::from_full_name(name).filter(|signal| signal.can_be_received());
+        signal.is_some_and(|signal| !self.stop_on.contains(&signal))
     }
 
     /// Reports names that are used twice.

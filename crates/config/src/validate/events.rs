@@ -65,7 +65,7 @@ impl Checker<'_> {
         match source {
             Some(source) if is_signal(&source.value) => {
                 let message = format!("a job cannot wait for {}, so the job can never run", source.value);
-                self.fault(source.place, message, signal_help(&source.value));
+                self.fault(source.place, message, self.signal_help(&source.value));
             }
             Some(source) if self.is_unknown_signal(&source.value) => {
                 let message = format!("unknown job or watch `{}`", source.value);
@@ -147,6 +147,19 @@ impl Checker<'_> {
         !is_number && !is_known && Signal::from_name(name).is_some()
     }
 
+    /// What to write instead of a signal that a job cannot wait for under this name.
+    fn signal_help(&self, name: &str) -> String {
+        let near = nearest_signal(name).filter(|_| Signal::from_name(name).is_none());
+        let meant = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
+        match near.or(Signal::from_name(name)) {
+            Some(signal) if self.stop_on.contains(&signal) => format!(
+                "{meant}write when: {{ once: \"shutdown\" }}, which {signal} causes, or leave it out of `stopOn`"
+            ),
+            Some(signal) if signal.can_be_received() => format!("did you mean \"{signal}\"?"),
+            _ => "a job can wait for every signal but SIGKILL, SIGSTOP and SIGCHLD".to_owned(),
+        }
+    }
+
     pub(super) fn unknown(&mut self, severity: Severity, place: Place, name: &str, message: &str) {
         if self.names_incomplete {
             return;
@@ -156,7 +169,7 @@ impl Checker<'_> {
             all.retain(|name| name.starts_with("watch."));
         }
         let help = match suggest::nearest(name, all.iter().map(String::as_str)) {
-            _ if self.is_unknown_signal(name) => signal_help(name),
+            _ if self.is_unknown_signal(name) => self.signal_help(name),
             Some(near) => format!("did you mean \"{near}\"?"),
             None if all.len() == 1 => format!("did you mean \"{}\"?", all.concat()),
             None if all.is_empty() && name.starts_with("watch.") => "add it to `watches`".to_owned(),
@@ -204,6 +217,10 @@ impl Checker<'_> {
             Code::Ready if all(|fields| fields.ready.is_none()) && !unclear("ready") => {
                 ("it has no `ready`", format!("add ready: \"notify\" to the job `{name}`, or use `healthy`"))
             }
+            Code::CrashLoop if all(|fields| fields.start_limit.is_none()) && !unclear("startLimit") => {
+                let help = format!("add startLimit: {{ count: 5, within: \"1m\" }} to the job `{name}`");
+                ("it has no `startLimit`", help)
+            }
             Code::TimerExpired if all(no_start_timeout) && !unclear("timeout") => {
                 ("it has no `when.timeout`", format!("add when: {{ timeout: … }} to the job `{name}`"))
             }
@@ -217,22 +234,6 @@ impl Checker<'_> {
 fn is_signal(source: &str) -> bool {
     let sig = source.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("sig"));
     source.starts_with("SIG") || sig && Signal::from_name(source).is_some()
-}
-
-/// What to write instead of a signal that a job cannot wait for under this name.
-fn signal_help(name: &str) -> String {
-    let name = name.to_ascii_uppercase();
-    match name.strip_prefix("SIG").unwrap_or(&name) {
-        name @ ("HUP" | "USR2") => format!("did you mean \"SIG{name}\"?"),
-        name @ ("TERM" | "INT" | "QUIT") => {
-            format!("write when: {{ once: \"shutdown\" }}, which SIG{name} causes")
-        }
-        _ => match nearest_signal(&name).filter(|_| Signal::from_name(&name).is_none()) {
-            Some(near @ (Signal::HUP | Signal::USR2)) => signal_help(&near.to_string()),
-            Some(near) => format!("did you mean {near}? {}", signal_help(&near.to_string())),
-            None => "a job can wait for SIGHUP and SIGUSR2".to_owned(),
-        },
-    }
 }
 
 fn no_start_timeout(fields: &JobFields) -> bool {

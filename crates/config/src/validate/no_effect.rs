@@ -1,7 +1,7 @@
 //! Settings that have no effect, or less than intended (C7).
 
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{Job, OnCompletion, Restarts};
+use containerpilot_core::plan::{Job, OnCompletion, RestartOn, Restarts};
 use containerpilot_core::time::fmt_duration;
 
 use crate::decode::Spanned;
@@ -45,14 +45,24 @@ impl Checker<'_> {
         if job.restarts != Restarts::Unlimited {
             return;
         }
-        for (key, given) in [("onSuccess", &fields.on_success), ("onFailure", &fields.on_failure)] {
+        for (key, given, failed) in
+            [("onSuccess", &fields.on_success, false), ("onFailure", &fields.on_failure, true)]
+        {
+            // W13: a run that is not followed by a restart ends the job. W14: too many starts are a failure.
+            let can_end = !job.when.is_periodic()
+                && (!job.restart_on.includes(failed) || failed && job.start_limit.is_some());
             let stops = |given: &&Spanned<OnCompletion>| {
                 given.value == OnCompletion::Shutdown && fields.place.contains(given.key)
             };
-            let Some(given) = given.as_ref().filter(stops) else {
-                continue;
-            };
-            let (why, help) = if fields.restarts.is_some() {
+            let Some(given) = given.as_ref().filter(stops).filter(|_| !can_end) else { continue };
+            let (why, help) = if fields.restarts.is_some() && job.restart_on != RestartOn::Exit {
+                let why = if failed {
+                    "the job is restarted after each failure"
+                } else {
+                    "the job is restarted after each success"
+                };
+                (why, "limit `restarts` to a number, or write another `restartOn`")
+            } else if fields.restarts.is_some() {
                 ("the job is restarted without limit", "remove `restarts`, or limit it to a number")
             } else {
                 ("a periodic job runs without limit", "limit its runs with `restarts`")
@@ -93,6 +103,30 @@ impl Checker<'_> {
                 );
                 self.report(Severity::Warning, given.place, message, help);
             }
+        }
+    }
+}
+
+impl Checker<'_> {
+    /// Reports a SIGKILL that the global `stopTimeout` sends earlier than the job says (S9).
+    pub(super) fn long_stops(&mut self, draft: &Draft) {
+        let Some(timeout) = draft.stop_timeout() else { return };
+        for (fields, job) in self.pairs.clone() {
+            let Some(stop) = job.map(|job| &job.stop) else { continue };
+            let escalation = stop.escalation.iter().map(|next| next.after).sum();
+            let total = stop.kill_after.unwrap_or(escalation);
+            if total <= timeout {
+                continue;
+            }
+            let (total, timeout) = (fmt_duration(total), fmt_duration(timeout));
+            let (place, what) = match (&fields.kill_after, &fields.stop_signal) {
+                (Some(given), _) => (given.place, "`killAfter`"),
+                (None, Some(given)) => (given.place, "the escalation of `stopSignal`"),
+                (None, None) => continue,
+            };
+            let message = format!("{what} takes {total}, but SIGKILL comes after {timeout}");
+            let help = format!("raise the `stopTimeout` at the top level to at least {total}");
+            self.fault(place, message, help);
         }
     }
 }

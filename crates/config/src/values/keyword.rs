@@ -2,7 +2,9 @@
 
 use std::marker::PhantomData;
 
-use containerpilot_core::plan::{Format, Level, OnCompletion, OnUnhealthy, Status};
+use containerpilot_core::plan::{
+    Format, Level, OnCompletion, OnStartLimit, OnUnhealthy, RestartOn, Status, StopScope,
+};
 
 use crate::decode::{DecodeContext, Shape, ValueType, alternatives, found};
 use crate::json5::Node;
@@ -112,6 +114,32 @@ impl Keyword for Status {
 impl Keyword for OnCompletion {
     const NAMES: &'static [&'static str] = &["continue", "shutdown"];
     const VALUES: &'static [Self] = &[Self::Continue, Self::Shutdown];
+}
+
+impl Keyword for RestartOn {
+    const NAMES: &'static [&'static str] = &["exit", "failure", "success"];
+    const VALUES: &'static [Self] = &[Self::Exit, Self::Failure, Self::Success];
+    const OTHERS: &'static [(&'static str, &'static str)] = &[
+        ("always", "exit"),
+        ("on-exit", "exit"),
+        ("on-failure", "failure"),
+        ("failed", "failure"),
+        ("exitFailed", "failure"),
+        ("on-success", "success"),
+        ("exitSuccess", "success"),
+    ];
+}
+
+impl Keyword for OnStartLimit {
+    const NAMES: &'static [&'static str] = &["fail", "shutdown"];
+    const VALUES: &'static [Self] = &[Self::Fail, Self::Shutdown];
+}
+
+impl Keyword for StopScope {
+    const NAMES: &'static [&'static str] = &["group", "process"];
+    const VALUES: &'static [Self] = &[Self::Group, Self::Process];
+    const OTHERS: &'static [(&'static str, &'static str)] =
+        &[("control-group", "group"), ("all", "group"), ("mixed", "process"), ("main", "process")];
 }
 
 impl Keyword for OnUnhealthy {

@@ -14,5 +14,6 @@ mod plan;
 mod ready;
 mod replicas;
 mod requires;
+mod stop_and_restart;
 mod support;
 mod validate;

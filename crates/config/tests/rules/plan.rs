@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use containerpilot_core::event::{Code, Source, UserSignal};
+use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
     Backoff, Command, EventPattern, HttpTarget, Level, Limit, OnCompletion, OnUnhealthy, Output, Principal,
     Probe, Repeat, Resource, Restarts, Signal, Trigger,
@@ -53,7 +53,7 @@ fn w3_a_signal_starts_the_job_every_time() {
         "{ source: 'SIGUSR2', once: 'healthy' }",
         "{ source: 'SIGUSR2', each: 'stopped' }",
     ] {
-        let expected = event(Source::Signal(UserSignal::Usr2), Code::Signal);
+        let expected = event(Source::Signal(Signal::USR2), Code::Signal);
         assert_eq!(trigger(when), Trigger::Event { event: expected, repeat: Repeat::Each }, "{when}");
     }
 }
@@ -104,7 +104,7 @@ fn w12_all_and_any() {
     let conditions = "[{ source: 'b', event: 'healthy' }, { source: 'SIGHUP' }, { event: 'startup' }]";
     let expected = vec![
         event(Source::Job("b".into()), Code::Healthy),
-        event(Source::Signal(UserSignal::Hup), Code::Signal),
+        event(Source::Signal(Signal::HUP), Code::Signal),
         event(Source::Global, Code::Startup),
     ];
     assert_eq!(

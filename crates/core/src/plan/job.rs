@@ -5,7 +5,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Exec, Health, Process, Ready, Replica, Requirement, Service, Stop, When, Word};
+use super::{
+    Backoff, Exec, Health, Process, Ready, Replica, Requirement, RestartOn, Restarts, Service, StartLimit,
+    Stop, When, Word,
+};
+use crate::exit_status::ExitStatus;
 
 /// A process with rules for when it runs, how it is checked and how it is advertised.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +32,12 @@ pub struct Job {
     pub timeout: Option<Duration>,
     /// How often it is restarted after a run has ended (W6).
     pub restarts: Restarts,
+    /// After which runs it is restarted (W13).
+    pub restart_on: RestartOn,
+    /// The exits that are a success (W13). Empty: only exit code 0.
+    pub success_codes: Vec<ExitStatus>,
+    /// The limit of automatic starts (W14).
+    pub start_limit: Option<StartLimit>,
     /// The delay between restarts (W8). `None` restarts without delay, as 3.8 does.
     pub backoff: Option<Backoff>,
     /// How it is stopped (S2).
@@ -82,35 +92,6 @@ pub struct Command {
     pub program: Word,
     /// Its arguments, without the program.
     pub arguments: Vec<Word>,
-}
-
-/// How often a job is restarted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Restarts {
-    /// At most this many times; 0 is never.
-    Limited(u64),
-    /// Without a limit.
-    Unlimited,
-}
-
-/// The restart back-off: the first restart has no delay, then the delay doubles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Backoff {
-    /// The first delay.
-    pub initial: Duration,
-    /// The longest delay.
-    pub max: Duration,
-    /// A run that lasts longer than this resets the delay.
-    pub reset: Duration,
-}
-
-impl Backoff {
-    /// The default (W8).
-    pub const DEFAULT: Self = Self {
-        initial: Duration::from_millis(100),
-        max: Duration::from_secs(10),
-        reset: Duration::from_secs(10),
-    };
 }
 
 /// What happens to the container when a job ends.

@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{
-    Backoff, Catalog, Command, Control, Exec, Format, Job, Level, Logging, OnCompletion, Output, Plan,
-    Process, Restarts, Role, Stop, When, Word,
+    Backoff, Catalog, Command, Control, DEFAULT_STOP_ON, Exec, Format, Job, Level, Logging, OnCompletion,
+    Output, Plan, Process, RestartOn, Restarts, Role, Stop, When, Word,
 };
 
 impl Job {
@@ -26,6 +26,9 @@ impl Job {
             stop_after: Vec::new(),
             timeout: None,
             restarts: Restarts::Limited(0),
+            restart_on: RestartOn::Exit,
+            success_codes: Vec::new(),
+            start_limit: None,
             backoff: Some(Backoff::DEFAULT),
             stop: Stop::DEFAULT,
             on_failure: OnCompletion::Shutdown,
@@ -60,6 +63,7 @@ impl Plan {
             telemetry: None,
             stop_timeout: Duration::from_secs(5),
             process: Process::default(),
+            stop_on: DEFAULT_STOP_ON.into(),
             pass_signals: true,
             legacy_maintenance: false,
         }

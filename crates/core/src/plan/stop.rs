@@ -1,27 +1,77 @@
 //! How a job is stopped.
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{Plan, Signal};
 
-/// How a job is stopped (S2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a job is stopped (S2, S9).
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
     /// The stop signal.
     pub signal: Signal,
+    /// The signals that follow if the process does not exit; none of them is SIGKILL.
+    pub escalation: Vec<Escalation>,
+    /// How long after the stop signal SIGKILL follows. `None`, or longer, is the global stop timeout.
+    pub kill_after: Option<Duration>,
+    /// Which processes get the stop signal.
+    pub scope: StopScope,
     /// How long the job waits for its stop hooks. `None` waits until the global stop timeout.
     pub hook_timeout: Option<Duration>,
     /// How long the process keeps running after its service has left the catalog.
     pub drain: Duration,
 }
 
-impl Stop {
-    /// The default: SIGTERM, without a limit for hooks and without a drain time.
-    pub const DEFAULT: Self = Self { signal: Signal::TERM, hook_timeout: None, drain: Duration::ZERO };
+/// A further signal of an escalation (S9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Escalation {
+    /// How long after the signal before.
+    pub after: Duration,
+    /// The signal.
+    pub signal: Signal,
 }
 
-/// The signals that shut down (S8).
-const STOP_ON: [Signal; 3] = [Signal::TERM, Signal::INT, Signal::QUIT];
+/// Which processes get the stop signal (S9). SIGKILL always goes to all processes of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopScope {
+    /// The process group.
+    Group,
+    /// The process that the supervisor has started, alone.
+    Process,
+}
+
+impl Stop {
+    /// The default: SIGTERM to the process group, without a limit for hooks and without a drain time.
+    pub const DEFAULT: Self = Self {
+        signal: Signal::TERM,
+        escalation: Vec::new(),
+        kill_after: None,
+        scope: StopScope::Group,
+        hook_timeout: None,
+        drain: Duration::ZERO,
+    };
+
+    /// The signal that follows if the process does not exit, and how long after the last one. `sent` signals of the
+    /// escalation were sent.
+    #[must_use]
+    pub fn next_signal(&self, sent: usize, stop_timeout: Duration) -> (Duration, Signal) {
+        let elapsed: Duration = self.escalation.iter().take(sent).map(|next| next.after).sum();
+        let kill = self.kill_timeout(stop_timeout).saturating_sub(elapsed);
+        match self.escalation.get(sent) {
+            Some(next) if next.after < kill => (next.after, next.signal),
+            _ => (kill, Signal::KILL),
+        }
+    }
+
+    /// How long after the stop signal SIGKILL follows (S4, S9).
+    #[must_use]
+    pub fn kill_timeout(&self, stop_timeout: Duration) -> Duration {
+        self.kill_after.map_or(stop_timeout, |time| time.min(stop_timeout))
+    }
+}
+
+/// The signals that shut down unless `stopOn` says otherwise (S8).
+pub const DEFAULT_STOP_ON: [Signal; 3] = [Signal::TERM, Signal::INT, Signal::QUIT];
 
 /// The longest wait for a deregistration, unless a quarter of the stop timeout is shorter.
 const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(1);
@@ -33,12 +83,6 @@ pub fn stop_signal_timeout(stop_timeout: Duration, with_hooks: bool) -> Duration
 }
 
 impl Plan {
-    /// The signals that shut down the supervisor, unless all signals are forwarded (S1, S7, S8).
-    #[must_use]
-    pub fn stop_on(&self) -> &[Signal] {
-        &STOP_ON
-    }
-
     /// How long a stop waits for the catalog to confirm a deregistration (S2).
     #[must_use]
     pub fn deregister_timeout(&self) -> Duration {

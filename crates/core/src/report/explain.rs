@@ -178,7 +178,9 @@ impl Core {
             (_, Some(StopStage::Deregister)) => "stopping: waiting for deregistration".into(),
             (_, Some(StopStage::Drain)) => "stopping: draining".into(),
             (_, Some(StopStage::Terminate)) => {
-                format!("stopping: sent {}", planned.stop.signal)
+                let escalated = state.run().map_or(0, |run| run.escalated);
+                let last = escalated.checked_sub(1).and_then(|nth| planned.stop.escalation.get(nth));
+                format!("stopping: sent {}", last.map_or(planned.stop.signal, |last| last.signal))
             }
         };
         format!("{}: {text}", planned.name)
@@ -213,6 +215,10 @@ impl Core {
             (Outcome::Stopped, _) => format!("stopped by hand, {last_run}"),
             (Outcome::Skipped(reason), _) => {
                 format!("skipped: {}", self.skip_reason(job).unwrap_or_else(|| words::skipped(reason).into()))
+            }
+            (Outcome::Failed, Some(StopReason::CrashLoop)) => {
+                let limit = self.start_limit_in_words(job).unwrap_or_default();
+                format!("failed: crash loop ({limit}), {last_run}")
             }
             (Outcome::Failed, _) if state.start_error.is_some() => last_run,
             (Outcome::Failed, _) => format!("failed, {last_run}"),

@@ -9,7 +9,7 @@ use crate::effect::DesiredService;
 use crate::event::Code;
 use crate::ids::{EventId, JobIx, RunId, WatchIx};
 use crate::input::{ExitStatus, Instance};
-use crate::plan::{Check, Repeat, Restarts, Role};
+use crate::plan::{Check, Repeat, Restarts, Role, Signal};
 use crate::report::words;
 use crate::state::health::{CheckRun, CheckState};
 use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
@@ -249,12 +249,14 @@ pub enum DeadlineKind {
     Deregister,
     /// Its drain time has passed (S2).
     Drain,
+    /// It gets the next signal of its escalation (S9).
+    Escalate,
     /// It is killed because it has not exited after its stop signal.
     Kill,
 }
 
 impl DeadlineKind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::StartTimeout,
         Self::Tick,
         Self::Restart,
@@ -263,6 +265,7 @@ impl DeadlineKind {
         Self::Hooks,
         Self::Deregister,
         Self::Drain,
+        Self::Escalate,
         Self::Kill,
     ];
 
@@ -284,6 +287,7 @@ impl DeadlineKind {
             Self::Hooks => "hooks",
             Self::Deregister => "deregistration",
             Self::Drain => "drain",
+            Self::Escalate => "escalate",
             Self::Kill => "kill",
         }
     }
@@ -479,7 +483,7 @@ impl Core {
             outcome: self.certain_outcome(job),
             skip_reason: self.skip_reason(job),
             holds_open: self.plan_state.graph.holds_open(job),
-            ends_by_itself: planned.exec.is_some() && planned.restarts != Restarts::Unlimited,
+            ends_by_itself: planned.exec.is_some() && planned.ends_by_itself(),
             restarts_total: state.restarts_total,
             runs: state.runs,
             periodic: planned.when.is_periodic(),
@@ -536,13 +540,19 @@ impl Core {
             State::Starting => DeadlineKind::ExecTimeout,
             _ => DeadlineKind::RunTimeout,
         };
+        let kill = state.run().map_or(DeadlineKind::Kill, |run| {
+            match self.planned(job).stop.next_signal(run.escalated, self.plan().stop_timeout) {
+                (_, Signal::KILL) => DeadlineKind::Kill,
+                _ => DeadlineKind::Escalate,
+            }
+        });
         let all = [
             (state.start_timeout, DeadlineKind::StartTimeout),
             (state.ticks.timer, DeadlineKind::Tick),
             (state.restart_timer(), DeadlineKind::Restart),
             (state.run().and_then(|run| run.timeout), timeout),
             (state.stop().and_then(|stop| stop.timer), stage),
-            (state.run().and_then(|run| run.kill_timer), DeadlineKind::Kill),
+            (state.run().and_then(|run| run.kill_timer), kill),
         ];
         let mut deadlines: Vec<Deadline> = all
             .into_iter()

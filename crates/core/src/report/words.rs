@@ -26,6 +26,7 @@ pub fn condition(source: &str, code: Code) -> String {
         Code::ExitMaintenance => "maintenance mode ends".into(),
         Code::ExitSuccess => format!("{source} exits successfully"),
         Code::ExitFailed => format!("{source} fails"),
+        Code::CrashLoop => format!("{source} reaches its start limit"),
         Code::Stopping => format!("{source} is stopping"),
         Code::Stopped => format!("{source} has stopped"),
         Code::Healthy => format!("{source} is healthy"),
@@ -61,6 +62,7 @@ pub fn missed(source: &str, code: Code) -> String {
         Code::ExitMaintenance => "maintenance mode did not end".into(),
         Code::ExitSuccess => format!("{source} did not exit successfully"),
         Code::ExitFailed => format!("{source} did not fail"),
+        Code::CrashLoop => format!("{source} did not reach its start limit"),
         Code::Stopping | Code::Stopped => format!("{source} did not stop"),
         Code::Healthy => format!("{source} was not healthy"),
         Code::Unhealthy => format!("{source} was not unhealthy"),
@@ -113,6 +115,7 @@ pub fn deadline(kind: DeadlineKind, runs: bool, left: impl Display) -> String {
         DeadlineKind::Hooks => format!("waiting for hooks, {left} left"),
         DeadlineKind::Deregister => format!("waiting for deregistration, {left} left"),
         DeadlineKind::Drain => format!("draining, {left} left"),
+        DeadlineKind::Escalate => format!("next stop signal in {left} unless it exits"),
         DeadlineKind::Kill => format!("SIGKILL in {left} unless it exits"),
     }
 }

@@ -34,7 +34,13 @@ impl Core {
         state.set_failure((!expected).then_some(status.code()), false);
         state.start_error = Some(why.message.clone());
         let ended_by = self.end_reason(job, false);
-        self.run_ended(job, LastExit { ended_by, ..LastExit::new(run, status, now, None) });
+        // W13: `successCodes` is about programs that ran.
+        let exit = LastExit {
+            ended_by,
+            successful: false,
+            ..LastExit::new(run, self.planned(job), status, now, None)
+        };
+        self.run_ended(job, exit);
     }
 
     /// The process of a run exited.
@@ -48,7 +54,7 @@ impl Core {
         let (out_of_memory, memory) = self.attribute_oom_kill(status, killed);
         let pid = self.job(job).pid();
         let (just_healthy, ended_by) = (self.healthy_before_exit(job), self.end_reason(job, timed_out));
-        let exit = LastExit::new(run, status, self.now, pid);
+        let exit = LastExit::new(run, self.planned(job), status, self.now, pid);
         let exit = LastExit { timed_out, out_of_memory, ended_by, just_healthy, ..exit };
         let expected = self.set_failure(job, &exit);
         self.log_exit(job, &exit, &memory, expected);
@@ -118,7 +124,7 @@ impl Core {
     fn failure_level(&self, job: JobIx, status: ExitStatus) -> Level {
         if self.repeats_sensor_failure(job, status) {
             Level::Debug
-        } else if self.runs_again(job) {
+        } else if self.runs_again_after_failure(job) {
             Level::Warn
         } else {
             Level::Error

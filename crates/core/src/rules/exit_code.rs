@@ -9,8 +9,9 @@ use alloc::string::ToString;
 use crate::event::Code;
 use crate::ids::JobIx;
 use crate::log_entry::Fields;
-use crate::plan::{Level, OnCompletion, Role, Signal};
+use crate::plan::{Level, OnCompletion, OnStartLimit, Role, Signal};
 use crate::rules::completion::ALL_ENDED;
+use crate::state::job::StopReason;
 use crate::state::supervisor::{Core, ExitReason};
 
 impl Core {
@@ -26,7 +27,11 @@ impl Core {
         self.record_failure(job, self.plan_state.graph.holds_open(job));
         let planned = self.planned(job);
         let (stops, message) = match failure {
-            Some(_) => (planned.on_failure == OnCompletion::Shutdown, "failed, shutting down"),
+            Some(_) => {
+                let by_limit = self.job(job).stop_reason() == Some(StopReason::CrashLoop)
+                    && planned.start_limit.is_some_and(|limit| limit.then == OnStartLimit::Shutdown);
+                (by_limit || planned.on_failure == OnCompletion::Shutdown, "failed, shutting down")
+            }
             None => (has_run && planned.on_success == OnCompletion::Shutdown, "completed, shutting down"),
         };
         if stops {
@@ -66,6 +71,10 @@ impl Core {
             let cause = format!("{name} {}", Code::ExitSuccess);
             return ExitReason { code: 0, words: format!("{name} completed"), cause };
         };
+        if let Some(limit) = self.start_limit_in_words(job) {
+            let words = format!("{name} is in a crash loop ({limit})");
+            return ExitReason { code, words, cause: format!("{name} {}", Code::CrashLoop) };
+        }
         let words = match state.last_exit {
             _ if state.start_error.is_some() => format!("{name} failed to start"),
             Some(exit) if exit.timed_out => format!("{name} timed out"),

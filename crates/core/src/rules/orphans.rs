@@ -90,7 +90,8 @@ impl Core {
         self.plan_state.runs.remove(&run);
         let status = ExitStatus::Signal(Signal::KILL);
         let ended_by = self.end_reason(job, timed_out);
-        let exit = LastExit { timed_out, ended_by, ..LastExit::new(run, status, self.now, pid) };
+        let exit =
+            LastExit { timed_out, ended_by, ..LastExit::new(run, self.planned(job), status, self.now, pid) };
         self.set_failure(job, &exit);
         self.run_ended(job, exit);
     }

@@ -46,7 +46,7 @@ impl Core {
 
     /// Sets the timer of the next tick, if the job may run again.
     fn set_tick(&mut self, job: JobIx) {
-        if self.may_restart(job) {
+        if self.has_restarts_left(job) {
             self.set_next_tick(job);
         }
     }
@@ -122,7 +122,7 @@ impl Core {
     pub(crate) fn start_skipped_tick(&mut self, job: JobIx) {
         let state = self.job_mut(job);
         state.restarts += u64::from(state.has_run);
-        if !self.may_restart(job) {
+        if !self.has_restarts_left(job) {
             let (state, timers) = self.job_and_timers(job);
             timers.cancel(&mut state.ticks.timer);
         }

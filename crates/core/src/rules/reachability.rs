@@ -311,6 +311,7 @@ fn may_send(job: &Job, state: &JobState, code: Code) -> bool {
             job.health.is_some() && may_run
         }
         Code::Ready => job.ready.is_some() && may_run,
+        Code::CrashLoop => job.start_limit.is_some() && job.exec.is_some() && state.is_up(),
         Code::Stopping => state.is_up(),
         Code::Stopped => true,
         Code::TimerExpired => state.start_timeout.is_some(),

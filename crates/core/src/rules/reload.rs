@@ -332,6 +332,7 @@ impl Core {
             Code::Ready => state.run().is_some_and(|run| run.readiness().is_ready()),
             Code::ExitSuccess => exited(true),
             Code::ExitFailed => exited(false),
+            Code::CrashLoop => state.stop_reason() == Some(StopReason::CrashLoop),
             Code::Stopping => !state.is_up(),
             Code::Stopped => state.has_ended(),
             Code::TimerExpired => state.stop_reason() == Some(StopReason::StartTimeout),

@@ -101,6 +101,8 @@ impl Core {
         let newest_generation = self.last_ids.generation;
         let periodic = self.planned(job).when.is_periodic();
         let state = self.job_mut(job);
+        // W14: a user may start it however often it was started before.
+        state.starts.clear();
         let is_first = !state.has_run;
         state.triggered_at = Some(newest_generation);
         state.cause = Some(Cause::ByHand);
@@ -110,6 +112,7 @@ impl Core {
             // The first run starts the ticks; a run between two ticks is not counted.
             self.begin_ticks(job);
         }
+        self.count_start(job);
         self.start(job, None);
     }
 

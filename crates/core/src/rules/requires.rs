@@ -187,12 +187,12 @@ impl Core {
             return;
         }
         match state.held.take() {
-            Some(Held::Restart) => {
+            Some(Held::Restart) if self.count_start(job) => {
                 self.count_restart(job);
                 self.start(job, None);
             }
             Some(Held::Resume) => self.resume(job),
-            None => {}
+            Some(Held::Restart) | None => {}
         }
     }
 
@@ -200,7 +200,10 @@ impl Core {
     fn resume(&mut self, job: JobIx) {
         let delay = self.next_restart_delay(job);
         if delay.is_zero() {
-            return self.start_resumed(job);
+            if self.count_start(job) {
+                self.start_resumed(job);
+            }
+            return;
         }
         let in_time = fmt_duration(delay);
         let fields = LogEvent::Restarting.fields().duration(delay);
@@ -223,11 +226,13 @@ impl Core {
     pub(crate) fn begin_resumed_generation(&mut self, job: JobIx) {
         let state = self.job(job);
         let (cause, early_exits, started_at) = (state.cause, state.early_exits, state.started_at);
+        let starts = core::mem::take(&mut self.job_mut(job).starts);
         self.begin_generation(job);
         let newest_generation = self.last_ids.generation;
         let state = self.job_mut(job);
         (state.cause, state.early_exits, state.started_at) = (cause, early_exits, started_at);
-        (state.triggered_at, state.held) = (Some(newest_generation), Some(Held::Resume));
+        (state.triggered_at, state.held, state.starts) =
+            (Some(newest_generation), Some(Held::Resume), starts);
         // The source may be back already.
         let holds = self.requirements_hold(job);
         self.hold(job, holds);

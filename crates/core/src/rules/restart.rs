@@ -14,7 +14,8 @@ use crate::state::timers::JobTimer;
 use crate::time::{Time, fmt_duration};
 
 impl Core {
-    /// Decides what a job does after a run has ended. Must agree with [`Core::runs_again`].
+    /// Decides what a job does after a run has ended. Must agree with
+    /// [`Core::runs_again_after_failure`].
     pub(crate) fn run_again(&mut self, job: JobIx) {
         if let Some(event) = self.job_mut(job).pending_event.take() {
             self.change(job, Transition::To(Activity::Waiting));
@@ -38,7 +39,7 @@ impl Core {
             }
             return;
         }
-        if self.may_restart(job) {
+        if self.may_restart(job, self.job(job).failed_runs > 0) {
             return self.restart(job);
         }
         self.change(job, Transition::To(Activity::Waiting));
@@ -55,8 +56,8 @@ impl Core {
         planned.when.is_manual() && on_end == OnCompletion::Shutdown
     }
 
-    /// Returns true if a job whose run ends now runs again by itself: at once, after a delay, or at its next tick.
-    pub(crate) fn runs_again(&self, job: JobIx) -> bool {
+    /// Returns true if a job whose run fails now runs again by itself: at once, after a delay, or at its next tick.
+    pub(crate) fn runs_again_after_failure(&self, job: JobIx) -> bool {
         let state = self.job(job);
         match state.stop() {
             Some(stop) => stop.then_start,
@@ -65,7 +66,7 @@ impl Core {
             None if self.planned(job).when.is_periodic() => {
                 state.ticks.pending || state.ticks.timer.is_some()
             }
-            None => self.may_restart(job),
+            None => self.may_restart(job, true),
         }
     }
 
@@ -89,8 +90,12 @@ impl Core {
         self.begin_stop(job, if failed { StopReason::Failed } else { StopReason::Completed });
     }
 
-    /// Returns true if a job has restarts left.
-    pub(crate) fn may_restart(&self, job: JobIx) -> bool {
+    /// Returns true if a job is restarted after a run with this result (W13) and has restarts left (W6).
+    pub(crate) fn may_restart(&self, job: JobIx, failed: bool) -> bool {
+        self.planned(job).restart_on.includes(failed) && self.has_restarts_left(job)
+    }
+
+    pub(crate) fn has_restarts_left(&self, job: JobIx) -> bool {
         match self.planned(job).restarts {
             Restarts::Unlimited => true,
             Restarts::Limited(limit) => self.job(job).restarts < limit,
@@ -105,9 +110,12 @@ impl Core {
             return self.hold_restart(job);
         }
         if delay.is_zero() {
-            self.log(Level::Info, Some(job), fields, format_args!("restarting (attempt {attempt})"));
-            self.count_restart(job);
-            return self.start(job, None);
+            if self.count_start(job) {
+                self.log(Level::Info, Some(job), fields, format_args!("restarting (attempt {attempt})"));
+                self.count_restart(job);
+                self.start(job, None);
+            }
+            return;
         }
         let in_time = fmt_duration(delay);
         self.log(Level::Info, Some(job), fields, format_args!("restarting in {in_time} (attempt {attempt})"));
@@ -122,7 +130,10 @@ impl Core {
             return self.hold_event(job, event);
         }
         if !self.job(job).has_run || !self.triggers_itself(job, &event) {
-            return self.start(job, Some(event));
+            if self.count_start(job) {
+                self.start(job, Some(event));
+            }
+            return;
         }
         self.job_mut(job).pending_event = Some(event);
         if self.job(job).state() == State::Delaying {
@@ -130,7 +141,10 @@ impl Core {
         }
         let delay = self.next_restart_delay(job);
         if delay.is_zero() {
-            return self.start(job, Some(event));
+            if self.count_start(job) {
+                self.start(job, Some(event));
+            }
+            return;
         }
         let in_time = fmt_duration(delay);
         let fields = LogEvent::Restarting.fields().duration(delay);
@@ -167,6 +181,9 @@ impl Core {
         if !self.requirements_hold(job) {
             return self.hold_restart(job);
         }
+        if !self.count_start(job) {
+            return;
+        }
         let state = self.job_mut(job);
         let (event, held) = (state.pending_event.take(), state.held.take());
         if event.is_none() && held == Some(Held::Resume) {
@@ -191,15 +208,19 @@ impl Core {
         if core::mem::replace(&mut run.replaced, true) {
             return;
         }
-        if !self.may_restart(job) {
+        if !self.may_restart(job, true) {
             // No process would be worse than an unhealthy one.
-            let message = format_args!("unhealthy, not restarting: no restarts left");
+            let why = match self.planned(job).restart_on.includes(true) {
+                true => "no restarts left",
+                false => "it is only restarted after a success",
+            };
+            let message = format_args!("unhealthy, not restarting: {why}");
             return self.log(Level::Warn, Some(job), Code::Unhealthy, message);
         }
         let signal = self.planned(job).stop.signal;
         let fields = LogEvent::Restarting.fields().signal(signal).cause(Code::Unhealthy.name());
         self.log(Level::Info, Some(job), fields, format_args!("unhealthy, restarting: sent {signal}"));
-        self.send_signal(job, signal, KillReason::Unhealthy);
-        self.set_kill_timer(job);
+        self.send_stop_signal(job, signal, KillReason::Unhealthy);
+        self.begin_escalation(job);
     }
 }

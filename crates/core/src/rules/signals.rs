@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::effect::KillReason;
-use crate::event::{Code, Source, UserSignal};
+use crate::event::{Code, Source};
 use crate::log_entry::Fields;
 use crate::plan::{Level, Plan, Role, Signal};
 use crate::state::journal::Origin;
@@ -24,7 +24,7 @@ enum Meaning {
     /// Shut down (S1).
     Stop,
     /// Send an event that jobs may wait for (W3).
-    Event(UserSignal),
+    Event(Signal),
     /// Enter or leave maintenance mode, as in ContainerPilot 2 (C8).
     ToggleMaintenance,
     /// Nothing here: the runtime reopens the log (L1), or the kernel has done what it means.
@@ -36,22 +36,30 @@ enum Meaning {
 fn meaning(plan: &Plan, signal: Signal) -> Meaning {
     match signal {
         _ if plan.pass_signals => Meaning::Forward,
-        _ if plan.stop_on().contains(&signal) => Meaning::Stop,
-        Signal::HUP => Meaning::Event(UserSignal::Hup),
-        Signal::USR2 => Meaning::Event(UserSignal::Usr2),
+        _ if plan.stop_on.contains(&signal) => Meaning::Stop,
         Signal::USR1 if plan.legacy_maintenance => Meaning::ToggleMaintenance,
+        Signal::HUP | Signal::USR2 => Meaning::Event(signal),
+        _ if is_awaited(plan, signal) => Meaning::Event(signal),
         // systemd sends SIGCONT with every SIGTERM, for processes that are stopped.
         Signal::USR1 | Signal::CONT => Meaning::HandledElsewhere,
         _ => Meaning::Nothing,
     }
 }
 
-/// Returns true if a signal requests a reload: SIGHUP, unless a job waits for it or signals are forwarded (R1, S7).
+/// Returns true if a job waits for a signal (W3).
+fn is_awaited(plan: &Plan, signal: Signal) -> bool {
+    let mut patterns = plan.jobs.iter().flat_map(|job| job.when.patterns());
+    patterns.any(|pattern| pattern.source == Source::Signal(signal))
+}
+
+/// Returns true if a signal requests a reload: SIGHUP, unless a job waits for it, it shuts down, or signals are forwarded
+/// (R1, S7, S8).
 #[must_use]
 pub fn reloads_at(plan: &Plan, signal: Signal) -> bool {
-    let waits = |source: &Source| matches!(source, Source::Signal(UserSignal::Hup));
-    let mut patterns = plan.jobs.iter().flat_map(|job| job.when.patterns());
-    signal == Signal::HUP && !plan.pass_signals && !patterns.any(|pattern| waits(&pattern.source))
+    signal == Signal::HUP
+        && !plan.pass_signals
+        && !plan.stop_on.contains(&signal)
+        && !is_awaited(plan, signal)
 }
 
 /// Returns true if a signal requests that the log file is reopened (L1).
@@ -90,7 +98,7 @@ impl Core {
     /// `STOPSIGNAL`.
     fn ignore_signal(&mut self, signal: Signal) {
         if self.ignored_signals.insert(signal) {
-            let names: Vec<String> = self.plan().stop_on().iter().map(ToString::to_string).collect();
+            let names: Vec<String> = self.plan().stop_on.iter().map(ToString::to_string).collect();
             let stop_signals = match names.as_slice() {
                 [first @ .., last] if !first.is_empty() => {
                     format!("the stop signals are {} and {last}", first.join(", "))

@@ -147,6 +147,7 @@ impl Core {
             JobTimer::Hooks => self.hooks_timeout(job),
             JobTimer::Deregister => self.deregister_timeout(job),
             JobTimer::Drain => self.terminate(job),
+            JobTimer::Escalate => self.escalate(job),
             JobTimer::Kill => self.kill_after_timeout(job),
             JobTimer::Abandon => self.abandon(job),
             JobTimer::Check(check) => self.check_due(job, check),

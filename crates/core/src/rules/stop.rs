@@ -9,7 +9,7 @@ use crate::event::Code;
 use crate::ids::JobIx;
 use crate::input::StartErrorKind;
 use crate::log_entry::{Fields, LogEvent};
-use crate::plan::{Level, Signal};
+use crate::plan::{Level, Signal, StopScope};
 use crate::state::job::{Activity, State, StopReason, StopStage, Transition};
 use crate::state::journal::Origin;
 use crate::state::supervisor::Core;
@@ -187,29 +187,62 @@ impl Core {
             let fields = Fields::from(Code::Stopping).pid(self.job(job).pid()).signal(signal);
             self.log(Level::Info, Some(job), fields, format_args!("stopping: sent {signal}"));
         }
-        self.send_signal(job, signal, KillReason::Stop);
-        self.set_kill_timer(job);
+        self.send_stop_signal(job, signal, KillReason::Stop);
+        self.begin_escalation(job);
     }
 
-    /// S2, S4: has the process killed if it does not exit within the stop timeout.
-    pub(crate) fn set_kill_timer(&mut self, job: JobIx) {
-        let due = self.now + self.plan().stop_timeout;
-        let killed_by_shutdown = self.stop_budget.is_some_and(|budget| budget.kill_by <= due);
-        if killed_by_shutdown || self.job(job).run().is_none() {
+    /// Sends a stop signal to the processes that it is for (S9).
+    pub(crate) fn send_stop_signal(&mut self, job: JobIx, signal: Signal, reason: KillReason) {
+        let scope = self.planned(job).stop.scope;
+        self.send_signal_to(job, signal, scope, reason);
+    }
+
+    /// The stop signal was sent: further signals follow if the process does not exit (S2, S4, S9).
+    pub(crate) fn begin_escalation(&mut self, job: JobIx) {
+        if let Some(run) = self.job_mut(job).run_mut() {
+            run.escalated = 0;
+            self.set_kill_timer(job);
+        }
+    }
+
+    /// Sets the timer of the next signal to a process that has not exited after its stop signal.
+    fn set_kill_timer(&mut self, job: JobIx) {
+        let Some(run) = self.job(job).run() else { return };
+        let (delay, next) = self.planned(job).stop.next_signal(run.escalated, self.plan().stop_timeout);
+        let timer = if next == Signal::KILL { JobTimer::Kill } else { JobTimer::Escalate };
+        let due = self.now + delay;
+        if self.stop_budget.is_some_and(|budget| budget.kill_by <= due) {
             return;
         }
-        let timer = self.set_timer(job, self.plan().stop_timeout, JobTimer::Kill);
+        let timer = self.set_timer(job, delay, timer);
         if let Some(run) = self.job_mut(job).run_mut() {
             run.kill_timer = Some(timer);
         }
+    }
+
+    /// S9: the process has not exited after the last signal, and gets the next one.
+    pub(crate) fn escalate(&mut self, job: JobIx) {
+        let Some(run) = self.job_mut(job).run_mut() else { return };
+        run.kill_timer = None;
+        let nth = run.escalated;
+        run.escalated += 1;
+        let Some(next) = self.planned(job).stop.escalation.get(nth).copied() else { return };
+        let fields = LogEvent::Timeout.fields().pid(self.job(job).pid());
+        let fields = fields.signal(next.signal).duration(next.after).cause("stop signal");
+        let (after, signal) = (fmt_duration(next.after), next.signal);
+        let message = format_args!("did not exit within {after}, sending {signal}");
+        self.log(Level::Warn, Some(job), fields, message);
+        self.send_stop_signal(job, signal, KillReason::Escalation);
+        self.set_kill_timer(job);
     }
 
     /// The process has not exited after its stop signal.
     pub(crate) fn kill_after_timeout(&mut self, job: JobIx) {
         let Some(run) = self.job_mut(job).run_mut() else { return };
         run.kill_timer = None;
-        let fields = self.killing(job, self.plan().stop_timeout);
-        let timeout = fmt_duration(self.plan().stop_timeout);
+        let timeout = self.planned(job).stop.kill_timeout(self.plan().stop_timeout);
+        let fields = self.killing(job, timeout);
+        let timeout = fmt_duration(timeout);
         self.log(
             Level::Warn,
             Some(job),
@@ -292,10 +325,16 @@ impl Core {
     /// Sends a signal to a job's process, if it has one. A process that has not executed its program is ended by it
     /// before it does.
     pub(crate) fn send_signal(&mut self, job: JobIx, signal: Signal, reason: KillReason) {
+        self.send_signal_to(job, signal, StopScope::Group, reason);
+    }
+
+    fn send_signal_to(&mut self, job: JobIx, signal: Signal, scope: StopScope, reason: KillReason) {
         let Some(run) = self.job_mut(job).run_mut() else { return };
         run.signalled = true;
         let run = run.id;
-        self.effects.push(Effect::Kill { run, signal, reason });
+        // SIGKILL is for all processes of the run.
+        let scope = if signal == Signal::KILL { StopScope::Group } else { scope };
+        self.effects.push(Effect::Kill { run, signal, scope, reason });
         if signal == Signal::KILL {
             self.set_abandon_timer(job);
         }

@@ -4,9 +4,9 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::event::{Code, Source, UserSignal};
+use crate::event::{Code, Source};
 use crate::ids::{JobIx, WatchIx};
-use crate::plan::{Catalog, EventPattern, Job, Plan, Repeat, RequiredSource, Watch};
+use crate::plan::{Catalog, EventPattern, Job, Plan, Repeat, RequiredSource, Signal, Watch};
 use crate::state::journal::Origin;
 
 /// The source of an event that a job waits for.
@@ -16,7 +16,7 @@ pub(crate) enum SourceKey {
     /// All jobs with this name, or all replicas of the job with this name (W20).
     Name(NameId),
     Watch(WatchIx),
-    Signal(UserSignal),
+    Signal(Signal),
     /// No job or watch has this name.
     Unknown,
 }

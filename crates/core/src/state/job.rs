@@ -33,6 +33,7 @@
 
 mod fingerprint;
 
+use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -128,6 +129,8 @@ pub enum StopReason {
     Completed,
     /// The same, and its last run failed.
     Failed,
+    /// It has reached its start limit (W14).
+    CrashLoop,
     /// The events it waits for can never come (W10).
     Unreachable,
     /// It was not started within `when.timeout` (W5).
@@ -248,6 +251,8 @@ pub(crate) struct JobState {
     pub(crate) runs: RunCounts,
     /// Runs in a row that ended within `restartBackoff.reset` (W8).
     pub(crate) early_exits: u32,
+    /// The starts that count for `startLimit`, oldest first (W14). Empty without one.
+    pub(crate) starts: VecDeque<Time>,
     /// True if it was ever started in this generation.
     pub(crate) has_run: bool,
     /// What started the current or last run.
@@ -307,6 +312,7 @@ impl JobState {
             restarts_total: 0,
             runs: RunCounts::default(),
             early_exits: 0,
+            starts: VecDeque::new(),
             has_run: false,
             cause: None,
             started_at: None,
@@ -388,7 +394,7 @@ impl JobState {
         Some(match (self.stop_reason()?, self.failure) {
             (StopReason::ByHand | StopReason::Reload | StopReason::SourceGone, _) => Outcome::Stopped,
             (StopReason::Completed | StopReason::NothingToRun, _) => Outcome::Complete,
-            (StopReason::Failed, _) => Outcome::Failed,
+            (StopReason::Failed | StopReason::CrashLoop, _) => Outcome::Failed,
             (StopReason::Unreachable, _) => Outcome::Skipped(SkipReason::Unreachable),
             (StopReason::StartTimeout, _) => Outcome::Skipped(SkipReason::StartTimeout),
             (StopReason::Shutdown, _) if !self.has_run => Outcome::Skipped(SkipReason::Shutdown),

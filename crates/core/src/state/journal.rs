@@ -2,9 +2,10 @@
 
 use alloc::collections::VecDeque;
 
-use crate::event::{Code, UserSignal};
+use crate::event::Code;
 use crate::ids::{EventId, JobIx, RunId, WatchIx};
 use crate::input::ExitStatus;
+use crate::signal::Signal;
 use crate::state::job::Outcome;
 use crate::time::Time;
 
@@ -18,7 +19,7 @@ pub enum Origin {
     /// A watch.
     Watch(WatchIx),
     /// A signal to the supervisor.
-    Signal(UserSignal),
+    Signal(Signal),
     /// A job or watch of an earlier plan, by its index in the list of removed sources.
     Removed(u32),
 }

@@ -7,6 +7,7 @@ use core::time::Duration;
 
 use crate::ids::RunId;
 use crate::input::ExitStatus;
+use crate::plan::Job;
 use crate::state::journal::{EndReason, Event};
 use crate::state::timers::TimerId;
 use crate::time::{Time, fmt_duration};
@@ -17,7 +18,7 @@ pub(crate) struct Run {
     pub(crate) id: RunId,
     /// The timeout of the start (P3), and from then on that of the run (P5).
     pub(crate) timeout: Option<TimerId>,
-    /// SIGKILL follows if the process has not exited after its stop signal by then.
+    /// The next signal of the escalation, or SIGKILL, follows if the process has not exited after its stop signal by then.
     pub(crate) kill_timer: Option<TimerId>,
     /// It is abandoned if it has not exited after SIGKILL by then (P6).
     pub(crate) abandon_timer: Option<TimerId>,
@@ -29,6 +30,8 @@ pub(crate) struct Run {
     pub(crate) signalled: bool,
     /// True if it was unhealthy and was sent its stop signal for a restart (H8).
     pub(crate) replaced: bool,
+    /// How many signals of the escalation were sent (S9).
+    pub(crate) escalated: usize,
     /// What its process has reported about itself; `None` if nothing.
     pub(crate) notified: Option<Box<Notified>>,
 }
@@ -86,6 +89,7 @@ impl Run {
             signalled: false,
             replaced: false,
             notified: None,
+            escalated: 0,
         }
     }
 
@@ -101,6 +105,7 @@ impl Run {
             signalled: self.signalled,
             replaced: self.replaced,
             notified: self.notified.take(),
+            escalated: self.escalated,
         }
     }
 
@@ -123,6 +128,8 @@ pub(crate) struct LastExit {
     pub(crate) at: Time,
     /// Its process; `None` if it could not be started.
     pub(crate) pid: Option<i32>,
+    /// True if the job counts the exit status as a success (W13).
+    pub(crate) successful: bool,
     pub(crate) timed_out: bool,
     /// True if the OOM killer has probably killed it.
     pub(crate) out_of_memory: bool,
@@ -134,9 +141,10 @@ pub(crate) struct LastExit {
 
 impl LastExit {
     /// The record of a run that ended now, by itself as far as this says.
-    pub(crate) const fn new(run: RunId, status: ExitStatus, at: Time, pid: Option<i32>) -> Self {
+    pub(crate) fn new(run: RunId, job: &Job, status: ExitStatus, at: Time, pid: Option<i32>) -> Self {
+        let successful = job.is_success(status);
         let (timed_out, out_of_memory, ended_by, just_healthy) = (false, false, None, None);
-        Self { run, status, at, pid, timed_out, out_of_memory, ended_by, just_healthy }
+        Self { run, status, at, pid, successful, timed_out, out_of_memory, ended_by, just_healthy }
     }
 
     /// H9: a suffix for sentences about the exit of a process that had just become healthy: another process may have
@@ -155,7 +163,7 @@ impl LastExit {
 
     /// Returns true if the run counts as `exitSuccess`. A run that reached its timeout does not (P5).
     pub(crate) const fn is_success(&self) -> bool {
-        self.status.is_success() && !self.timed_out
+        self.successful && !self.timed_out
     }
 }
 

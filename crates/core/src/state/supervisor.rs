@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -251,7 +251,7 @@ impl Core {
                 let name = self.plan().watches.get(watch.index()).map_or("", |watch| &watch.name);
                 format!("watch.{name}")
             }
-            Origin::Signal(signal) => signal.name().into(),
+            Origin::Signal(signal) => signal.to_string(),
             Origin::Removed(index) => self.removed_sources.get(index as usize).cloned().unwrap_or_default(),
         }
     }

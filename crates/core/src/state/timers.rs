@@ -42,6 +42,8 @@ pub(crate) enum JobTimer {
     Deregister,
     /// The drain time (S2).
     Drain,
+    /// The process has not exited after its stop signal and gets the next one (S9).
+    Escalate,
     /// The process has not exited after its stop signal (S2, H8).
     Kill,
     /// The process has not exited after SIGKILL (P6).

@@ -234,6 +234,7 @@ impl RunModel {
             replaced,
             stopped,
             stop_timeout,
+            escalated,
             killed,
             first_killed,
             timed_out,
@@ -248,6 +249,6 @@ impl RunModel {
         for time in [replaced, stopped] {
             print.option(*time, |print, at| print.age(at, *stop_timeout));
         }
-        print.add((stop_timeout, killed.is_some(), timed_out, is_hook, killed_for_reload));
+        print.add((stop_timeout, escalated, killed.is_some(), timed_out, is_hook, killed_for_reload));
     }
 }

@@ -31,6 +31,8 @@ pub(super) struct RunModel {
     pub(super) stopped: Option<Time>,
     /// How long it may take to exit after either.
     pub(super) stop_timeout: Duration,
+    /// How many signals of its escalation it was sent since then (S9).
+    pub(super) escalated: usize,
     /// When it was last sent SIGKILL, for any reason.
     pub(super) killed: Option<Time>,
     /// When it was first sent SIGKILL.

@@ -6,7 +6,7 @@ use containerpilot_core::effect::KillReason;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::RunId;
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
-use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Signal, Trigger};
+use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Signal, StopScope, Trigger};
 use containerpilot_core::variables::Environment;
 use containerpilot_core::{JobStatus, Phase, State, StopStage, Time};
 use containerpilot_simulation::world::pid_of;
@@ -70,6 +70,7 @@ impl Oracle<'_> {
             replaced: None,
             stopped: None,
             stop_timeout: self.plan.stop_timeout,
+            escalated: 0,
             killed: None,
             first_killed: None,
             timed_out: false,
@@ -208,6 +209,23 @@ impl Oracle<'_> {
         Ok(())
     }
 
+    /// S9: only stop signals may be for the process alone, and never SIGKILL.
+    pub(super) fn see_scope(
+        &self,
+        run: RunId,
+        signal: Signal,
+        scope: StopScope,
+        reason: KillReason,
+    ) -> Check {
+        let Some(job) = self.job_of(run) else { return Ok(()) };
+        let is_stop = matches!(reason, KillReason::Stop | KillReason::Unhealthy | KillReason::Escalation);
+        let alone = is_stop && signal != Signal::KILL && self.plan.jobs[job].stop.scope == StopScope::Process;
+        if alone == (scope == StopScope::Process) {
+            return Ok(());
+        }
+        self.job_violation("S9", job, &format!("signal {} for {reason:?} to {scope:?}", signal.0))
+    }
+
     /// A signal is sent to a run. The reason it gives must be true.
     pub(super) fn see_signal(
         &mut self,
@@ -228,7 +246,7 @@ impl Oracle<'_> {
             && planned.health.as_ref().is_some_and(|health| health.on_unhealthy == OnUnhealthy::Restart);
         let (runs, from) = (self.jobs[job].runs - self.jobs[job].off_schedule, self.jobs[job].ticks_from);
         let late_for_reload = self.is_late_for_reload(job);
-        let stop_timeout = plan.stop_timeout;
+        let kill_after = planned.stop.kill_after.unwrap_or(Duration::MAX).min(plan.stop_timeout);
         let asked = |model: &RunModel| model.stopped.is_some() || model.killed.is_some() || model.is_hook;
         let all_asked = self.jobs.iter().filter_map(|job| job.run.as_ref()).all(asked);
         let (stopping_event, shutdown_event) = (self.jobs[job].stopping, self.shutdown);
@@ -268,12 +286,34 @@ impl Oracle<'_> {
                 let in_order = !by_timeout || all_asked;
                 ("S4", signal == Signal::KILL && phase == Phase::Killing && at_once && in_order)
             }
+            KillReason::Escalation => {
+                // The times of all signals follow from the first one.
+                let asked = model.stopped.or(model.replaced);
+                let next = planned.stop.escalation.get(model.escalated);
+                let sent = &planned.stop.escalation[..planned.stop.escalation.len().min(model.escalated)];
+                let elapsed: Duration = sent.iter().map(|sent| sent.after).sum();
+                let right = next.zip(asked).is_some_and(|(next, asked)| {
+                    let due = asked + elapsed + next.after;
+                    signal == next.signal && same(due) && elapsed + next.after < model.stop_timeout
+                });
+                ("S9", right)
+            }
             KillReason::ByHand => ("X2", true),
             KillReason::Forwarded => ("S7", plan.pass_signals),
         };
         match reason {
-            KillReason::Stop => (model.stopped, model.stop_timeout) = (Some(now), stop_timeout),
-            KillReason::Unhealthy => (model.replaced, model.stop_timeout) = (Some(now), stop_timeout),
+            KillReason::Stop => {
+                (model.stopped, model.stop_timeout, model.escalated) = (Some(now), kill_after, 0);
+            }
+            KillReason::Unhealthy => {
+                (model.replaced, model.stop_timeout, model.escalated) = (Some(now), kill_after, 0);
+            }
+            // A reload may have changed the global stop timeout.
+            KillReason::Escalation => {
+                let asked = model.stopped.or(model.replaced).unwrap_or(now);
+                (model.stop_timeout, model.escalated) =
+                    (kill_after.max(now.since(asked)), model.escalated + 1);
+            }
             KillReason::Timeout => model.timed_out = true,
             KillReason::StopTimeout => model.killed_for_reload |= late_for_reload,
             KillReason::HookTimeout | KillReason::KillAll | KillReason::ByHand | KillReason::Forwarded => {}
@@ -424,6 +464,16 @@ impl Oracle<'_> {
                 job,
                 "it did not exit within its stop timeout, and was not killed",
             );
+        }
+        let escalation = &planned.stop.escalation;
+        let due: Duration = escalation.iter().take(run.escalated + 1).map(|next| next.after).sum();
+        if let Some(asked) = run.stopped.or(replaced)
+            && run.escalated < escalation.len()
+            && due < run.stop_timeout
+            && asked + due < self.now
+            && run.killed.is_none()
+        {
+            return self.job_violation("S9", job, "it did not get the next signal of its escalation");
         }
         Ok(())
     }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use containerpilot_core::event::{Code, Source, UserSignal};
+use containerpilot_core::event::{Code, Source};
+use containerpilot_core::exit_status::ExitStatus;
 use containerpilot_core::plan::{
-    Backoff, Check, EventPattern, Exec, Health, Job, OnCompletion, OnUnhealthy, Probe, Repeat, Restarts,
-    Signal, Status, Stop, Trigger, Watch, When,
+    Backoff, Check, Escalation, EventPattern, Exec, Health, Job, OnCompletion, OnStartLimit, OnUnhealthy,
+    Probe, Repeat, RestartOn, Restarts, Signal, StartLimit, Status, Stop, StopScope, Trigger, Watch, When,
 };
 
 use super::plain::{command, plain_job, service};
@@ -32,6 +33,17 @@ impl JobGenerator<'_> {
             job.backoff = self.backoff();
         }
         job.stop = self.stop();
+        if self.rng.percent(25) {
+            job.restart_on = self.rng.pick(&[RestartOn::Failure, RestartOn::Success]);
+        }
+        if self.rng.percent(15) {
+            let signal = ExitStatus::Signal(Signal::TERM);
+            job.success_codes =
+                vec![self.rng.pick(&[ExitStatus::Code(0), ExitStatus::Code(1), signal]), signal];
+        }
+        if self.rng.percent(20) {
+            job.start_limit = Some(self.start_limit());
+        }
         if self.rng.percent(10) {
             job.on_failure = OnCompletion::Shutdown;
         }
@@ -117,6 +129,7 @@ impl JobGenerator<'_> {
                     Code::BecameUnhealthy,
                     Code::Unhealthy,
                     Code::TimerExpired,
+                    Code::CrashLoop,
                 ]);
                 (self.job_source(), code)
             }
@@ -136,7 +149,7 @@ impl JobGenerator<'_> {
                 (Source::Watch(watch.name.clone()), code)
             }
             75..78 => (Source::Watch("missing".into()), Code::Changed),
-            _ => (Source::Signal(self.rng.pick(&[UserSignal::Hup, UserSignal::Usr2])), Code::Signal),
+            _ => (Source::Signal(self.rng.pick(&[Signal::HUP, Signal::USR2])), Code::Signal),
         };
         EventPattern { source, code }
     }
@@ -166,6 +179,14 @@ impl JobGenerator<'_> {
         }
     }
 
+    fn start_limit(&mut self) -> StartLimit {
+        StartLimit {
+            count: self.rng.pick(&[1, 2, 3, 5]),
+            within: time(self.rng, &LONG).max(Duration::from_millis(1)),
+            then: self.rng.pick(&[OnStartLimit::Fail, OnStartLimit::Fail, OnStartLimit::Shutdown]),
+        }
+    }
+
     fn backoff(&mut self) -> Option<Backoff> {
         if self.rng.percent(30) {
             return None;
@@ -179,11 +200,29 @@ impl JobGenerator<'_> {
     }
 
     fn stop(&mut self) -> Stop {
+        let signal = self.rng.pick(&[Signal::TERM, Signal::TERM, Signal::TERM, Signal::INT, Signal::KILL]);
+        let mut escalation = Vec::new();
+        if signal != Signal::KILL && self.rng.percent(20) {
+            let count = self.rng.pick(&[1, 1, 2]);
+            escalation = (0..count).map(|_| self.escalation()).collect();
+        }
         Stop {
-            signal: self.rng.pick(&[Signal::TERM, Signal::TERM, Signal::TERM, Signal::INT, Signal::KILL]),
+            signal,
+            escalation,
+            kill_after: if self.rng.percent(20) {
+                Some(time(self.rng, &LONG).max(Duration::from_millis(1)))
+            } else {
+                None
+            },
+            scope: self.rng.pick(&[StopScope::Group, StopScope::Group, StopScope::Process]),
             hook_timeout: if self.rng.percent(25) { Some(time(self.rng, &LONG)) } else { None },
             drain: if self.rng.percent(25) { time(self.rng, &LONG) } else { Duration::ZERO },
         }
+    }
+
+    fn escalation(&mut self) -> Escalation {
+        let after = time(self.rng, &LONG).max(Duration::from_millis(1));
+        Escalation { after, signal: self.rng.pick(&[Signal::TERM, Signal::QUIT, Signal::HUP]) }
     }
 
     fn health(&mut self) -> Health {

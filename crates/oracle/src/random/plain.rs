@@ -4,9 +4,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use containerpilot_core::plan::{
-    Backoff, Catalog, Check, Command, Consul, ConsulAddress, Control, Exec, Format, Health, Job, Level,
-    Logging, OnCompletion, OnUnhealthy, Output, Plan, Probe, Process, Restarts, Role, Service, Status, Stop,
-    Tls, Trigger, When,
+    Backoff, Catalog, Check, Command, Consul, ConsulAddress, Control, DEFAULT_STOP_ON, Exec, Format, Health,
+    Job, Level, Logging, OnCompletion, OnUnhealthy, Output, Plan, Probe, Process, RestartOn, Restarts, Role,
+    Service, Status, Stop, Tls, Trigger, When,
 };
 use std::collections::BTreeMap;
 
@@ -32,6 +32,7 @@ pub fn plain_plan(jobs: Vec<Job>) -> Plan {
         telemetry: None,
         stop_timeout: Duration::from_secs(5),
         process: Process::default(),
+        stop_on: DEFAULT_STOP_ON.into(),
         pass_signals: false,
         legacy_maintenance: false,
     }
@@ -65,6 +66,9 @@ pub fn plain_job(name: &str) -> Job {
         stop_after: Vec::new(),
         timeout: None,
         restarts: Restarts::Limited(0),
+        restart_on: RestartOn::Exit,
+        success_codes: Vec::new(),
+        start_limit: None,
         backoff: Some(Backoff::DEFAULT),
         stop: Stop::DEFAULT,
         on_failure: OnCompletion::Continue,

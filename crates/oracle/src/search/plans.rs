@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use containerpilot_core::event::{Code, Source, UserSignal};
+use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
     Backoff, Check, Command, EventPattern, Exec, Health, Job, OnCompletion, OnUnhealthy, Plan, Probe, Repeat,
     Restarts, Role, Signal, Status, Trigger, Watch,
@@ -82,7 +82,7 @@ fn plan(jobs: Vec<Job>) -> Plan {
 /// The signal that a pattern waits for.
 pub(super) fn signal_of(event: &EventPattern) -> Option<Signal> {
     match event.source {
-        Source::Signal(signal) => Some(signal.signal()),
+        Source::Signal(signal) => Some(signal),
         _ => None,
     }
 }
@@ -139,7 +139,7 @@ fn sources() -> Vec<(&'static str, Job)> {
     let mut limited = periodic.clone();
     (limited.timeout, limited.restarts) = (None, Restarts::Limited(1));
     let mut late = job();
-    late.when.trigger = event(Source::Signal(UserSignal::Hup), Code::Signal, Repeat::Each);
+    late.when.trigger = event(Source::Signal(Signal::HUP), Code::Signal, Repeat::Each);
     late.when.timeout = Some(millis(500));
     let mut hooked = job();
     hooked.stop.hook_timeout = Some(millis(500));
@@ -190,7 +190,7 @@ fn dependents() -> Vec<(&'static str, Job)> {
     let (once, each) = (Repeat::Once, Repeat::Each);
     let after = |code, repeat| triggered(event(of_job("a"), code, repeat));
     let watch = || Source::Watch("w".into());
-    let hup = || Source::Signal(UserSignal::Hup);
+    let hup = || Source::Signal(Signal::HUP);
     let mut timed = after(Code::Healthy, once);
     timed.when.timeout = Some(millis(500));
     let mut periodic = triggered(Trigger::every(millis(1_000)));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use containerpilot_core::effect::{DesiredService, Effect};
-use containerpilot_core::event::{Code, Source, UserSignal};
+use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::{JobIx, RunId, WatchIx};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
 use containerpilot_core::plan::{
@@ -74,7 +74,7 @@ fn e7_inputs_before_the_startup_take_effect_after_it() {
     let trigger =
         Trigger::Event { event: EventPattern { source, code: Code::Healthy }, repeat: Repeat::Once };
     let watch = Watch { name: "db".into(), interval: Duration::from_secs(1), tag: None, dc: None };
-    let hup = EventPattern { source: Source::Signal(UserSignal::Hup), code: Code::Signal };
+    let hup = EventPattern { source: Source::Signal(Signal::HUP), code: Code::Signal };
     let reload = with_trigger("b", Trigger::Event { event: hup, repeat: Repeat::Each });
     let plan = Plan {
         watches: vec![watch],

@@ -7,7 +7,7 @@ use containerpilot_core::event::Code;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input};
 use containerpilot_core::plan::{
-    Exec, OnCompletion, OnUnhealthy, Plan, Repeat, Role, Signal, Status, Trigger,
+    Exec, OnCompletion, OnUnhealthy, Plan, Repeat, Role, Signal, Status, StopScope, Trigger,
 };
 use containerpilot_core::request::Request;
 use containerpilot_core::{Phase, State};
@@ -25,7 +25,15 @@ fn s2_a_process_stopped_before_it_has_started_is_neither_registered_nor_checked(
     let mut core = TestCore::new(vec![job]);
     core.at(0, Input::Ready);
     let effects = core.at(1, TERM);
-    assert_eq!(effects, [Effect::Kill { run: RunId(1), signal: Signal::TERM, reason: KillReason::Stop }]);
+    assert_eq!(
+        effects,
+        [Effect::Kill {
+            run: RunId(1),
+            signal: Signal::TERM,
+            scope: StopScope::Group,
+            reason: KillReason::Stop
+        }]
+    );
     assert_eq!(core.started(1), []);
 }
 

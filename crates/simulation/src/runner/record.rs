@@ -158,7 +158,7 @@ impl Runner<'_> {
                 }
                 self.write(&name, What::Killed, None, "its program was not executed".to_owned());
             }
-            Effect::Kill { run, signal, reason } => {
+            Effect::Kill { run, signal, reason, .. } => {
                 let Some((name, _)) = self.jobs.get(run).cloned() else { return };
                 let entry = (self.world.now(), name.to_string());
                 match (reason, self.core.phase()) {
@@ -288,7 +288,7 @@ fn reason_words(reason: KillReason) -> &'static str {
         KillReason::Stop => "stopping",
         KillReason::Unhealthy => "unhealthy, restarting",
         KillReason::Timeout => "timed out",
-        KillReason::StopTimeout | KillReason::HookTimeout => "did not exit in time",
+        KillReason::Escalation | KillReason::StopTimeout | KillReason::HookTimeout => "did not exit in time",
         KillReason::KillAll => "killing all jobs",
         KillReason::ByHand => "by hand",
         KillReason::Forwarded => "forwarded",

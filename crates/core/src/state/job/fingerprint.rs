@@ -27,6 +27,7 @@ impl JobState {
             restarts_total: _,
             runs: _,
             early_exits,
+            starts,
             has_run,
             cause,
             started_at,
@@ -64,6 +65,9 @@ impl JobState {
             print.time(*due);
         });
         print.add(cron.map(|CronTimes { since, next }| (since, next)));
+        if let Some(limit) = planned.start_limit {
+            print.list(starts, |print, start| print.age(*start, limit.within));
+        }
         print.option(*start_timeout, |print, timer| timer.fingerprint(print));
         print.add((planned.restarts != Restarts::Unlimited).then_some(restarts));
         let backoff = planned.backoff.filter(|_| is_delayed || planned.restarts != Restarts::Limited(0));
@@ -99,12 +103,13 @@ impl Activity {
                     signalled: _,
                     replaced,
                     notified,
+                    escalated,
                 } = run;
                 print.name(Name::Run, id.0);
                 for timer in [timeout, kill_timer, abandon_timer] {
                     print.option(*timer, |print, timer| timer.fingerprint(print));
                 }
-                print.add((timed_out, killed, replaced));
+                print.add((timed_out, killed, replaced, escalated));
                 // The text of its status is only reported.
                 print.add(notified.as_ref().map(|notified| notified.readiness));
             }

@@ -1,0 +1,58 @@
+//! The start limit (W14): a job that is started too often fails.
+
+use alloc::format;
+use alloc::string::String;
+
+use crate::event::Code;
+use crate::ids::JobIx;
+use crate::log_entry::Fields;
+use crate::plan::{Level, StartLimit};
+use crate::state::job::{Activity, StopReason, Transition};
+use crate::state::journal::Origin;
+use crate::state::supervisor::{Core, Phase};
+use crate::time::fmt_duration;
+
+impl Core {
+    /// Records a start. Returns false if the job may not be started: it has failed then. Ticks of a periodic job are as many
+    /// as the file says, and during a shutdown a hook runs once, so neither counts.
+    pub(crate) fn count_start(&mut self, job: JobIx) -> bool {
+        let planned = self.planned(job);
+        let counts = planned.exec.is_some() && !planned.when.is_periodic() && self.phase == Phase::Running;
+        let Some(limit) = planned.start_limit.filter(|_| counts) else { return true };
+        let now = self.now;
+        let starts = &mut self.job_mut(job).starts;
+        while starts.front().is_some_and(|start| now.since(*start) >= limit.within) {
+            starts.pop_front();
+        }
+        if starts.len() < limit.count as usize {
+            starts.push_back(now);
+            return true;
+        }
+        self.reach_start_limit(job, limit);
+        false
+    }
+
+    fn reach_start_limit(&mut self, job: JobIx, limit: StartLimit) {
+        self.change(job, Transition::To(Activity::Waiting));
+        let fields = Fields::from(Code::CrashLoop).duration(limit.within);
+        let why = limit_in_words(limit);
+        self.log(Level::Error, Some(job), fields, format_args!("crash loop: {why}, not starting again"));
+        let state = self.job_mut(job);
+        // Runs that succeed, but end at once, are a crash loop, too.
+        let code = state.last_exit.map_or(1, |exit| exit.status.code().max(1));
+        state.failure = Some(code);
+        self.send(Origin::Job(job), Code::CrashLoop);
+        self.begin_stop(job, StopReason::CrashLoop);
+    }
+
+    /// Why a job that has reached its start limit has failed: `5 starts within 1m`.
+    pub(crate) fn start_limit_in_words(&self, job: JobIx) -> Option<String> {
+        let reached = self.job(job).stop_reason() == Some(StopReason::CrashLoop);
+        self.planned(job).start_limit.filter(|_| reached).map(limit_in_words)
+    }
+}
+
+fn limit_in_words(StartLimit { count, within, .. }: StartLimit) -> String {
+    let starts = if count == 1 { "start" } else { "starts" };
+    format!("{count} {starts} within {}", fmt_duration(within))
+}
