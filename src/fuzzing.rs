@@ -12,6 +12,7 @@ mod lines;
 mod migrate;
 mod scenario;
 mod template;
+mod variables;
 
 use crate::{cli, control, discovery, net, runtime, telemetry};
 
@@ -34,6 +35,7 @@ pub const TARGETS: &[Target] = &[
     ("status", runtime::probe::fuzz::run),
     ("template", template::run),
     ("values", telemetry::fuzz::run),
+    ("variables", variables::run),
 ];
 
 /// Runs the target with this name.

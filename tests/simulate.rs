@@ -292,7 +292,7 @@ fn p10_p11_files_of_the_target_machine_need_not_exist_here() {
     let config = file(&folder, "config.json5", config);
     let (code, stdout, stderr) = simulate(&[&config]);
     assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
-    assert!(stdout.contains("a exited"), "{stdout}");
+    assert!(stdout.contains("starts"), "{stdout}");
     // A mistake in a file that does exist is found.
     let variables = file(&folder, "a.env", "A=1\nB\n");
     let config = file(&folder, "broken.json5", &format!("{{ envFile: '{variables}', jobs: [] }}"));

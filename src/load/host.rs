@@ -10,7 +10,7 @@ use containerpilot_config::host::{FileError, Host, ProgramState};
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::limits::ENV_FILE_BYTES;
 use containerpilot_config::template::Environment;
-use containerpilot_core::plan::{Principal, Process};
+use containerpilot_core::plan::{Capabilities, Principal, Process};
 
 use crate::error_text::describe;
 use crate::process::spawn::{self, NotAProgram};
@@ -162,6 +162,10 @@ impl Host for ThisHost {
 
     fn has_user(&self, name: &str) -> bool {
         users::user(&Principal::Name(name.to_owned())).is_ok_and(|user| user.is_some())
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        sys::capabilities().map_or(Capabilities::ALL, Capabilities)
     }
 
     fn is_nested(&self) -> bool {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use containerpilot_core::plan::Process;
+use containerpilot_core::plan::{Capabilities, Process};
 
 use crate::interfaces::HostAddress;
 use crate::limits::ENV_FILE_BYTES;
@@ -37,6 +37,11 @@ pub trait Host {
     fn has_user(&self, name: &str) -> bool;
     /// Returns true if the group exists.
     fn has_group(&self, name: &str) -> bool;
+
+    /// The capabilities of the supervisor.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::ALL
+    }
 
     /// Returns true if the supervisor is a process of another one, whose control socket is in the environment (P12).
     fn is_nested(&self) -> bool {
@@ -121,7 +126,7 @@ pub struct StaticHost {
     pub programs: BTreeMap<String, ProgramState>,
     /// The paths that are no directories; all others are.
     pub not_directories: BTreeSet<String>,
-    /// True if the supervisor lacks the privilege to switch users.
+    /// True if the supervisor has no capability, and so lacks the privilege to switch users.
     pub unprivileged: bool,
     /// The files that can be read.
     pub files: BTreeSet<String>,
@@ -158,6 +163,10 @@ impl Host for StaticHost {
 
     fn can_switch_to(&self, _: &Process) -> bool {
         !self.unprivileged
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        if self.unprivileged { Capabilities::default() } else { Capabilities::ALL }
     }
 
     fn readable(&self, path: &str) -> Result<(), String> {

@@ -1,6 +1,11 @@
 //! Lines and entries (L2, L3).
 
+use std::os::fd::AsFd;
+
+use containerpilot_log_format::{HiddenValues, Patterns};
+
 use super::*;
+use crate::process::sys;
 
 #[test]
 fn l2_each_line_is_an_entry_and_the_last_needs_no_newline() {
@@ -40,6 +45,36 @@ fn l2_lines_of_a_check_are_labelled() {
     let entries: Vec<Value> = all.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&entries[0]["check"], &entries[0]["msg"]), (&"web".into(), &"ok".into()));
     assert_eq!(entries[1].get("output"), None);
+}
+
+#[test]
+fn p11_secrets_are_hidden_in_lines_and_in_the_last_lines() {
+    let (logs, reader) = piped(Format::Default);
+    let reader = collect(reader);
+    let (stdout, mut writer) = io::pipe().unwrap();
+    let (stderr, mut errors) = io::pipe().unwrap();
+    let hidden = HiddenValues::default();
+    let source = Source { job: "main".into(), pid: 3, check: None, hidden: Some(hidden.clone()) };
+    // The log has the pipes before the files are read.
+    logs.attach(stdout.into(), stderr.into(), source);
+    hidden.set(Patterns::new([&b"hunter2"[..]]).map(Arc::new));
+    for part in ["a hun", "ter2 b\nhunt\nhun", "ter2"] {
+        writer.write_all(part.as_bytes()).unwrap();
+        // Each part is read on its own.
+        until("it is read", || sys::unread_bytes(writer.as_fd()) == 0);
+    }
+    errors.write_all(b"hunter").unwrap();
+    drop((writer, errors));
+    logs.process_exited(3);
+    logs.push(Level::Error, Some("main"), "failed", None, Some(3));
+    let tails = logs.tails();
+    until("the last line is kept", || tails.last_lines("main").len() == 4);
+    assert!(tails.last_lines_of_run("main", 3).iter().all(|line| !line.contains("hunter2")));
+    let mut lines = finish(logs, reader);
+    let entry = lines.pop().unwrap();
+    assert!(entry.starts_with("main failed; last output: a *** b | hunt | "), "{entry}");
+    lines.sort();
+    assert_eq!(lines, ["main 3 ***", "main 3 a *** b", "main 3 hunt", "main 3 hunter"]);
 }
 
 #[test]

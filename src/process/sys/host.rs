@@ -45,10 +45,14 @@ pub(crate) fn effective_ids() -> (u32, u32) {
 /// Returns false if this process has no privilege to switch users and groups. If that is not known, it may have it.
 pub(crate) fn may_switch_users() -> bool {
     const SETGID_AND_SETUID: u64 = 0b11 << 6;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let capabilities = line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
-    capabilities.is_none_or(|capabilities| capabilities & SETGID_AND_SETUID == SETGID_AND_SETUID)
+    capabilities().is_none_or(|capabilities| capabilities & SETGID_AND_SETUID == SETGID_AND_SETUID)
+}
+
+/// The capabilities of this process, as far as they are known.
+pub(crate) fn capabilities() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let digits = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(digits.trim(), 16).ok()
 }
 
 /// Calls a function with the file access of another user, in this thread only. Other checks, and what other users may

@@ -1,7 +1,8 @@
 //! Processes that cannot be started on this host because of their directory or user (C7).
 
-use containerpilot_core::plan::{Job, Principal};
+use containerpilot_core::plan::{Capabilities, Job, Principal};
 
+use crate::decode::Spanned;
 use crate::diagnostics::Severity;
 use crate::fields::JobFields;
 use crate::validate::Checker;
@@ -19,6 +20,35 @@ impl Checker<'_> {
                 self.report(Severity::Warning, given.place, message, help);
             }
             self.switched_user(fields, job);
+            self.privileges(fields);
+        }
+    }
+
+    /// P13: what needs a capability that the supervisor does not have.
+    fn privileges(&mut self, fields: &JobFields) {
+        const SETPCAP: usize = 8;
+        const SYS_NICE: usize = 23;
+        const SYS_RESOURCE: usize = 24;
+        let host = self.host;
+        let lacks = |number: usize| !host.capabilities().contains(number);
+        let name = |number: usize| Capabilities::NAMES.get(number).copied().unwrap_or_default();
+        let negative = |given: &Option<Spanned<i64>>| {
+            given.as_ref().filter(|given| given.value < 0).map(|given| given.place)
+        };
+        let mut needed = Vec::new();
+        needed.extend(negative(&fields.nice).map(|place| (place, "set a negative `nice`", SYS_NICE)));
+        let oom = negative(&fields.oom_score_adj);
+        needed.extend(oom.map(|place| (place, "set a negative `oomScoreAdj`", SYS_RESOURCE)));
+        if let Some(given) = &fields.capabilities {
+            needed.push((given.place, "drop capabilities", SETPCAP));
+            let kept = (0..Capabilities::NAMES.len()).filter(|number| given.value.contains(*number));
+            needed
+                .extend(kept.map(|number| (given.place, "keep a capability that it does not have", number)));
+        }
+        for (place, what, number) in needed.into_iter().filter(|(_, _, number)| lacks(*number)) {
+            let message = format!("the supervisor cannot {what}: {} is missing", name(number));
+            let help = format!("run the supervisor with CAP_{}", name(number));
+            self.report(Severity::Warning, place, message, help);
         }
     }
 

@@ -150,3 +150,23 @@ fn p11_argument_that_looks_like_a_secret_is_a_warning_without_it() {
         assert!(warnings(&format!("exec: {exec}")).is_empty(), "{exec}");
     }
 }
+
+#[test]
+fn p13_setting_that_the_supervisor_has_no_privilege_for_is_a_warning() {
+    let text = "{ jobs: [{ exec: 'a', nice: -1, oomScoreAdj: -1, capabilities: ['CHOWN'] }, { exec: 'b', nice: 1, oomScoreAdj: 1 }] }";
+    let warnings = |unprivileged: bool| -> Vec<String> {
+        let loaded = load_files(&[text], &StaticHost { unprivileged, ..host() });
+        assert!(loaded.plan.is_some());
+        loaded.report.problems().iter().map(|one| one.problem.message.clone()).collect()
+    };
+    assert!(warnings(false).is_empty());
+    assert_eq!(
+        warnings(true),
+        [
+            "the supervisor cannot set a negative `nice`: SYS_NICE is missing",
+            "the supervisor cannot set a negative `oomScoreAdj`: SYS_RESOURCE is missing",
+            "the supervisor cannot drop capabilities: SETPCAP is missing",
+            "the supervisor cannot keep a capability that it does not have: CHOWN is missing",
+        ]
+    );
+}

@@ -84,6 +84,9 @@ impl Capabilities {
         "CHECKPOINT_RESTORE",
     ];
 
+    /// All capabilities, also those that have no name here.
+    pub const ALL: Self = Self(u64::MAX);
+
     /// Adds the capability with this number.
     pub fn insert(&mut self, number: usize) {
         self.0 |= 1 << number;
