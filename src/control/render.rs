@@ -255,6 +255,7 @@ fn job_json<'a>(
                 Cause::Event(_) => "event",
                 Cause::ByHand => "hand",
                 Cause::Tick(_) if job.cron.is_some() => "cron",
+                Cause::Action(_) => "action",
                 Cause::Tick(_) => "interval",
             }
             .to_owned()

@@ -10,6 +10,7 @@ use containerpilot_core::{Effect, Input};
 
 use super::{Decider, Runtime};
 use crate::failpoints::failpoint;
+use crate::messages::reload::ReloadRequest;
 use crate::process::reaper::Owner;
 use crate::runtime::panics::caught;
 
@@ -37,6 +38,10 @@ impl<D: Decider> Runtime<D> {
                 failpoint("effect");
                 if let Effect::PlanReplaced { plan, moves } = &effect {
                     self.replanned(plan, moves);
+                }
+                if effect == Effect::Reload {
+                    // R1, W19: as at SIGHUP.
+                    self.reload(ReloadRequest { dry_run: false, reply: None });
                 }
                 let flow = self.executor.carry_out(&self.plan, effect, &mut self.results);
                 if reloaded {

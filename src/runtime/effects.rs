@@ -85,8 +85,8 @@ impl EffectExecutor {
                 Ok((level, message)) => self.logs.entry(level, None, &message),
                 Err(reply) => self.queries.reply(id, reply),
             },
-            // The loop handles it.
-            Effect::PlanReplaced { plan: _, moves: _ } => {}
+            // The loop handles them.
+            Effect::PlanReplaced { plan: _, moves: _ } | Effect::Reload => {}
             Effect::Log(entry) => self.log(plan, entry),
             Effect::Exit(exit) => return ControlFlow::Break(exit),
         }

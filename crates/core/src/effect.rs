@@ -95,6 +95,8 @@ pub enum Effect {
         /// Where the jobs and watches of the old plan are.
         moves: Moves,
     },
+    /// Reload the configuration, as at SIGHUP (R1, W19). `Request::Reload` follows if it is valid.
+    Reload,
     /// Write a log entry.
     Log(Entry),
     /// Exit. No effect follows.

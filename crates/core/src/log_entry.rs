@@ -74,6 +74,8 @@ pub enum LogEvent {
     Ended(Outcome),
     /// Nothing can happen any more (W10).
     Deadlock,
+    /// Too many events were pending, and the oldest were dropped (W21).
+    EventsDropped,
     /// A new configuration is in force.
     Reloaded,
     /// The supervisor exits (S12).
@@ -94,6 +96,7 @@ impl LogEvent {
             Self::CheckFailed => "checkFailed",
             Self::Timeout => "timeout",
             Self::TickSkipped => "tickSkipped",
+            Self::EventsDropped => "eventsDropped",
             Self::Draining => "draining",
             Self::Killing => "killing",
             Self::Abandoned => "abandoned",

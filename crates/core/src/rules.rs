@@ -1,5 +1,6 @@
 //! The rules: what follows from an input, an event or a timer.
 
+mod action;
 mod advertise;
 mod completion;
 mod dispatch;

@@ -5,6 +5,7 @@ pub mod fingerprint;
 pub mod health;
 pub(crate) mod job;
 pub mod journal;
+pub(crate) mod pending;
 pub(crate) mod plan_state;
 pub(crate) mod run;
 pub(crate) mod stop_budget;

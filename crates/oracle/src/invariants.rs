@@ -490,6 +490,8 @@ impl<'a> Oracle<'a> {
             | Effect::Abandon { .. }
             | Effect::CancelStart { .. }
             | Effect::NotifyManager(_) => Ok(()),
+            // The world requests it.
+            Effect::Reload => Ok(()),
             Effect::Exit(exit) => self.see_exit(exit),
         }
     }

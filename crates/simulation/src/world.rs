@@ -14,12 +14,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use containerpilot_core::Time;
 use containerpilot_core::effect::Effect;
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::Plan;
 use containerpilot_core::plan::diff::Moves;
+use containerpilot_core::{Request, RequestId, Time};
 
 pub use self::catalog::CatalogChange;
 use self::catalog::CatalogSlot;
@@ -27,6 +27,9 @@ pub use self::programs::pid_of;
 use self::programs::{Program, RunningCheck};
 use self::queue::{Queue, Slot};
 use self::script::Script;
+
+/// The request of a reload by an action (W19).
+const RELOAD: RequestId = RequestId(u64::MAX);
 
 enum Scheduled<E> {
     Input(Input),
@@ -167,6 +170,11 @@ impl<S: Script> World<S> {
             Effect::Heartbeat { job } => self.heartbeat(*job),
             Effect::PlanReplaced { plan, moves } => self.replanned(plan, moves),
             Effect::Abandon { run } => self.abandon(*run),
+            // R1: the file has not changed.
+            Effect::Reload => {
+                let request = Request::Reload(Box::new((*self.plan).clone()));
+                self.schedule_input(Duration::ZERO, Input::Request { id: RELOAD, request });
+            }
             Effect::KillOrphans { .. }
             | Effect::NotifyManager(_)
             | Effect::Reply { .. }

@@ -122,7 +122,7 @@ impl fmt::Debug for Action {
 /// The jobs that an action or a command concerns: those with a name, or those of a group (W22).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
-    /// The jobs of this name.
+    /// The jobs of this name, or the replicas of the job of this name (W20).
     Job(String),
     /// The jobs of this group, without the `@`.
     Group(String),
@@ -142,7 +142,9 @@ impl Target {
     #[must_use]
     pub fn includes(&self, job: &super::Job) -> bool {
         match self {
-            Self::Job(name) => job.name == *name,
+            Self::Job(name) => {
+                job.name == *name || job.replica.as_ref().is_some_and(|replica| replica.group == *name)
+            }
             Self::Group(group) => job.groups.contains(group),
         }
     }

@@ -33,6 +33,8 @@ pub struct Explanation {
     pub waits: Vec<Reason>,
     /// The events that led to its current or last run, latest first.
     pub causes: Vec<Cause>,
+    /// The job whose action started its current or last run (W19).
+    pub actor: Option<String>,
 }
 
 /// One fact that explains the state of a job.
@@ -66,6 +68,10 @@ impl Core {
             summary: self.summary(job),
             waits,
             causes: self.causes(job),
+            actor: match self.job(job).cause {
+                Some(StartedBy::Action(actor)) => Some(self.origin_name(actor)),
+                _ => None,
+            },
         }
     }
 
@@ -93,6 +99,9 @@ impl Core {
         let which = if state.has_process() { "previous" } else { "last" };
         let how = words::run_exit(exit.status, exit.ended_by.map(EndReason::name));
         Some(match &state.start_error {
+            Some(error) if self.planned(job).exec.action().is_some() => {
+                format!("last run was refused {ago} ago: {error}")
+            }
             Some(error) => words::failed_start(ago, error),
             None => format!("{which} run {how}{why} {ago} ago{}", exit.suspicion()),
         })
@@ -166,6 +175,9 @@ impl Core {
             (State::Starting, None) => "starting".into(),
             (State::Running, None) => self.current_run(job),
             (State::Delaying, None) => match (&state.start_error, state.last_exit) {
+                (Some(why), _) if planned.exec.action().is_some() => {
+                    format!("refused ({why}), waiting to restart")
+                }
                 (Some(why), _) => format!("failed to start ({why}), waiting to restart"),
                 (None, Some(exit)) => {
                     let how = words::run_exit(exit.status, exit.ended_by.map(EndReason::name));
@@ -211,6 +223,10 @@ impl Core {
             (Outcome::Stopped, Some(StopReason::Shutdown)) => format!("stopped by the shutdown, {last_run}"),
             (Outcome::Stopped, Some(StopReason::SourceGone)) => {
                 format!("stopped because a requirement is gone, {last_run}")
+            }
+            (Outcome::Stopped, Some(StopReason::ByAction)) => {
+                let actor = state.stop().and_then(|stop| stop.by).map(|by| self.origin_name(by));
+                format!("stopped by an action of {}, {last_run}", actor.unwrap_or_default())
             }
             (Outcome::Stopped, _) => format!("stopped by hand, {last_run}"),
             (Outcome::Skipped(reason), _) => {
@@ -348,6 +364,10 @@ impl Explanation {
         let started = if self.job.status.run.is_some() { "started by" } else { "last run started by" };
         match self.job.cause {
             Some(StartedBy::ByHand) => return Some(format!("{started} hand")),
+            Some(StartedBy::Action(_)) => {
+                let job = self.actor.as_deref().unwrap_or("another job");
+                return Some(format!("{started} an action of {job}"));
+            }
             Some(StartedBy::Tick(_)) => return Some(format!("{started} its interval")),
             Some(StartedBy::Event(_)) | None => {}
         }

@@ -219,6 +219,14 @@ pub struct JobOverview {
     pub hooks: Vec<JobIx>,
     /// What started the current or last run.
     pub cause: Option<Cause>,
+    /// What it does in place of a program (W19).
+    pub action: Option<String>,
+    /// Its groups (W22).
+    pub groups: Vec<String>,
+    /// The events that wait for the end of its run (W7, W21).
+    pub pending_events: usize,
+    /// The events that were dropped because too many were pending (W21); `None` if it has no queue.
+    pub dropped_events: Option<u64>,
 }
 
 /// A timer of a job.
@@ -410,7 +418,13 @@ impl Core {
             (State::Ended(outcome), _) => Some(outcome),
             (
                 _,
-                Some(StopReason::ByHand | StopReason::Reload | StopReason::Shutdown | StopReason::SourceGone),
+                Some(
+                    StopReason::ByHand
+                    | StopReason::ByAction
+                    | StopReason::Reload
+                    | StopReason::Shutdown
+                    | StopReason::SourceGone,
+                ),
             ) => None,
             _ => state.outcome(),
         }
@@ -511,6 +525,10 @@ impl Core {
                 Vec::new()
             },
             cause: state.cause,
+            action: planned.exec.action().map(ToString::to_string),
+            groups: planned.groups.clone(),
+            pending_events: state.pending.len(),
+            dropped_events: state.pending.is_queue().then(|| state.pending.dropped()),
         }
     }
 

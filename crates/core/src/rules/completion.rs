@@ -5,7 +5,7 @@ use crate::event::Code;
 use crate::ids::JobIx;
 use crate::log_entry::{Fields, LogEvent};
 use crate::plan::Level;
-use crate::state::job::{Activity, Outcome, State, Transition};
+use crate::state::job::{Activity, Outcome, State, StopReason, Transition};
 use crate::state::journal::{Detail, Origin};
 use crate::state::supervisor::Core;
 
@@ -26,10 +26,11 @@ impl Core {
             return self.completed_during_shutdown(job);
         }
         self.log(Level::Info, Some(job), LogEvent::Ended(outcome), format_args!("{}", outcome.name()));
-        let may_start_again = self.job(job).may_start_again();
+        let is_stopped =
+            self.job(job).may_start_again() || self.job(job).stop_reason() == Some(StopReason::ByAction);
         if self.job(job).stop().is_some_and(|stop| stop.then_start) {
             self.plan_state.start_again.push_back(job);
-        } else if !may_start_again && self.completed_and_stops_container(job) {
+        } else if !is_stopped && self.completed_and_stops_container(job) {
             self.shut_down();
         }
     }

@@ -44,9 +44,11 @@ impl Core {
         self.queue.push_back(event);
     }
 
-    /// Dispatches every queued event.
+    /// Dispatches every queued event, up to one that starts an action.
     pub(crate) fn dispatch_events(&mut self) {
-        while let Some(event) = self.queue.pop_front() {
+        while self.plan_state.actions.is_empty()
+            && let Some(event) = self.queue.pop_front()
+        {
             self.current_event = Some(event.id);
             self.dispatch(event);
         }

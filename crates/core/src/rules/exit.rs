@@ -121,7 +121,7 @@ impl Core {
     }
 
     /// L7: the level of a failure: error if the job does not run again.
-    fn failure_level(&self, job: JobIx, status: ExitStatus) -> Level {
+    pub(crate) fn failure_level(&self, job: JobIx, status: ExitStatus) -> Level {
         if self.repeats_sensor_failure(job, status) {
             Level::Debug
         } else if self.runs_again_after_failure(job) {
@@ -150,6 +150,7 @@ impl Core {
         }
         Some(match state.stop_reason() {
             Some(StopReason::ByHand) => EndReason::ByHand,
+            Some(StopReason::ByAction) => EndReason::ByAction,
             Some(StopReason::Reload) => EndReason::Reload,
             Some(StopReason::Shutdown) => EndReason::Shutdown,
             Some(StopReason::SourceGone) => EndReason::SourceGone,

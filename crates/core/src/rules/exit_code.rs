@@ -76,6 +76,7 @@ impl Core {
             return ExitReason { code, words, cause: format!("{name} {}", Code::CrashLoop) };
         }
         let words = match state.last_exit {
+            _ if self.planned(job).exec.action().is_some() => format!("the action of {name} was refused"),
             _ if state.start_error.is_some() => format!("{name} failed to start"),
             Some(exit) if exit.timed_out => format!("{name} timed out"),
             Some(exit) => format!("{name} exited {}", exit.status),

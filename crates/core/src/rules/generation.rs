@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use crate::ids::{EventId, JobIx};
 use crate::state::job::StopReason;
 use crate::state::journal::Origin;
+use crate::state::run::Cause;
 use crate::state::supervisor::{Core, Phase};
 
 impl Core {
@@ -23,8 +24,9 @@ impl Core {
         // W18: without a source that it is bound to, it waits, also after a restart by hand.
         let by_hand = self.job(job).stop_reason() != Some(StopReason::SourceGone);
         if by_hand && self.missing_bound_words(job).is_none() {
+            let by = self.job(job).stop().and_then(|stop| stop.by);
             self.begin_generation(job);
-            self.start_by_hand(job);
+            self.start_by(job, by.map_or(Cause::ByHand, Cause::Action));
         } else {
             self.begin_resumed_generation(job);
         }

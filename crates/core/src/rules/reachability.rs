@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use crate::event::{Code, Source};
 use crate::ids::{JobIx, WatchIx};
 use crate::log_entry::LogEvent;
-use crate::plan::{EventPattern, FirstTick, Job, Level, Trigger};
+use crate::plan::{Action, EventPattern, FirstTick, Job, Level, Trigger};
 use crate::state::dependency_graph::SourceKey;
 use crate::state::job::{JobState, Outcome, SkipReason, State, StopReason};
 use crate::state::supervisor::{Core, Phase};
@@ -60,13 +60,27 @@ impl Core {
                 let may_send = |job: &JobIx| {
                     let needs_no_start =
                         code == Code::TimerExpired || (code.is_stop_event() && stops == Stops::FromOutside);
-                    (needs_no_start || can_start(*job)) && may_send(self.planned(*job), self.job(*job), code)
+                    let sends = may_send(self.planned(*job), self.job(*job), code);
+                    (needs_no_start || can_start(*job)) && sends
+                        || self.sends_after_action(*job, code, can_start)
                 };
                 jobs.iter().any(may_send)
                     && (!self.needs_all_replicas(id, code)
                         || jobs.iter().all(|job| may_send(job) || self.event_holds(*job, code, true)))
             }
         }
+    }
+
+    /// W19: returns true if the action of another job may start this one again, which then may send the event.
+    fn sends_after_action(&self, job: JobIx, code: Code, can_start: &dyn Fn(JobIx) -> bool) -> bool {
+        can_send(self.planned(job), code) && self.action_may_start(job, can_start)
+    }
+
+    /// W19: returns true if the action of another job may start this one again.
+    pub(crate) fn action_may_start(&self, job: JobIx, can_start: &dyn Fn(JobIx) -> bool) -> bool {
+        let mut starters = self.plan_state.graph.starters(job).iter();
+        self.phase == Phase::Running
+            && starters.any(|starter| can_start(*starter) && !self.job(*starter).has_ended())
     }
 
     /// D2: only jobs of this plan change the embedded catalog.
@@ -98,7 +112,7 @@ impl Core {
             && state.is_up()
             && state.start_timeout.is_none()
             && self.phase != Phase::Starting
-            && ((state.pending_event.is_none() && !self.has_ticks(job)) || !self.requirements_hold(job))
+            && ((state.pending.is_empty() && !self.has_ticks(job)) || !self.requirements_hold(job))
     }
 
     /// Returns true if a job is periodic, and its ticks are counted.
@@ -283,8 +297,11 @@ impl Core {
         let required = graph.advertisers.iter().flatten().zip(graph.watch_requirers());
         let by_required =
             required.filter(move |(jobs, _)| jobs.contains(&job)).flat_map(|(_, requirers)| requirers);
-        let waiting = graph.dependents(job).chain(graph.requirers(job));
-        waiting.chain(by_service.chain(by_required).copied())
+        let starts = self.planned(job).exec.action().is_some_and(Action::starts);
+        let started = if starts { graph.targets(job) } else { &[] };
+        let waits_for = |job: JobIx| graph.dependents(job).chain(graph.requirers(job));
+        let by_action = started.iter().flat_map(move |target| waits_for(*target));
+        waits_for(job).chain(by_service.chain(by_required).copied()).chain(by_action)
     }
 }
 
@@ -306,15 +323,22 @@ fn may_send(job: &Job, state: &JobState, code: Code) -> bool {
     }
     let may_run = state.has_process() || state.state() == State::Running || state.is_up();
     match code {
-        Code::ExitSuccess | Code::ExitFailed => job.exec.is_some() && may_run,
-        Code::Healthy | Code::Unhealthy | Code::BecameHealthy | Code::BecameUnhealthy => {
-            job.health.is_some() && may_run
-        }
-        Code::Ready => job.ready.is_some() && may_run,
         Code::CrashLoop => job.start_limit.is_some() && job.exec.is_some() && state.is_up(),
         Code::Stopping => state.is_up(),
         Code::Stopped => true,
         Code::TimerExpired => state.start_timeout.is_some(),
+        _ => may_run && can_send(job, code),
+    }
+}
+
+/// Returns true if a job that is started may send an event.
+fn can_send(job: &Job, code: Code) -> bool {
+    match code {
+        Code::ExitSuccess | Code::ExitFailed => job.exec.is_some(),
+        Code::Healthy | Code::Unhealthy | Code::BecameHealthy | Code::BecameUnhealthy => job.health.is_some(),
+        Code::Ready => job.ready.is_some(),
+        Code::CrashLoop => job.start_limit.is_some() && job.exec.is_some(),
+        Code::Stopping | Code::Stopped => true,
         _ => false,
     }
 }

@@ -244,8 +244,8 @@ impl Core {
             }
             *origin = Origin::Removed(u32::try_from(index).unwrap_or(u32::MAX));
         };
-        let of_jobs = self.plan_state.jobs.iter_mut().flat_map(|job| job.events_mut());
-        for origin in self.journal.origins_mut().chain(of_jobs.map(|event| &mut event.origin)) {
+        let of_jobs = self.plan_state.jobs.iter_mut().flat_map(|job| job.origins_mut());
+        for origin in self.journal.origins_mut().chain(of_jobs) {
             moved(origin);
         }
         for ((mut origin, code), count) in core::mem::take(&mut self.event_counts) {

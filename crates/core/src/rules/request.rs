@@ -7,6 +7,7 @@ use crate::ids::JobIx;
 use crate::plan::{Role, Signal};
 use crate::request::{Reply, Request, RequestId};
 use crate::state::job::{State, StopReason};
+use crate::state::journal::Origin;
 use crate::state::run::Cause;
 use crate::state::supervisor::{Core, Phase};
 
@@ -36,7 +37,11 @@ impl Core {
         job.index() < self.plan_state.jobs.len()
     }
 
-    fn request_for_job(&mut self, job: JobIx, request: impl Fn(&mut Self, JobIx) -> Reply) -> Reply {
+    pub(crate) fn request_for_job(
+        &mut self,
+        job: JobIx,
+        request: impl Fn(&mut Self, JobIx) -> Reply,
+    ) -> Reply {
         if !self.has_job(job) {
             no_such_job()
         } else if self.phase != Phase::Running {
@@ -48,7 +53,7 @@ impl Core {
         }
     }
 
-    fn request_signal(&mut self, job: JobIx, signal: Signal) -> Reply {
+    pub(crate) fn request_signal(&mut self, job: JobIx, signal: Signal) -> Reply {
         if !self.job(job).has_process() {
             return Reply::Refused("not running".into());
         }
@@ -60,7 +65,7 @@ impl Core {
     }
 
     /// Starts a job now, with all its restarts, regardless of what it waits for.
-    fn request_start(&mut self, job: JobIx) -> Reply {
+    pub(crate) fn request_start(&mut self, job: JobIx) -> Reply {
         if self.is_replaced_by_reload(job) {
             return replaced_by_reload();
         }
@@ -86,8 +91,9 @@ impl Core {
                 None => "already starting".into(),
             }),
             (_, false) => {
+                let by = self.acting.map(Origin::Job);
                 if let Some(stop) = self.job_mut(job).stop_mut() {
-                    (stop.then_start, stop.reason) = (true, StopReason::ByHand);
+                    (stop.then_start, stop.reason, stop.by) = (true, StopReason::ByHand, by);
                 }
                 // Its hooks may be done already: a job that starts again waits for less.
                 self.enqueue_recheck(job);
@@ -96,8 +102,14 @@ impl Core {
         }
     }
 
-    /// Starts a job for a user.
-    pub(crate) fn start_by_hand(&mut self, job: JobIx) {
+    /// Starts a job for a user or an action.
+    fn start_by_hand(&mut self, job: JobIx) {
+        let by = self.acting.map(Origin::Job);
+        self.start_by(job, by.map_or(Cause::ByHand, Cause::Action));
+    }
+
+    /// Starts a job, not because of an event.
+    pub(crate) fn start_by(&mut self, job: JobIx, cause: Cause) {
         let newest_generation = self.last_ids.generation;
         let periodic = self.planned(job).when.is_periodic();
         let state = self.job_mut(job);
@@ -105,9 +117,13 @@ impl Core {
         state.starts.clear();
         let is_first = !state.has_run;
         state.triggered_at = Some(newest_generation);
-        state.cause = Some(Cause::ByHand);
+        state.cause = Some(cause);
         if !periodic {
-            (state.restarts, state.early_exits) = (0, 0);
+            state.restarts = 0;
+            if self.starts_itself(job) {
+                return self.start_spaced(job);
+            }
+            self.job_mut(job).early_exits = 0;
         } else if is_first {
             // The first run starts the ticks; a run between two ticks is not counted.
             self.begin_ticks(job);
@@ -116,7 +132,7 @@ impl Core {
         self.start(job, None);
     }
 
-    fn request_stop(&mut self, job: JobIx) -> Reply {
+    pub(crate) fn request_stop(&mut self, job: JobIx) -> Reply {
         if self.job(job).has_ended() {
             return Reply::Done("not running".into());
         }
@@ -127,12 +143,14 @@ impl Core {
             }
             return Reply::Done("already stopping".into());
         }
-        self.begin_stop(job, StopReason::ByHand);
+        // A job that an action has stopped does not keep the supervisor running.
+        let by_action = self.acting.is_some();
+        self.begin_stop(job, if by_action { StopReason::ByAction } else { StopReason::ByHand });
         Reply::Done(if self.job(job).has_process() { "stopping" } else { "stopped" }.into())
     }
 
     /// Stops a job and starts its next generation. A job that does not run is only started.
-    fn request_restart(&mut self, job: JobIx) -> Reply {
+    pub(crate) fn request_restart(&mut self, job: JobIx) -> Reply {
         if self.is_replaced_by_reload(job) {
             return replaced_by_reload();
         }

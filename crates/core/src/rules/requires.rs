@@ -118,7 +118,7 @@ impl Core {
             return self.begin_stop(job, StopReason::Shutdown);
         }
         let was_held = self.is_held(job);
-        self.job_mut(job).pending_event = Some(event);
+        self.job_mut(job).pending.put_back(event);
         self.hold(job, was_held);
     }
 
@@ -126,14 +126,14 @@ impl Core {
     pub(crate) fn hold_tick(&mut self, job: JobIx) {
         let was_held = self.is_held(job);
         let state = self.job_mut(job);
-        state.ticks.pending = state.pending_event.is_none();
+        state.ticks.pending = state.pending.is_empty();
         self.hold(job, was_held);
     }
 
     /// Keeps a restart until the requirements of a job hold.
     pub(crate) fn hold_restart(&mut self, job: JobIx) {
         let state = self.job_mut(job);
-        if state.pending_event.is_none() {
+        if state.pending.is_empty() {
             state.held.get_or_insert(Held::Restart);
         }
         self.hold(job, false);
@@ -177,7 +177,7 @@ impl Core {
     fn start_held(&mut self, job: JobIx) {
         let paused = self.is_paused();
         let state = self.job_mut(job);
-        if let Some(event) = state.pending_event.take() {
+        if let Some(event) = state.pending.pop() {
             return self.start_for(job, event);
         }
         if core::mem::take(&mut state.ticks.pending) {
@@ -266,7 +266,10 @@ impl Core {
         let completes = self.planned(job).readiness() == Readiness::Succeeded
             && !state.has_ended()
             && state.stop_reason() == Some(StopReason::Completed);
-        self.may_start_again(job) || completes || (state.is_up() && can_start(job))
+        self.may_start_again(job)
+            || completes
+            || (state.is_up() && can_start(job))
+            || self.action_may_start(job, can_start)
     }
 
     /// Why a job can never start because of its requirements; `None` if that is not the reason.
@@ -426,10 +429,10 @@ impl Core {
 
 impl JobState {
     /// Returns true if a start was held.
-    pub(crate) const fn is_held(&self) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         matches!(self.state(), State::Waiting)
             && self.is_up()
-            && (self.pending_event.is_some() || self.ticks.pending || self.held.is_some())
+            && (!self.pending.is_empty() || self.ticks.pending || self.held.is_some())
     }
 
     /// Returns true if it has a process, or is active without one.

@@ -6,18 +6,21 @@ use crate::effect::KillReason;
 use crate::event::Code;
 use crate::ids::JobIx;
 use crate::log_entry::LogEvent;
-use crate::plan::{Level, OnCompletion, Restarts};
+use crate::plan::{Backoff, Level, OnCompletion, Restarts};
 use crate::state::job::{Activity, Held, State, StopReason, Transition};
 use crate::state::journal::Event;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::JobTimer;
 use crate::time::{Time, fmt_duration};
 
+/// The shortest delay between two performances of an action.
+const SHORTEST_DELAY: Duration = Duration::from_millis(1);
+
 impl Core {
     /// Decides what a job does after a run has ended. Must agree with
     /// [`Core::runs_again_after_failure`].
     pub(crate) fn run_again(&mut self, job: JobIx) {
-        if let Some(event) = self.job_mut(job).pending_event.take() {
+        if let Some(event) = self.job_mut(job).pending.pop() {
             self.change(job, Transition::To(Activity::Waiting));
             return self.start_for(job, event);
         }
@@ -61,7 +64,7 @@ impl Core {
         let state = self.job(job);
         match state.stop() {
             Some(stop) => stop.then_start,
-            None if state.pending_event.is_some() => true,
+            None if !state.pending.is_empty() => true,
             None if self.phase != Phase::Running => false,
             None if self.planned(job).when.is_periodic() => {
                 state.ticks.pending || state.ticks.timer.is_some()
@@ -74,7 +77,7 @@ impl Core {
     pub(crate) fn run_again_during_shutdown(&mut self, job: JobIx) {
         self.change(job, Transition::To(Activity::Waiting));
         let state = self.job_mut(job);
-        match state.pending_event.take() {
+        match state.pending.pop() {
             Some(event) => {
                 state.ran_at_shutdown = true;
                 self.start_for(job, event);
@@ -129,23 +132,20 @@ impl Core {
         if !self.requirements_hold(job) {
             return self.hold_event(job, event);
         }
-        if !self.job(job).has_run || !self.triggers_itself(job, &event) {
-            if self.count_start(job) {
-                self.start(job, Some(event));
-            }
-            return;
+        let is_first = !self.job(job).has_run && self.job(job).started_at.is_none();
+        // During a shutdown a job runs at most once (S3).
+        let starts_now = is_first || !self.is_before_shutdown() || !self.triggers_itself(job, &event);
+        if !starts_now && self.job(job).state() == State::Delaying {
+            return self.add_pending(job, event);
         }
-        self.job_mut(job).pending_event = Some(event);
-        if self.job(job).state() == State::Delaying {
-            return;
-        }
-        let delay = self.next_restart_delay(job);
+        let delay = if starts_now { Duration::ZERO } else { self.next_restart_delay(job) };
         if delay.is_zero() {
             if self.count_start(job) {
                 self.start(job, Some(event));
             }
             return;
         }
+        self.job_mut(job).pending.put_back(event);
         let in_time = fmt_duration(delay);
         let fields = LogEvent::Restarting.fields().duration(delay);
         let message = format_args!("triggered by its own events, starting in {in_time}");
@@ -154,9 +154,53 @@ impl Core {
         self.change(job, Transition::To(Activity::Delaying(timer)));
     }
 
+    /// W14: returns true if the action of a job can lead to a start of the job.
+    pub(crate) fn starts_itself(&self, job: JobIx) -> bool {
+        self.planned(job).exec.action().is_some() && self.plan_state.graph.is_in_ring(job)
+    }
+
+    /// W14: starts a job for a user or an action, with the delay of a restart.
+    pub(crate) fn start_spaced(&mut self, job: JobIx) {
+        if self.job(job).state() == State::Delaying {
+            return;
+        }
+        let is_first = self.job(job).started_at.is_none();
+        let delay = if is_first { Duration::ZERO } else { self.next_restart_delay(job) };
+        if delay.is_zero() {
+            if self.count_start(job) {
+                self.start(job, None);
+            }
+            return;
+        }
+        let in_time = fmt_duration(delay);
+        let fields = LogEvent::Restarting.fields().duration(delay);
+        self.log(
+            Level::Info,
+            Some(job),
+            fields,
+            format_args!("its action starts it again, starting in {in_time}"),
+        );
+        let timer = self.set_timer(job, delay, JobTimer::SpacedStart);
+        self.change(job, Transition::To(Activity::Delaying(timer)));
+    }
+
+    /// W14: the delay of a start has passed.
+    pub(crate) fn start_after_delay(&mut self, job: JobIx) {
+        if self.job(job).state() != State::Delaying {
+            return;
+        }
+        if !self.requirements_hold(job) {
+            return self.hold_restart(job);
+        }
+        if self.count_start(job) {
+            let event = self.job_mut(job).pending.pop();
+            self.start(job, event);
+        }
+    }
+
     /// W8: the first restart has no delay; while runs keep ending early, the delay doubles.
     pub(crate) fn next_restart_delay(&mut self, job: JobIx) -> Duration {
-        let Some(backoff) = self.planned(job).backoff else { return Duration::ZERO };
+        let Some(backoff) = self.backoff(job) else { return Duration::ZERO };
         let now = self.now;
         let state = self.job_mut(job);
         if now.since(state.started_at.unwrap_or(Time::ZERO)) > backoff.reset {
@@ -173,6 +217,16 @@ impl Core {
         delay
     }
 
+    /// The back-off of a job. An action always has one: it takes no time, and would repeat endlessly in one step.
+    fn backoff(&self, job: JobIx) -> Option<Backoff> {
+        let planned = self.planned(job);
+        if planned.exec.action().is_none() {
+            return planned.backoff;
+        }
+        let Backoff { initial, max, reset } = planned.backoff.unwrap_or(Backoff::DEFAULT);
+        Some(Backoff { initial: initial.max(SHORTEST_DELAY), max: max.max(SHORTEST_DELAY), reset })
+    }
+
     /// The restart delay has passed.
     pub(crate) fn restart_now(&mut self, job: JobIx) {
         if self.job(job).state() != State::Delaying {
@@ -185,7 +239,7 @@ impl Core {
             return;
         }
         let state = self.job_mut(job);
-        let (event, held) = (state.pending_event.take(), state.held.take());
+        let (event, held) = (state.pending.pop(), state.held.take());
         if event.is_none() && held == Some(Held::Resume) {
             return self.start_resumed(job);
         }

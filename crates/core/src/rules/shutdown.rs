@@ -35,7 +35,7 @@ impl Core {
             if self.stays_for_shutdown(job) {
                 let (state, timers) = self.job_and_timers(job);
                 timers.cancel(&mut state.start_timeout);
-                state.pending_event = state.pending_event.filter(|event| event.code.is_stop_event());
+                state.pending.retain_stop_events();
                 state.held = None;
                 if state.state() == State::Delaying {
                     self.change(job, Transition::To(Activity::Waiting));

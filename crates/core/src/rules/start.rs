@@ -10,7 +10,7 @@ use crate::event::Code;
 use crate::ids::{EventId, JobIx, RunId};
 use crate::input::{StartError, StartErrorKind};
 use crate::log_entry::{Fields, LogEvent};
-use crate::plan::Level;
+use crate::plan::{Exec, Level};
 use crate::state::job::{Activity, State, StopReason, Transition};
 use crate::state::journal::{Event, Origin, Start};
 use crate::state::run::{Cause, Run};
@@ -31,7 +31,8 @@ impl Core {
         let had_timeout = state.start_timeout.is_some();
         timers.cancel(&mut state.start_timeout);
         // What waited for the restart delay (W14) or a requirement (W18) is served by this run, too.
-        (state.pending_event, state.held, state.ticks.pending) = (None, None, false);
+        state.pending.serve();
+        (state.held, state.ticks.pending) = (None, false);
         if let Some(event) = event {
             state.cause = Some(Cause::Event(event));
             if !periodic {
@@ -42,8 +43,10 @@ impl Core {
         }
         // Jobs that wait for its `timerExpired` may have become unreachable.
         self.plan_state.reachability_dirty |= had_timeout;
-        if self.planned(job).exec.is_none() {
-            return self.start_without_process(job);
+        match &self.planned(job).exec {
+            Exec::Program(_) => {}
+            Exec::Action(_) => return self.start_action(job),
+            Exec::Nothing => return self.start_without_process(job),
         }
         self.job_mut(job).has_run = true;
         let run = self.new_run(job);
@@ -142,10 +145,11 @@ impl Core {
     }
 
     /// What a run was started by.
-    fn cause_words(&self, job: JobIx) -> Option<String> {
+    pub(crate) fn cause_words(&self, job: JobIx) -> Option<String> {
         Some(match self.job(job).cause.as_ref()? {
             Cause::ByHand => "start by hand".into(),
             Cause::Tick(_) if self.planned(job).when.cron().is_some() => "cron".into(),
+            Cause::Action(job) => format!("action of {}", self.origin_name(*job)),
             Cause::Tick(_) => "interval".into(),
             Cause::Event(event) => format!("{} {}", self.origin_name(event.origin), event.code),
         })

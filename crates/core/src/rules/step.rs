@@ -53,7 +53,9 @@ impl Core {
     }
 
     fn part(&mut self) -> bool {
-        if !self.queue.is_empty() {
+        if let Some(job) = self.plan_state.actions.pop_front() {
+            self.perform_action(job);
+        } else if !self.queue.is_empty() {
             self.dispatch_events();
         } else if self.phase != Phase::Starting
             && let Some(input) = self.early_inputs.pop_front()
@@ -144,6 +146,7 @@ impl Core {
             JobTimer::ExecTimeout => self.exec_timeout(job),
             JobTimer::RunTimeout => self.run_timeout(job),
             JobTimer::Restart => self.restart_now(job),
+            JobTimer::SpacedStart => self.start_after_delay(job),
             JobTimer::Hooks => self.hooks_timeout(job),
             JobTimer::Deregister => self.deregister_timeout(job),
             JobTimer::Drain => self.terminate(job),

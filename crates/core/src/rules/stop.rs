@@ -45,8 +45,10 @@ impl Core {
         // S2: a stop by hand is limited as by a shutdown. Shutdowns and reloads limit all their stops (S4, R3), and a job that
         // ends by itself has no process that waits.
         let own = self.planned(job).stop.hook_timeout;
-        let is_limited =
-            matches!(self.job(job).stop_reason(), Some(StopReason::ByHand | StopReason::SourceGone));
+        let is_limited = matches!(
+            self.job(job).stop_reason(),
+            Some(StopReason::ByHand | StopReason::ByAction | StopReason::SourceGone)
+        );
         if own.is_some() || is_limited {
             self.set_stage_timer(job, own.unwrap_or(self.plan().stop_timeout), JobTimer::Hooks);
         }
@@ -58,11 +60,16 @@ impl Core {
         let (state, timers) = self.job_and_timers(job);
         timers.cancel(&mut state.start_timeout);
         timers.cancel(&mut state.ticks.timer);
-        (state.pending_event, state.held, state.ticks.pending) = (None, None, false);
+        state.pending.clear();
+        (state.held, state.ticks.pending) = (None, false);
         if state.state() == State::Delaying {
             self.change(job, Transition::To(Activity::Waiting));
         }
         self.change(job, Transition::Stop { reason, then_start });
+        let by = self.acting.map(Origin::Job);
+        if let Some(stop) = self.job_mut(job).stop_mut() {
+            stop.by = by;
+        }
     }
 
     /// Sends `stopping`. The stop hooks of the job run now.

@@ -2,11 +2,12 @@
 
 use crate::event::Code;
 use crate::ids::JobIx;
-use crate::log_entry::Fields;
+use crate::log_entry::{Fields, LogEvent};
 use crate::plan::{Level, Repeat};
 use crate::state::dependency_graph::{NameId, SourceKey, Subscription};
 use crate::state::job::{State, StopReason};
 use crate::state::journal::{Event, Origin};
+use crate::state::pending::MAX_PENDING;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::JobTimer;
 use crate::time::fmt_duration;
@@ -49,9 +50,13 @@ impl Core {
         state.ran_at_shutdown |= shutting_down;
         match state.state() {
             State::Waiting if periodic => self.first_tick(job, event),
+            // W21: the events before it have not had their runs.
+            State::Waiting | State::Delaying if state.pending.is_queue() && !state.pending.is_empty() => {
+                self.add_pending(job, event);
+            }
             // An event of another job during the restart delay starts the job at once and uses no restart.
             State::Waiting | State::Delaying => self.start_for(job, event),
-            State::Starting | State::Running => state.pending_event = Some(event),
+            State::Starting | State::Running => self.add_pending(job, event),
             State::Ended(_) => {}
         }
     }
@@ -60,9 +65,17 @@ impl Core {
     /// that run at every event. A job sends stop events only once.
     pub(crate) fn triggers_itself(&self, job: JobIx, event: &Event) -> bool {
         let Origin::Job(source) = event.origin else { return false };
-        self.planned(job).when.repeat() == Repeat::Each
-            && !event.code.is_stop_event()
-            && self.plan_state.graph.leads_to(job, source)
+        let each = self.planned(job).when.repeat() == Repeat::Each && !event.code.is_stop_event();
+        // An action can start what it waits for again, also for a job that waits once.
+        (each || self.planned(job).exec.action().is_some()) && self.plan_state.graph.leads_to(job, source)
+    }
+
+    /// W7, W21: keeps an event for a run after this one.
+    pub(crate) fn add_pending(&mut self, job: JobIx, event: Event) {
+        if self.job_mut(job).pending.push(event) {
+            let message = format_args!("more than {MAX_PENDING} events are pending, dropping the oldest");
+            self.log(Level::Warn, Some(job), LogEvent::EventsDropped, message);
+        }
     }
 
     /// Returns true if a job with `once` has been triggered. A stop hook is triggered once per generation of the job it

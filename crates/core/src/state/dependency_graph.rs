@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::event::{Code, Source};
 use crate::ids::{JobIx, WatchIx};
-use crate::plan::{Catalog, EventPattern, Job, Plan, Repeat, RequiredSource, Signal, Watch};
+use crate::plan::{Action, Catalog, EventPattern, Job, Plan, Repeat, RequiredSource, Role, Signal, Watch};
 use crate::state::journal::Origin;
 
 /// The source of an event that a job waits for.
@@ -49,8 +49,13 @@ pub(crate) struct DependencyGraph {
     subscriptions: BTreeMap<(SourceKey, Code), Vec<Subscription>>,
     /// For each name, the jobs that wait for any of its events.
     dependents: Vec<Vec<JobIx>>,
-    /// For each name, the jobs that run at every one of its events other than stop events (W14).
+    /// For each name, the jobs that run at every one of its events other than stop events, and those that an action of it
+    /// starts or stops (W14). An action follows each event, since it can renew what it waits for.
     followers: Vec<Vec<JobIx>>,
+    /// For each job, the targets of its action, without itself (W19). Empty if no job has an action.
+    targets: Vec<Vec<JobIx>>,
+    /// For each job, the jobs whose actions start it (W19). Empty if no job has an action.
+    starters: Vec<Vec<JobIx>>,
     /// For each name, its stop hooks: the jobs that wait for its `stopping` (S2).
     hooks: Vec<Vec<JobIx>>,
     /// For each watch of the embedded catalog, the jobs whose services it sees. `None` with Consul, where any instance
@@ -116,6 +121,8 @@ impl DependencyGraph {
             subscriptions: BTreeMap::new(),
             dependents: vec![Vec::new(); jobs_named.len()],
             followers: vec![Vec::new(); jobs_named.len()],
+            targets: Vec::new(),
+            starters: Vec::new(),
             hooks: vec![Vec::new(); jobs_named.len()],
             advertisers: advertisers(plan),
             watchers: vec![Vec::new(); plan.watches.len()],
@@ -131,6 +138,9 @@ impl DependencyGraph {
         }
         let named = |name: &str| name_ids.get(name).copied();
         graph.requirements = graph.requirements(plan, named, |name| watch_ids.get(name).copied());
+        if plan.jobs.iter().any(|job| job.exec.action().is_some()) {
+            graph.add_actions(plan);
+        }
         // An event clears conditions before it sets any.
         graph.subscriptions = crate::grouped(clearing.into_iter().rev().chain(setting));
         graph
@@ -204,7 +214,8 @@ impl DependencyGraph {
                     if event.code == Code::Stopping {
                         add(&mut self.hooks, id.0, job);
                     }
-                    if planned.when.repeat() == Repeat::Each && !event.code.is_stop_event() {
+                    let each = planned.when.repeat() == Repeat::Each && !event.code.is_stop_event();
+                    if each || planned.exec.action().is_some() {
                         add(&mut self.followers, id.0, job);
                     }
                 }
@@ -212,6 +223,39 @@ impl DependencyGraph {
                 SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => {}
             }
         }
+    }
+
+    /// W19: which job acts on which.
+    fn add_actions(&mut self, plan: &Plan) {
+        self.targets = vec![Vec::new(); plan.jobs.len()];
+        self.starters = vec![Vec::new(); plan.jobs.len()];
+        for (index, job) in plan.jobs.iter().enumerate() {
+            let Some((action, target)) = job.exec.action().and_then(|one| Some((one, one.target()?))) else {
+                continue;
+            };
+            let others = plan.jobs.iter().enumerate().filter(|(nth, _)| *nth != index);
+            let targets = others.filter(|(_, other)| other.role != Role::Telemetry && target.includes(other));
+            for (nth, _) in targets {
+                add(&mut self.targets, index, JobIx::at(nth));
+                if action.starts() {
+                    add(&mut self.starters, nth, JobIx::at(index));
+                }
+                if !matches!(action, Action::Signal(..)) {
+                    let name = self.name(JobIx::at(index));
+                    add(&mut self.followers, name.0, JobIx::at(nth));
+                }
+            }
+        }
+    }
+
+    /// The targets of a job's action.
+    pub(crate) fn targets(&self, job: JobIx) -> &[JobIx] {
+        list(&self.targets, job.index())
+    }
+
+    /// The jobs whose actions start a job.
+    pub(crate) fn starters(&self, job: JobIx) -> &[JobIx] {
+        list(&self.starters, job.index())
     }
 
     /// The key under which jobs wait for events of this source.

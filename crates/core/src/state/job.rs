@@ -9,6 +9,7 @@
 //! Starting    a process was requested, and has not yet      Started → Running
 //!             executed its program                          StartFailed, start timeout → as after an exit
 //! Running     has a process; without `exec`: is active      exit → Waiting, Delaying or Starting, or stops
+//!             with `do`: its action is performed next       performed → as after an exit
 //! Delaying    no process; waits for its restart delay       delay passed → Starting
 //! Ended       will not run again, with its outcome          none
 //!
@@ -40,9 +41,10 @@ use alloc::vec::Vec;
 
 use crate::effect::DesiredService;
 use crate::ids::{EventId, RunId};
-use crate::plan::{Job, Trigger};
+use crate::plan::{Exec, Job, Trigger};
 use crate::state::health::HealthState;
-use crate::state::journal::Event;
+use crate::state::journal::{Event, Origin};
+use crate::state::pending::PendingEvents;
 use crate::state::run::{Cause, LastExit, Run, RunCounts};
 use crate::state::timers::TimerId;
 use crate::time::Time;
@@ -139,6 +141,8 @@ pub enum StopReason {
     NothingToRun,
     /// A user stopped it.
     ByHand,
+    /// The action of a job stopped it (W19).
+    ByAction,
     /// A reload replaces or removes it.
     Reload,
     /// A source that it is bound to is gone (W18).
@@ -156,6 +160,8 @@ pub(crate) enum Activity {
     Running(Run, i32),
     /// Running without a process of its own (W11).
     RunningWithoutProcess,
+    /// Its action is performed in this step (W19).
+    Acting(RunId),
     /// The timer ends the restart delay.
     Delaying(TimerId),
     Ended(Outcome),
@@ -166,7 +172,7 @@ impl Activity {
         match self {
             Self::Waiting => State::Waiting,
             Self::Starting(_) => State::Starting,
-            Self::Running(..) | Self::RunningWithoutProcess => State::Running,
+            Self::Running(..) | Self::RunningWithoutProcess | Self::Acting(_) => State::Running,
             Self::Delaying(_) => State::Delaying,
             Self::Ended(outcome) => State::Ended(*outcome),
         }
@@ -179,6 +185,8 @@ pub(crate) struct StopState {
     pub(crate) reason: StopReason,
     /// True if a new generation starts as soon as the job has ended.
     pub(crate) then_start: bool,
+    /// The job whose action stops it or starts it again (W19); `None` for a user.
+    pub(crate) by: Option<Origin>,
     /// Ends the current stage.
     pub(crate) timer: Option<TimerId>,
     stage: StopStage,
@@ -235,9 +243,9 @@ pub(crate) struct JobState {
     pub(crate) triggered_at: Option<u64>,
     /// Which conditions of `all` hold (W12).
     pub(crate) conditions: Vec<bool>,
-    /// An event that came while it ran, in its restart delay or while a requirement was missing, and starts the next run (W7,
-    /// W14, W18).
-    pub(crate) pending_event: Option<Event>,
+    /// Events that came while it ran, in its restart delay or while a requirement was missing, and start the next runs (W7,
+    /// W14, W18, W21).
+    pub(crate) pending: PendingEvents,
     /// A start without an event that waits for a requirement.
     pub(crate) held: Option<Held>,
     /// True if it was started for the shutdown (S3).
@@ -304,7 +312,7 @@ impl JobState {
             generation: Generation { number: 0, serial: 0, created_after: EventId(0) },
             triggered_at: None,
             conditions: vec![false; conditions],
-            pending_event: None,
+            pending: PendingEvents::new(job.when.queues_events()),
             held: None,
             ran_at_shutdown: false,
             ticks: Ticks::default(),
@@ -334,6 +342,11 @@ impl JobState {
         (new.restarts_total, new.runs) = (self.restarts_total, self.runs);
         (new.last_exit, new.start_error) = (self.last_exit, self.start_error.take());
         new.failed_runs = self.failed_runs;
+        new.pending.continue_from(&self.pending);
+        if matches!(job.exec, Exec::Action(_)) {
+            // W14: an action may start its own job again, in no time.
+            (new.started_at, new.early_exits) = (self.started_at, self.early_exits);
+        }
         if let (Some(new), Some(old)) = (&mut new.health, self.health.take()) {
             new.continue_from(old);
         }
@@ -392,7 +405,9 @@ impl JobState {
     /// How a job that stops ends when its process has exited; `None` if it does not stop.
     pub(crate) fn outcome(&self) -> Option<Outcome> {
         Some(match (self.stop_reason()?, self.failure) {
-            (StopReason::ByHand | StopReason::Reload | StopReason::SourceGone, _) => Outcome::Stopped,
+            (StopReason::ByHand | StopReason::ByAction | StopReason::Reload | StopReason::SourceGone, _) => {
+                Outcome::Stopped
+            }
             (StopReason::Completed | StopReason::NothingToRun, _) => Outcome::Complete,
             (StopReason::Failed | StopReason::CrashLoop, _) => Outcome::Failed,
             (StopReason::Unreachable, _) => Outcome::Skipped(SkipReason::Unreachable),
@@ -436,6 +451,14 @@ impl JobState {
         }
     }
 
+    /// The run whose action is about to be performed (W19).
+    pub(crate) const fn action_run(&self) -> Option<RunId> {
+        match self.activity {
+            Activity::Acting(run) => Some(run),
+            _ => None,
+        }
+    }
+
     /// Returns true if it has a process or has requested one.
     pub(crate) const fn has_process(&self) -> bool {
         self.run().is_some()
@@ -459,13 +482,16 @@ impl JobState {
         self.cause.as_ref().and_then(Cause::first_event)
     }
 
-    /// The events that the state refers to.
-    pub(crate) fn events_mut(&mut self) -> impl Iterator<Item = &mut Event> {
+    /// The sources of events that the state refers to.
+    pub(crate) fn origins_mut(&mut self) -> impl Iterator<Item = &mut Origin> {
         let cause = match &mut self.cause {
-            Some(Cause::Event(event) | Cause::Tick(Some(event))) => Some(event),
-            _ => None,
+            Some(Cause::Event(event) | Cause::Tick(Some(event))) => Some(&mut event.origin),
+            Some(Cause::Action(job)) => Some(job),
+            Some(Cause::ByHand | Cause::Tick(None)) | None => None,
         };
-        cause.into_iter().chain(&mut self.pending_event)
+        let by = self.stop.as_mut().and_then(|stop| stop.by.as_mut());
+        let pending = self.pending.iter_mut().map(|event| &mut event.origin);
+        cause.into_iter().chain(by).chain(pending)
     }
 
     /// The only way to change the state and the stop stage. A change that the tables do not allow is a bug in the rules;
@@ -493,7 +519,8 @@ impl JobState {
                 })
             }
             (Transition::Stop { reason, then_start }, stop @ None) => {
-                *stop = Some(StopState { reason, then_start, timer: None, stage: StopStage::Requirers });
+                let stage = StopStage::Requirers;
+                *stop = Some(StopState { reason, then_start, by: None, timer: None, stage });
                 Ok([self.run_mut().and_then(|run| run.kill_timer.take()), None, None, None])
             }
             (Transition::Stage(stage), Some(stop)) => {

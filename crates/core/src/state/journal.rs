@@ -77,6 +77,8 @@ pub enum EndReason {
     Unhealthy,
     /// A user stopped the job.
     ByHand,
+    /// The action of a job stopped the job (W19).
+    ByAction,
     /// A reload replaced or removed the job.
     Reload,
     /// The supervisor shut down.
@@ -95,6 +97,7 @@ impl EndReason {
             Self::Timeout => "timeout",
             Self::Unhealthy => "failed checks",
             Self::ByHand => "hand",
+            Self::ByAction => "action",
             Self::Reload => "reload",
             Self::Shutdown => "shutdown",
             Self::SourceGone => "lost requirement",

@@ -27,6 +27,8 @@ pub(crate) struct PlanState {
     pub(crate) recheck: Vec<JobIx>,
     /// Complete jobs that start a new generation when the event queue is empty.
     pub(crate) start_again: VecDeque<JobIx>,
+    /// Jobs whose action is performed before the next event is dispatched (W19).
+    pub(crate) actions: VecDeque<JobIx>,
     /// True if a job may have become unreachable since reachability was last computed (W10).
     pub(crate) reachability_dirty: bool,
     /// True if the log says that nothing can happen any more, and nothing has happened since.
@@ -50,6 +52,7 @@ impl PlanState {
             check_runs: BTreeMap::new(),
             recheck: Vec::new(),
             start_again: VecDeque::new(),
+            actions: VecDeque::new(),
             reachability_dirty: true,
             deadlock_reported: false,
             holding_open: 0,

@@ -8,7 +8,7 @@ use core::time::Duration;
 use crate::ids::RunId;
 use crate::input::ExitStatus;
 use crate::plan::Job;
-use crate::state::journal::{EndReason, Event};
+use crate::state::journal::{EndReason, Event, Origin};
 use crate::state::timers::TimerId;
 use crate::time::{Time, fmt_duration};
 
@@ -207,6 +207,8 @@ pub enum Cause {
     Event(Event),
     /// A request of a user.
     ByHand,
+    /// The action of a job (W19).
+    Action(Origin),
     /// A tick after the first (W4), and the event that started the ticks: processes get its variables (P7).
     Tick(Option<Event>),
 }
@@ -217,7 +219,7 @@ impl Cause {
     pub const fn event(&self) -> Option<&Event> {
         match self {
             Self::Event(event) => Some(event),
-            Self::ByHand | Self::Tick(_) => None,
+            Self::ByHand | Self::Action(_) | Self::Tick(_) => None,
         }
     }
 
@@ -225,7 +227,7 @@ impl Cause {
     pub(crate) const fn first_event(&self) -> Option<&Event> {
         match self {
             Self::Event(event) | Self::Tick(Some(event)) => Some(event),
-            Self::ByHand | Self::Tick(None) => None,
+            Self::ByHand | Self::Action(_) | Self::Tick(None) => None,
         }
     }
 }

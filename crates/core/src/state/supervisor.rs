@@ -69,6 +69,8 @@ pub struct Core {
     pub(crate) early_inputs: VecDeque<Input>,
     /// Events that have not been dispatched.
     pub(crate) queue: VecDeque<Event>,
+    /// The job whose action is being performed (W19).
+    pub(crate) acting: Option<JobIx>,
     /// The event being dispatched, which causes everything that follows.
     pub(crate) current_event: Option<EventId>,
     pub(crate) journal: Journal,
@@ -178,6 +180,7 @@ impl Core {
             stop_signal: None,
             early_inputs: VecDeque::new(),
             queue: VecDeque::new(),
+            acting: None,
             current_event: None,
             journal: Journal::default(),
             event_counts: BTreeMap::new(),
@@ -284,6 +287,12 @@ impl Core {
         let run = RunId(self.last_ids.run);
         self.plan_state.runs.insert(run, job);
         run
+    }
+
+    /// The run of an action, which ends in the same step (W19).
+    pub(crate) fn new_action_run(&mut self) -> RunId {
+        self.last_ids.run += 1;
+        RunId(self.last_ids.run)
     }
 
     pub(crate) fn new_check_run(&mut self, job: JobIx, check: CheckIx) -> CheckRunId {

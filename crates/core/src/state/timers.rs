@@ -36,6 +36,8 @@ pub(crate) enum JobTimer {
     RunTimeout,
     /// The restart delay (W8).
     Restart,
+    /// The delay of a start that an action requested in a ring (W14).
+    SpacedStart,
     /// The longest wait for stop hooks (S2).
     Hooks,
     /// The longest wait for the deregistration to be confirmed (S2).

@@ -157,6 +157,7 @@ impl Harness {
                     };
                     self.output.push(format!("advertise {} {desired}", self.name(job)));
                 }
+                Effect::Reload => self.output.push("reload".into()),
                 Effect::PlanReplaced { .. } => self.output.push("plan replaced".into()),
                 Effect::Reply { reply: answer, .. } => self.replies.push(answer),
                 Effect::NotifyManager(notice) => self.output.push(format!("notify {}", notice.message())),

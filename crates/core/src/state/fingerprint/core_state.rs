@@ -33,7 +33,8 @@ impl Core {
             stop_signal,
             early_inputs,
             queue,
-            // Set again at the start of a step.
+            // Set only during a step.
+            acting: _,
             current_event: _,
             // These only report.
             journal: _,
@@ -102,6 +103,7 @@ impl PlanState {
             check_runs,
             recheck,
             start_again,
+            actions,
             reachability_dirty,
             // Only the log depends on it.
             deadlock_reported: _,
@@ -113,7 +115,7 @@ impl PlanState {
             job.fingerprint(planned, graph.is_in_ring(JobIx::at(index)), print);
         });
         print.add((watches, recheck, start_again, reachability_dirty, holding_open, incomplete));
-        print.add(startup_only_for);
+        print.add((startup_only_for, actions));
         print.named(Name::Run, runs.iter().map(|(run, job)| (run.0, job)));
         print.named(Name::Check, check_runs.iter().map(|(run, place)| (run.0, place)));
     }

@@ -19,10 +19,10 @@ impl JobState {
             generation: Generation { number: _, serial, created_after: _ },
             triggered_at,
             conditions,
-            pending_event,
+            pending,
             held,
             ran_at_shutdown,
-            ticks: Ticks { due, timer, pending, cron },
+            ticks: Ticks { due, timer, pending: pending_tick, cron },
             restarts,
             restarts_total: _,
             runs: _,
@@ -48,18 +48,19 @@ impl JobState {
             // The rest is not used any more. The next generation has its own.
             return print.add(self.stop_reason());
         }
-        print.option(stop.as_ref(), |print, StopState { reason, then_start, timer, stage }| {
+        print.option(stop.as_ref(), |print, StopState { reason, then_start, by: _, timer, stage }| {
             print.add((reason, then_start, stage));
             print.option(*timer, |print, timer| timer.fingerprint(print));
         });
         print.option(*triggered_at, |print, serial| print.order(Order::Generation, serial.into()));
         // Of the event that starts a run, the rest is reported and given to the process.
         let is_stop_event = |event: &Event| event.code.is_stop_event();
-        print.add(pending_event.as_ref().map(is_stop_event));
         // Where it comes from decides whether the job triggers itself (W14).
-        print.add(pending_event.as_ref().filter(|_| in_ring).map(|event| event.origin));
+        print.list(pending.iter(), |print, event| {
+            print.add((is_stop_event(event), in_ring.then_some(event.origin)));
+        });
         print.add(cause.as_ref().map(|cause| cause.event().map(is_stop_event)));
-        print.add((conditions, ran_at_shutdown, failure, pending, held));
+        print.add((conditions, ran_at_shutdown, failure, pending_tick, held));
         print.option(*timer, |print, timer| {
             timer.fingerprint(print);
             print.time(*due);
@@ -114,7 +115,8 @@ impl Activity {
                 print.add(notified.as_ref().map(|notified| notified.readiness));
             }
             Self::Delaying(timer) => timer.fingerprint(print),
-            Self::Waiting | Self::RunningWithoutProcess | Self::Ended(_) => {}
+            // Between two steps, no job acts.
+            Self::Waiting | Self::RunningWithoutProcess | Self::Acting(_) | Self::Ended(_) => {}
         }
     }
 }
