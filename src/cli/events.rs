@@ -107,6 +107,7 @@ fn start_line(start: &Start) -> String {
     }
     line += &match start.started_by {
         Some(event) => format!("  (by {event})"),
+        None if start.tick && start.cron => "  (cron)".to_owned(),
         None if start.tick => "  (interval)".to_owned(),
         None => "  (by hand)".to_owned(),
     };

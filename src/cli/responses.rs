@@ -42,8 +42,11 @@ impl Status {
 }
 
 impl Job {
-    /// What a job waits for, in one sentence: its unmet conditions, or its hooks.
+    /// What a job waits for, in one sentence: its unmet conditions, its hooks, or a user.
     pub(super) fn waiting(&self) -> Option<String> {
+        if self.manual && self.state == "waiting" {
+            return Some(words::manual(&self.name));
+        }
         let unmet: Vec<&Condition> = self.waits_for.iter().filter(|condition| !condition.holds).collect();
         // Of several events of which any starts the job, those that can no longer happen do not matter.
         let any_possible = !self.needs_all && unmet.iter().any(|condition| condition.possible);
@@ -57,6 +60,17 @@ impl Job {
             }
             (true, false) => Some(format!("{WAITING_UNTIL}{}", hooks.join(" and "))),
             (true, true) => (!self.waits_for.is_empty()).then(|| words::ALL_MET.to_owned()),
+        }
+    }
+
+    /// What one of its timers does next.
+    pub(super) fn deadline(&self, deadline: &Deadline, runs: bool) -> String {
+        let text = deadline.text(runs);
+        match &self.schedule {
+            Some(Schedule { cron, timezone, next }) if deadline.what == DeadlineKind::Tick.name() => {
+                text + &words::cron(next.as_deref(), cron, timezone)
+            }
+            _ => text,
         }
     }
 

@@ -142,7 +142,9 @@ fn next_step(now: &str, job: &Job) -> Option<String> {
         "failed" => Some(job.last_run(now)),
         "skipped" => job.reason.clone(),
         "running" => job.failing_check(),
-        "waiting" | "restarting" | "stopping" => job.deadlines.first().map(|deadline| deadline.text(false)),
+        "waiting" | "restarting" | "stopping" => {
+            job.deadlines.first().map(|deadline| job.deadline(deadline, false))
+        }
         _ => None,
     }
 }

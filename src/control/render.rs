@@ -6,7 +6,7 @@ use containerpilot_core::catalog::connectivity::Known;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{EventId, JobIx};
 use containerpilot_core::input::{ExitStatus, Instance};
-use containerpilot_core::plan::Role;
+use containerpilot_core::plan::{Role, fmt_utc};
 use containerpilot_core::report::explain::Reason;
 use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::report::health::ContainerHealth;
@@ -156,6 +156,7 @@ pub(super) fn start(start: &StartRecord) -> String {
         pid: start.pid,
         started_by: start.trigger.map(|EventId(id)| id),
         tick: start.tick,
+        cron: start.cron,
         restarts: start.restarts,
     };
     serde_json::to_string(&started).unwrap_or_default()
@@ -245,6 +246,12 @@ fn job_json<'a>(
             since: known.since.map(|time| clock.at(time)),
             error: known.error.clone(),
         }),
+        schedule: job.cron.as_ref().map(|cron| responses::Schedule {
+            cron: cron.text.clone(),
+            timezone: cron.zone.clone(),
+            next: cron.next.map(|next| fmt_utc(Duration::from_secs(next)).to_string()),
+        }),
+        manual: job.manual,
         deadlines: deadlines.collect(),
         checks: job.checks.iter().map(|check| check_json(check, clock)).collect(),
         waits_for: job.waits_for.iter().map(condition_json).collect(),

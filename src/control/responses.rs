@@ -77,13 +77,17 @@ pub(crate) struct Job {
     pub(crate) service: String,
     /// What is known about its service in the catalog; `None` without a service.
     pub(crate) catalog: Option<CatalogEntry>,
+    /// The times of day at which it runs.
+    pub(crate) schedule: Option<Schedule>,
+    /// Only a user starts it.
+    pub(crate) manual: bool,
     pub(crate) deadlines: Vec<Deadline>,
     pub(crate) checks: Vec<Check>,
     pub(crate) waits_for: Vec<Condition>,
     /// True if it needs all of these conditions, not any of them.
     pub(crate) needs_all: bool,
     pub(crate) hooks: Vec<String>,
-    /// What started the current or last run: `event`, `hand` or `interval`.
+    /// What started the current or last run: `event`, `hand`, `interval` or `cron`.
     pub(crate) started_by: Option<String>,
     pub(crate) cause: Option<Event>,
 }
@@ -94,6 +98,17 @@ const fn yes() -> bool {
 
 fn no_restarts_left() -> Option<u64> {
     Some(0)
+}
+
+/// The schedule of a job that runs at times of day.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Schedule {
+    /// As written.
+    pub(crate) cron: String,
+    pub(crate) timezone: String,
+    /// The next time, in UTC.
+    pub(crate) next: Option<String>,
 }
 
 /// How many runs have ended, by their result.
@@ -204,6 +219,8 @@ pub(crate) struct Start {
     pub(crate) started_by: Option<u64>,
     /// True if a tick after the first started it.
     pub(crate) tick: bool,
+    /// True if its job runs at times of day.
+    pub(crate) cron: bool,
     pub(crate) restarts: u64,
 }
 

@@ -145,6 +145,7 @@ pub(crate) struct StartRecord {
     /// The event that started the run; `None` if it was started by hand or by a tick.
     pub(crate) trigger: Option<EventId>,
     pub(crate) tick: bool,
+    pub(crate) cron: bool,
     pub(crate) restarts: u64,
 }
 

@@ -183,9 +183,9 @@ fn records<'a>(
         (id, Record::Event(EventRecord { id, time, source, code, cause, detail }))
     });
     let starts = starts.map(|start| {
-        let Start { run, after, at, origin, pid, trigger, tick, restarts } = *start;
+        let Start { run, after, at, origin, pid, trigger, tick, cron, restarts } = *start;
         let (time, source) = (clock.at(at), core.origin_name(origin));
-        (after, Record::Start(StartRecord { run, after, time, source, pid, trigger, tick, restarts }))
+        (after, Record::Start(StartRecord { run, after, time, source, pid, trigger, tick, cron, restarts }))
     });
     let mut records: Vec<(EventId, Record)> = events.chain(starts).collect();
     // A stable sort: an event comes before the starts after it.

@@ -145,3 +145,28 @@ fn x4_health_is_200_or_503_by_the_health_of_all_running_jobs() {
     assert_eq!(pilot.post("/v3/maintenance/enable", "").status, 200);
     assert_eq!(pilot.get("/v3/health").status, 200, "maintenance counts as healthy");
 }
+
+#[test]
+fn w17_manual_job_runs_only_by_hand_and_again_and_again() {
+    let pilot = Pilot::start(
+        "{ jobs: [
+            { name: 'main', exec: 'sleep 1000' },
+            { name: 'dump', exec: ['sh', '-c', 'echo x >> @/dumps; exit 3'], when: 'manual' },
+            { name: 'nightly', exec: 'true', when: { cron: '0 3 * * *', timezone: 'Europe/Berlin' } },
+        ] }",
+    );
+    pilot.wait_for_state("main", "running");
+    for runs in 1..=3 {
+        let dump = pilot.job("dump");
+        assert_eq!((&dump["state"], &dump["manual"]), (&json!("waiting"), &json!(true)));
+        pilot.post("/v3/jobs/dump/start", "");
+        wait_until("the run has ended", || pilot.job("dump")["runs"]["failure"] == runs);
+        pilot.wait_for_state("dump", "waiting");
+    }
+    assert_eq!(pilot.supervisor.size("dumps"), 6);
+    let explained = pilot.get("/v3/jobs/dump/explain").json();
+    assert_eq!(explained["sentences"][0], "dump: manual: start it with `start dump`");
+    let schedule = pilot.job("nightly")["schedule"].clone();
+    assert_eq!((&schedule["cron"], &schedule["timezone"]), (&json!("0 3 * * *"), &json!("Europe/Berlin")));
+    assert!(schedule["next"].as_str().is_some_and(|next| next.ends_with(":00:00Z")), "{schedule}");
+}

@@ -1,8 +1,9 @@
 //! Failures of programs, the machine and the log: the supervisor keeps running and still handles its signals.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::supervisor::{Mode, Stdout, Supervisor, child_states, is_root, modes, wait_until};
 
@@ -406,14 +407,45 @@ fn l1_log_file_that_cannot_be_opened_is_reported_by_name() {
 /// library has no effect on a statically linked binary.
 const CLOCK_JUMPS: &str = include_str!("clock_jumps.c");
 
-#[test]
-fn w4_p5_wall_clock_jumps_do_not_move_deadlines() {
-    let folder = std::env::temp_dir().join(format!("containerpilot-clock-{}", std::process::id()));
+/// Compiles [`CLOCK_JUMPS`] into a new folder. Returns the folder and, if there is a compiler, the program.
+fn clock_jumps(test: &str) -> (PathBuf, Option<PathBuf>) {
+    let folder = std::env::temp_dir().join(format!("containerpilot-{test}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let (source, program) = (folder.join("clock_jumps.c"), folder.join("clock_jumps"));
     fs::write(&source, CLOCK_JUMPS).unwrap();
     let compiled = Command::new("cc").arg("-o").arg(&program).arg(&source).status();
-    if compiled.is_ok_and(|status| status.success()) {
+    (folder, compiled.is_ok_and(|status| status.success()).then_some(program))
+}
+
+#[test]
+fn w15_job_runs_at_its_time_of_day() {
+    let (folder, program) = clock_jumps("cron");
+    if let Some(program) = program {
+        let config = "{ jobs: [
+            { name: 'server', exec: 'sleep 1000' },
+            { name: 'nightly', exec: ['sh', '-c', 'echo \"by $CONTAINERPILOT_EVENT\"'],
+              when: { cron: '0 3 * * *', timezone: 'Europe/Berlin' } } ] }";
+        for mode in modes() {
+            // Three seconds before 03:00 in winter.
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+            let shift = i64::try_from(1_767_225_600 + 2 * 3_600 - 3).unwrap() - i64::try_from(now).unwrap();
+            let script = format!("export CLOCK_SHIFT={shift}; exec {} \"$@\"", program.display());
+            let mut run = Supervisor::with_setup(mode, &script, config);
+            run.wait_for_line("nightly started");
+            run.wait_for_line("by startup");
+            let log = run.log_so_far();
+            let started = log.lines().find(|line| line.contains("nightly started")).unwrap();
+            assert!(started.starts_with("2026-01-01T02:00:0") && started.contains("cause: cron"), "{log}");
+            assert_stops(run);
+        }
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn w4_p5_wall_clock_jumps_do_not_move_deadlines() {
+    let (folder, program) = clock_jumps("clock");
+    if let Some(program) = program {
         let config = "{ stopTimeout: 1, jobs: [
             { name: 'tick', exec: ['/bin/sh', '-c', 'echo x >> @/ticks'], when: { interval: '50ms' } },
             { name: 'slow', exec: 'sleep 1000', timeout: '700ms' },

@@ -45,7 +45,8 @@ pub use secrets::Secrets;
 pub use signal::{ExitStatuses, SignalName, SignalNames, StopEscalation, StopSignals, nearest_signal};
 pub use text::{Flag, Text, TextOrUnset, parse_bool};
 pub use time::{
-    DurationOrNever, DurationText, DurationWithUnit, Seconds, SecondsOrUnset, TimeLimit, to_duration,
+    DurationOrNever, DurationText, DurationWithUnit, Seconds, SecondsOrUnset, TimeLimit, Timestamp,
+    to_duration,
 };
 
 use crate::decode::Spanned;

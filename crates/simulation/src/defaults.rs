@@ -27,6 +27,9 @@ pub fn lifetime(plan: &Plan, job: &Job) -> Lifetime {
     match job.when.trigger {
         // It must exit before the next tick.
         Trigger::Interval { every: interval, .. } => Lifetime::For(TASK.min(interval / 2)),
+        Trigger::Cron { .. } | Trigger::Manual if job.health.is_none() && job.service.is_none() => {
+            Lifetime::For(TASK)
+        }
         _ if is_task(plan, job) => Lifetime::For(TASK),
         _ => Lifetime::Forever,
     }

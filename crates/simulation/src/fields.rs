@@ -3,7 +3,7 @@
 use containerpilot_config::decode::DefaultValue::{Is, None as Nothing, Required, Says};
 use containerpilot_config::section;
 use containerpilot_config::values::{
-    DurationOrNever, DurationText, Flag, ListOf, Object, OneOf, OneOrMany, SignalName, Text, Whole,
+    DurationOrNever, DurationText, Flag, ListOf, Object, OneOf, OneOrMany, SignalName, Text, Timestamp, Whole,
 };
 
 use crate::scenario::{CheckAnswer, ExpectedState, StartFailure};
@@ -14,6 +14,8 @@ section! {
         "What the world does while the configuration is simulated, and what is expected. Every key is optional. Times count from the start of the simulation." {
         until: DurationText = "until", Says("1m, or 30s after the latest time in the scenario"), "X4",
             "When the simulation ends. A supervisor that still runs then receives SIGTERM.";
+        at: Timestamp = "at", Says("`2026-01-01T00:00:00Z`"), "X4, W15",
+            "The system clock at the start, for jobs with `when.cron`: a date and time with an offset or `Z`.";
         jobs: ListOf<ScriptFields> = "jobs", Nothing, "X4",
             "What the programs and checks of jobs do.";
         watches: ListOf<WatchFields> = "watches", Nothing, "X4",
@@ -21,7 +23,7 @@ section! {
         catalog: Object<CatalogFields> = "catalog", Nothing, "X4, D5",
             "What goes wrong with Consul.";
         happens: ListOf<ActionFields> = "happens", Nothing, "X4",
-            "What is done to the supervisor: signals, maintenance mode, manual commands, reloads.";
+            "What is done to the supervisor: signals, maintenance mode, manual commands, reloads, a clock that is set.";
         expect: ListOf<ExpectFields> = "expect", Nothing, "X4",
             "What must happen.";
     }
@@ -147,6 +149,8 @@ section! {
             "A signal to the supervisor. SIGHUP reloads the same configuration, unless a job waits for it.";
         maintenance: Flag = "maintenance", Nothing, "X4, D8",
             "Enables or disables maintenance mode.";
+        clock: Timestamp = "clock", Nothing, "X4, W15",
+            "Sets the system clock to a date and time with an offset, as after a sleep of the machine.";
         start: Text = "start", Nothing, "X4, X2",
             "Starts a job by hand.";
         stop: Text = "stop", Nothing, "X4, X2",

@@ -97,7 +97,8 @@ impl Reader<'_> {
     }
 
     fn scenario(&mut self, fields: &ScenarioFields) -> Scenario {
-        let mut scenario = Scenario { until: self.time(&fields.until), ..Scenario::default() };
+        let clock = value_of(&fields.at);
+        let mut scenario = Scenario { until: self.time(&fields.until), clock, ..Scenario::default() };
         for script in each(&fields.jobs) {
             if let Some((name, script)) = self.script(script)
                 && scenario.jobs.insert(name.value.clone(), script).is_some()
@@ -305,6 +306,9 @@ impl Reader<'_> {
         if let Some(on) = &fields.maintenance {
             found.push((on.key, Some(Action::Maintenance(on.value))));
         }
+        if let Some(unix) = &fields.clock {
+            found.push((unix.key, Some(Action::Clock(unix.value))));
+        }
         let job_actions = [
             (&fields.start, JobAction::Start),
             (&fields.stop, JobAction::Stop),
@@ -347,7 +351,7 @@ impl Reader<'_> {
             };
             found.push((path.key, plan));
         }
-        let choice = "`signal`, `maintenance`, `start`, `stop`, `restart`, `send` or `reload`";
+        let choice = "`signal`, `maintenance`, `clock`, `start`, `stop`, `restart`, `send` or `reload`";
         match found.as_slice() {
             [] if !self.has_errors_in(fields.place) => {
                 self.error(fields.place, "this entry does nothing", format!("set one of {choice}"));

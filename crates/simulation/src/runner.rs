@@ -9,7 +9,7 @@ use std::time::Duration;
 use containerpilot_core::effect::Effect;
 use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RunId};
 use containerpilot_core::input::Input;
-use containerpilot_core::plan::{Level, Plan, Signal};
+use containerpilot_core::plan::{Level, Plan, Signal, fmt_utc};
 use containerpilot_core::rules::signals::reloads_at;
 use containerpilot_core::{Core, Phase, Request, RequestId, Time};
 
@@ -19,6 +19,8 @@ use crate::scenario::{Action, JobAction, Scenario};
 use crate::timeline::{Abort, SimulationRun, What};
 use crate::world::{Item, World};
 
+/// The system clock at the start: 2026-01-01T00:00:00Z.
+const DEFAULT_CLOCK: Duration = Duration::from_secs(1_767_225_600);
 /// How many items may happen at one instant before the simulation is aborted.
 const MAX_ITEMS_PER_INSTANT: u32 = 200_000;
 /// How many events of a job the journal keeps: more than a job can send at one instant.
@@ -90,6 +92,8 @@ impl Runner<'_> {
                 self.world.schedule_event(to, Event::Outage(false));
             }
         }
+        let unix = scenario.clock.unwrap_or(DEFAULT_CLOCK);
+        self.core.step(Time::ZERO, Input::Clock { unix }, &mut Vec::new());
         self.world.schedule_input(Duration::ZERO, Input::Ready);
         for watch in &self.core.shared_plan().watches {
             for observation in self.world.script.observations(self.core.plan(), watch).iter().flatten() {
@@ -199,6 +203,10 @@ impl Runner<'_> {
             Action::Signal(signal) => {
                 self.write("", What::Request, None, format!("{signal} to the supervisor"));
                 return Input::Signal(*signal);
+            }
+            Action::Clock(unix) => {
+                self.write("", What::Request, None, format!("the system clock is set to {}", fmt_utc(*unix)));
+                return Input::Clock { unix: *unix };
             }
             Action::Maintenance(on) => {
                 let word = if *on { "enable" } else { "disable" };

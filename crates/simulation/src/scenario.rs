@@ -17,6 +17,8 @@ use crate::world::script::Period;
 pub struct Scenario {
     /// When the supervisor is stopped, if it still runs.
     pub until: Option<Duration>,
+    /// The system clock at the start: the time since 1970.
+    pub clock: Option<Duration>,
     /// What jobs do, by name.
     pub jobs: BTreeMap<String, JobScript>,
     /// What watches see, by name, in the order of time.
@@ -177,6 +179,8 @@ pub enum Action {
     Job(JobAction, String),
     /// Another configuration is loaded, by its path.
     Reload(String, Box<Plan>),
+    /// The system clock is set, or the machine was asleep: the time since 1970.
+    Clock(Duration),
 }
 
 /// A command for a job.

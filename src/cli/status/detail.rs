@@ -54,7 +54,7 @@ pub(super) fn job(screen: Screen, now: &str, job: &Job) -> String {
         fact("waiting", line.strip_prefix("waiting ").unwrap_or(&line).to_owned());
     }
     for deadline in &job.deadlines {
-        let text = deadline.text(job.pid.is_some());
+        let text = job.deadline(deadline, job.pid.is_some());
         fact("next", text.strip_prefix("next ").unwrap_or(&text).to_owned());
     }
     out

@@ -142,3 +142,22 @@ impl ValueType for DurationOrNever {
 pub fn to_duration(nanoseconds: i64) -> Duration {
     Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0))
 }
+
+/// A date and time with an offset, such as `2026-03-29T00:00:00Z`: the time since 1970.
+pub struct Timestamp;
+
+impl ValueType for Timestamp {
+    type Value = Duration;
+    const SHAPE: Shape = Shape::Text;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Duration> {
+        let text = cx.text(key, node)?;
+        let time =
+            text.parse::<jiff::Timestamp>().ok().and_then(|time| Duration::try_from(time.as_duration()).ok());
+        if time.is_none() {
+            let message =
+                format!("`{key}` must be a date and time since 1970 with an offset, not {}", found(node));
+            cx.error(node.span, message, format!("for example: {key}: \"2026-03-29T00:00:00Z\""));
+        }
+        time
+    }
+}

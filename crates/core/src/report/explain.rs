@@ -2,14 +2,15 @@
 //! The wording of single facts is in [`crate::report::words`].
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
+use core::time::Duration;
 
 use crate::catalog::connectivity::{Known, Trouble};
 use crate::effect::DesiredService;
 use crate::ids::JobIx;
-use crate::plan::{Status, Trigger};
+use crate::plan::{Status, Trigger, fmt_utc};
 use crate::report::status::{Awaited, Cause as StartedBy, DeadlineKind, JobOverview};
 use crate::report::words::{self, WAITING_UNTIL};
 use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
@@ -258,7 +259,8 @@ impl Core {
             let left = fmt_duration(deadline.at.since(self.now));
             let mut sentence = words::deadline(deadline.what, overview.status.run.is_some(), left);
             if let (DeadlineKind::Tick, Some(cron)) = (deadline.what, &overview.cron) {
-                sentence += &words::cron(cron);
+                let next = cron.next.map(|next| fmt_utc(Duration::from_secs(next)).to_string());
+                sentence += &words::cron(next.as_deref(), &cron.text, &cron.zone);
             }
             reasons.push(Reason { sentence, because: Vec::new() });
         }

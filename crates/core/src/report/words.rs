@@ -4,12 +4,11 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt::Display;
-use core::time::Duration;
 
 use crate::event::{Code, Source};
 use crate::input::ExitStatus;
-use crate::plan::{Restarts, fmt_utc};
-use crate::report::status::{CronOverview, DeadlineKind};
+use crate::plan::Restarts;
+use crate::report::status::DeadlineKind;
 use crate::state::job::SkipReason;
 use crate::state::journal::EndReason;
 
@@ -128,9 +127,9 @@ pub fn manual(job: &str) -> String {
 
 /// The next time of a schedule (W15), as a suffix: `, at 2026-03-29T01:00:00Z (0 3 * * *, Europe/Berlin)`.
 #[must_use]
-pub fn cron(cron: &CronOverview) -> String {
-    let at = cron.next.map(|next| format!(", at {}", fmt_utc(Duration::from_secs(next))));
-    format!("{} ({}, {})", at.unwrap_or_default(), cron.text, cron.zone)
+pub fn cron(next: Option<&str>, text: &str, zone: &str) -> String {
+    let at = next.map_or_else(String::new, |next| format!(", at {next}"));
+    format!("{at} ({text}, {zone})")
 }
 
 /// A service in the catalog (D11): its desired state, the one that the catalog has confirmed (`unknown` if none), since when, and

@@ -119,9 +119,10 @@ impl Core {
         let state = self.job(job);
         let trigger = state.cause_event().map(|event| event.id);
         let tick = matches!(state.cause, Some(Cause::Tick(_)));
+        let cron = self.planned(job).when.cron().is_some();
         let restarts = if self.planned(job).when.is_periodic() { 0 } else { state.restarts };
         let (after, at, origin) = (EventId(self.last_ids.event), self.now, Origin::Job(job));
-        self.journal.write_start(Start { run, after, at, origin, pid, trigger, tick, restarts });
+        self.journal.write_start(Start { run, after, at, origin, pid, trigger, tick, cron, restarts });
     }
 
     /// P3: a process has not executed its program in time.

@@ -121,8 +121,10 @@ pub struct Start {
     pub pid: i32,
     /// The event that started the run; `None` if it was started by hand or by a tick.
     pub trigger: Option<EventId>,
-    /// True if a tick after the first started it (W4).
+    /// True if a tick started it, other than the first of an interval (W4).
     pub tick: bool,
+    /// True if it runs at times of day (W15).
+    pub cron: bool,
     /// Restarts since the job was last started by an event.
     pub restarts: u64,
 }

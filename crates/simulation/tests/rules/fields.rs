@@ -212,3 +212,20 @@ fn x4_every_start_has_its_cause() {
     }
     assert_eq!(chain, ["web healthy", "web starts", "setup exitSuccess", "setup starts", "startup"]);
 }
+
+#[test]
+fn x4_w15_the_clock_of_the_scenario_decides_when_cron_runs() {
+    let config = r#"{ jobs: [{ name: "a", exec: "a", when: { cron: "30 2 * * *", timezone: "Europe/Berlin" } },
+                             { name: "hand", exec: "b", when: "manual" }] }"#;
+    // 02:30 does not exist on this day.
+    let spring = run(config, "{ at: '2026-03-29T00:59:00Z', until: '26h' }");
+    assert_eq!(times(&spring, "a starts"), [60_000, 60_000 + 23 * 3_600_000 + 30 * 60_000]);
+    assert_eq!(times(&run(config, "{ until: '2h' }"), "a starts"), [90 * 60_000], "2026-01-01T01:30:00Z");
+    let set = "{ at: '2026-03-28T20:00:00Z', until: '2h', happens: [{ at: '1h', clock: '2026-03-29T08:00:00+02:00' }] }";
+    assert_eq!(times(&run(config, set), "a starts"), [3_600_000], "made up once");
+    let hand =
+        run(config, "{ until: '5m', happens: [{ at: '1m', start: 'hand' }, { at: '2m', start: 'hand' }] }");
+    assert_eq!(times(&hand, "hand starts"), [60_000, 120_000]);
+    let wrong = reloading(config, "{ at: '2026-03-29' }", &[]).unwrap_err();
+    assert!(wrong.contains("`at` must be a date and time since 1970 with an offset"), "{wrong}");
+}
