@@ -200,6 +200,7 @@ fn run_command(command: &'static Command, global: &Arguments) -> Result<u8, Fail
         "logs" => logs::logs(&own),
         "events" => events::events(&own),
         "start" | "stop" | "restart" => control::jobs(command.name, &own),
+        "scale" => control::scale(&own),
         "signal" => control::signal(&own),
         "reload" => control::reload(&own),
         "maintenance" => control::maintenance(&own),

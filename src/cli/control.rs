@@ -23,9 +23,43 @@ fn utf8_arguments(args: &Arguments) -> Result<Vec<&str>, Failure> {
 pub(super) fn jobs(command: &str, args: &Arguments) -> Result<(), Failure> {
     let client = Client::of(args);
     let mut ok = true;
+    let query = if command == "restart" && args.is_on("rolling") { "?rolling=true" } else { "" };
     for job in utf8_arguments(args)? {
-        let response = client.post(&format!("/v3/jobs/{}/{command}", percent_encoded(job)), None)?;
-        ok &= report(job, response.json())?;
+        let response = client.post(&format!("/v3/jobs/{}/{command}{query}", percent_encoded(job)), None)?;
+        ok &= report_done(job, &response)?;
+    }
+    if ok { Ok(()) } else { Err(Failure::Reported) }
+}
+
+/// Like [`report`]. A request that is accepted and not done has failed for a script.
+fn report_done(job: &str, response: &Response) -> Result<bool, Failure> {
+    let outcome: Result<JobMessage, Failure> = response.json();
+    match outcome {
+        Ok(message) if response.status == 202 => {
+            report(job, Err(Failure::Failed(format!("{job}: {}", message.message))))
+        }
+        outcome => report(job, outcome),
+    }
+}
+
+/// `scale`: another number of replicas.
+pub(super) fn scale(args: &Arguments) -> Result<(), Failure> {
+    #[derive(Serialize)]
+    struct Body {
+        replicas: u16,
+    }
+    let mut wanted = Vec::new();
+    for word in utf8_arguments(args)? {
+        let pair = word.rsplit_once('=').and_then(|(job, count)| Some((job, count.parse::<u16>().ok()?)));
+        let usage = || Failure::Usage(format!("`{word}` is not JOB=NUMBER, for example web=4"));
+        wanted.push(pair.filter(|(job, _)| !job.is_empty()).ok_or_else(usage)?);
+    }
+    let client = Client::of(args);
+    let mut ok = true;
+    for (job, replicas) in wanted {
+        let path = format!("/v3/jobs/{}/scale", percent_encoded(job));
+        let response = client.post(&path, Some(&json_body(&Body { replicas })?))?;
+        ok &= report_done(job, &response)?;
     }
     if ok { Ok(()) } else { Err(Failure::Reported) }
 }
@@ -101,8 +135,9 @@ const MAX_NAMES: usize = 10;
 
 fn reload_text(reload: &Reload, dry_run: bool, verbose: bool) -> String {
     let Some(kept) = &reload.kept else { return "reloaded\n".to_owned() };
-    let Reload { restarted, waiting, started, stopped, settings, .. } = reload;
-    let unchanged = [restarted, waiting, started, stopped, settings].iter().all(|names| names.is_empty());
+    let Reload { adjusted, restarted, waiting, started, stopped, settings, .. } = reload;
+    let unchanged =
+        [adjusted, restarted, waiting, started, stopped, settings].iter().all(|names| names.is_empty());
     let mut out = match (dry_run, unchanged) {
         (true, true) => "a reload would change nothing\n",
         (true, false) => "a reload would\n",
@@ -111,6 +146,7 @@ fn reload_text(reload: &Reload, dry_run: bool, verbose: bool) -> String {
     }
     .to_owned();
     for (future, past, names) in [
+        ("adjust", "adjusted", adjusted),
         ("restart", "restarted", restarted),
         ("change", "waiting", waiting),
         ("start", "started", started),

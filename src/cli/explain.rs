@@ -1,9 +1,9 @@
 //! `explain`: why a job is in its current state (X5), or what a watch knows (X9). `containerpilot_core::report` builds the
 //! sentences.
 
-use super::client::Client;
+use super::client::{Client, Response};
 use super::flags::Arguments;
-use super::responses::{Explanation, WatchExplanation};
+use super::responses::{Explanation, Status, WatchExplanation};
 use super::terminal::sanitized;
 use super::{Failure, as_json, print};
 use crate::net::percent_encoded;
@@ -17,13 +17,36 @@ pub(super) fn explain(args: &Arguments) -> Result<(), Failure> {
     if let Some(watch) = watch {
         response = client.get(&format!("/v3/watches/{}/explain", percent_encoded(watch)))?;
     }
+    if response.is_not_found() {
+        // A job with replicas (W20).
+        let status: Status = client.get("/v3/status")?.json()?;
+        let replicas = status.jobs.iter().filter(|job| job.replica_of.as_ref() == Some(&name));
+        let replicas: Vec<&str> = replicas.map(|job| job.name.as_str()).collect();
+        for replica in &replicas {
+            let path = format!("/v3/jobs/{}/explain", percent_encoded(replica));
+            print_explanation(&client.get(&path)?.success()?, json)?;
+        }
+        if !replicas.is_empty() {
+            return Ok(());
+        }
+    }
     let response = response.success()?;
+    if watch.is_none() {
+        return print_explanation(&response, json);
+    }
     if json {
         return print(&format!("{}\n", response.text().trim_end()));
     }
-    let sentences = match watch {
-        Some(_) => response.json::<WatchExplanation>()?.sentences,
-        None => response.json::<Explanation>()?.sentences,
-    };
+    print_sentences(&response.json::<WatchExplanation>()?.sentences)
+}
+
+fn print_explanation(response: &Response, json: bool) -> Result<(), Failure> {
+    if json {
+        return print(&format!("{}\n", response.text().trim_end()));
+    }
+    print_sentences(&response.json::<Explanation>()?.sentences)
+}
+
+fn print_sentences(sentences: &[String]) -> Result<(), Failure> {
     print(&sentences.iter().map(|line| sanitized(line) + "\n").collect::<String>())
 }

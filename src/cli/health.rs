@@ -26,7 +26,12 @@ pub(super) fn health(args: &Arguments) -> Result<(), Failure> {
         Some(name) => {
             let name = name.to_string_lossy();
             let status: Status = client.get("/v3/status")?.json()?;
-            job_health(&name, status.job(&name)?, status.maintenance)
+            let jobs = status.jobs_named(&name)?;
+            let all: Vec<(bool, String)> =
+                jobs.iter().map(|job| job_health(&job.name, job, status.maintenance)).collect();
+            let healthy = all.iter().all(|(healthy, _)| *healthy);
+            let worst = all.into_iter().filter(|(one, _)| *one == healthy).map(|(_, reason)| reason);
+            (healthy, worst.collect::<Vec<_>>().join("; "))
         }
     };
     if healthy { print(&format!("{reason}\n")) } else { Err(Failure::Failed(reason)) }

@@ -30,6 +30,16 @@ pub(super) fn logs(args: &Arguments) -> Result<(), Failure> {
         // Jobs with the same name share their lines.
         let mut seen = BTreeSet::new();
         names = jobs.map(|job| job.name).filter(|name| seen.insert(name.clone())).collect();
+    } else if names.len() < MAX_FOLLOWED {
+        // A job with replicas has the lines of all of them (W20).
+        let status: Status = client.get("/v3/status")?.json()?;
+        let replicas = |name: &String| -> Vec<String> {
+            let jobs = status.jobs_named(name).unwrap_or_default();
+            let replicas = jobs.into_iter().filter(|job| job.replica_of.as_ref() == Some(name));
+            let replicas: Vec<String> = replicas.map(|job| job.name.clone()).collect();
+            if replicas.is_empty() { vec![name.clone()] } else { replicas }
+        };
+        names = names.iter().flat_map(replicas).collect();
     }
     let format = Format { times: args.is_on("timestamps"), names: names.len() != 1, since };
     let timed = format.times || format.names || format.since.is_some();

@@ -19,6 +19,13 @@ impl Status {
         self.jobs.get(index).ok_or_else(|| self.no_job(name))
     }
 
+    /// Returns the job called `name`, or all replicas of the job called `name` (W20).
+    pub(super) fn jobs_named(&self, name: &str) -> Result<Vec<&Job>, Failure> {
+        let replicas = self.jobs.iter().filter(|job| job.replica_of.as_deref() == Some(name));
+        let replicas: Vec<&Job> = replicas.collect();
+        if replicas.is_empty() { self.job(name).map(|job| vec![job]) } else { Ok(replicas) }
+    }
+
     pub(super) fn job_index(&self, name: &str) -> Result<usize, Failure> {
         let nth = |name: &str, nth: usize| {
             let mut same_name = self.jobs.iter().enumerate().filter(|(_, job)| job.name == name);

@@ -23,6 +23,18 @@ pub(super) fn status(args: &Arguments) -> Result<(), Failure> {
         return print(&overview(Screen::of_stdout(), &response.json()?));
     };
     let status: Status = response.json()?;
+    let replicas = status.jobs.iter().zip(0..).filter(|(job, _)| job.replica_of.as_ref() == Some(&name));
+    let replicas: Vec<usize> = replicas.map(|(_, place)| place).collect();
+    if !replicas.is_empty() {
+        return print(&if json {
+            let jobs = response.json::<Verbatim>()?.jobs.into_iter().enumerate();
+            let jobs = jobs.filter(|(place, _)| replicas.contains(place)).map(|(_, job)| job);
+            format!("{}\n", Value::Array(jobs.collect()))
+        } else {
+            let jobs = status.jobs.iter().filter(|job| job.replica_of.as_ref() == Some(&name));
+            jobs_table(Screen::of_stdout(), &status.now, jobs)
+        });
+    }
     let subject = subject(&status, &name)?;
     print(&if json { subject.json(response.json()?) } else { subject.text(Screen::of_stdout(), &status) })
 }
@@ -83,8 +95,7 @@ fn overview(screen: Screen, status: &Status) -> String {
         out += &format!("{}\n", screen.paint(Tone::Bad, &sanitized(&trouble)));
     }
     out.push('\n');
-    let rows: Vec<Vec<Cell>> = status.jobs.iter().map(|job| row(&status.now, job)).collect();
-    out += &table(screen, &["JOB", "STATE", "HEALTH", "PID", "UPTIME", "RESTARTS", "NOTE"], &rows);
+    out += &jobs_table(screen, &status.now, status.jobs.iter());
     if !status.watches.is_empty() {
         out.push('\n');
         let row = |watch: &Watch| vec![(Tone::Plain, watch.name.clone()), detail::instances(watch)];
@@ -92,6 +103,11 @@ fn overview(screen: Screen, status: &Status) -> String {
         out += &table(screen, &["WATCH", "HEALTHY INSTANCES"], &rows);
     }
     out
+}
+
+fn jobs_table<'a>(screen: Screen, now: &str, jobs: impl Iterator<Item = &'a Job>) -> String {
+    let rows: Vec<Vec<Cell>> = jobs.map(|job| row(now, job)).collect();
+    table(screen, &["JOB", "STATE", "HEALTH", "PID", "UPTIME", "RESTARTS", "NOTE"], &rows)
 }
 
 fn row(now: &str, job: &Job) -> Vec<Cell> {

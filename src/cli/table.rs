@@ -87,6 +87,11 @@ pub(crate) const ANSWER_TIMEOUT: Flag = Flag {
     kind: FlagKind::Text("TIME"),
     help: "how long to wait for the answer of the supervisor, such as 5s",
 };
+pub(crate) const ROLLING: Flag = Flag {
+    name: "rolling",
+    kind: FlagKind::Bool,
+    help: "one replica at a time, each healthy before the next",
+};
 pub(crate) const ALL: Flag =
     Flag { name: "all", kind: FlagKind::Bool, help: "all jobs that can be in this state" };
 
@@ -290,8 +295,22 @@ pub(crate) const RESTART: Command = Command {
     name: "restart",
     arguments: "JOB…",
     about: "stop jobs gracefully and start them again",
-    details: "A job that is not running is only started. The command does not wait until the job runs; use \
-              `containerpilot wait JOB healthy` for that.",
+    details: "A job that is not running is only started. JOB may also be a job with `replicas`, for all of them. The command does \
+              not wait until the job runs; use `containerpilot wait JOB healthy` for that.\n\n\
+              With --rolling, the replicas of a job are restarted one at a time: each must be healthy (or running, if it has no \
+              checks) before the next is stopped. If one does not get so far, the rest is not restarted. The command \
+              waits until that is done.",
+    flags: &[&CONFIG, &SOCKET, &ROLLING],
+};
+
+pub(crate) const SCALE: Command = Command {
+    name: "scale",
+    arguments: "JOB=NUMBER…",
+    about: "change the number of replicas of jobs",
+    details: "Starts or stops replicas of a job that has `replicas`, until there are NUMBER of them: at least 1, and at most one for \
+              each port. The other replicas keep running. The command waits until that is done. A reload keeps the number \
+              as long as `replicas` in the configuration is unchanged.\n\n\
+              For example: containerpilot scale web=4",
     flags: &[&CONFIG, &SOCKET],
 };
 
@@ -438,6 +457,7 @@ pub(crate) const COMMANDS: &[&Command] = &[
     &START,
     &STOP,
     &RESTART,
+    &SCALE,
     &SIGNAL,
     &RELOAD,
     &MAINTENANCE,

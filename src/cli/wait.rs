@@ -186,7 +186,9 @@ fn judge_all(status: &Status, jobs: &[String], state: &str) -> Result<Verdict, F
     let chosen: Vec<&Job> = if jobs.is_empty() {
         status.jobs.iter().filter(|job| counts(job, state)).collect()
     } else {
-        jobs.iter().map(|name| status.job(name)).collect::<Result<_, _>>()?
+        let named: Vec<Vec<&Job>> =
+            jobs.iter().map(|name| status.jobs_named(name)).collect::<Result<_, _>>()?;
+        named.into_iter().flatten().collect()
     };
     if chosen.is_empty() {
         return Ok(Verdict::Unreachable(format!("no job can become {state}")));

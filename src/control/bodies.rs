@@ -1,6 +1,6 @@
 //! Parses request bodies. They are untrusted: any bytes become a valid request or an error that never shows a value (L5).
 
-use containerpilot_core::plan::Signal;
+use containerpilot_core::plan::{MAX_REPLICAS, Signal};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -55,6 +55,15 @@ pub(super) fn signal(body: &[u8]) -> Result<Signal, BodyError> {
         }
     };
     Signal::from_name(&text).ok_or_else(|| BodyError::Content(format!("there is no signal `{text}`")))
+}
+
+/// The number of replicas to run (W20).
+pub(super) fn replicas(body: &[u8]) -> Result<u16, BodyError> {
+    let number = members(body)?.remove("replicas").and_then(|number| number.as_u64());
+    let number =
+        number.ok_or_else(|| BodyError::Form("the body must be {\"replicas\": NUMBER}".to_owned()))?;
+    u16::try_from(number)
+        .map_err(|_| BodyError::Content(format!("{number} is more than {MAX_REPLICAS} replicas")))
 }
 
 /// The members of a body that is a JSON object. `null` is an empty object, as in Go.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use containerpilot_core::plan::Level;
+use containerpilot_core::plan::diff::Changes;
 use containerpilot_core::request::{self, Reply};
 use hyper::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
 use tokio::time::timeout;
@@ -115,7 +116,14 @@ impl ControlApi {
             },
             Endpoint::Start => self.act(job, JobAction::Start, peer_uid).await,
             Endpoint::Stop => self.act(job, JobAction::Stop, peer_uid).await,
-            Endpoint::Restart => self.act(job, JobAction::Restart, peer_uid).await,
+            Endpoint::Restart => {
+                let [rolling] = routes::parameters(query, ["rolling"]).map_err(bad_request)?;
+                match routes::flag("rolling", rolling, false).map_err(bad_request)? {
+                    true => self.rolling_restart(job, peer_uid).await,
+                    false => self.act(job, JobAction::Restart, peer_uid).await,
+                }
+            }
+            Endpoint::Scale => self.scale(job, bodies::replicas(body)?, peer_uid).await,
             Endpoint::Signal => self.act(job, JobAction::Signal(bodies::signal(body)?), peer_uid).await,
         }
     }
@@ -230,6 +238,7 @@ impl ControlApi {
             JobAction::Start => "start of".to_owned(),
             JobAction::Stop => "stop of".to_owned(),
             JobAction::Restart => "restart of".to_owned(),
+            JobAction::RollingRestart => "rolling restart of".to_owned(),
             JobAction::Signal(signal) => format!("{signal} for"),
         };
         self.log(format!("{} requested {what} {job}", user(peer_uid)));
@@ -244,10 +253,54 @@ impl ControlApi {
         Ok(ok(JSON, render::line(&JobMessage { job, message })))
     }
 
+    /// Restarts jobs one at a time. The response comes when that is done, or when it takes too long for a request.
+    async fn rolling_restart(&self, job: String, peer_uid: Option<u32>) -> EndpointResult {
+        match timeout(RELOAD_TIMEOUT, self.act(job.clone(), JobAction::RollingRestart, peer_uid)).await {
+            Ok(response) => response,
+            Err(_) => {
+                let message = "the rolling restart continues; it is logged when it is done".to_owned();
+                let message = render::line(&JobMessage { job, message });
+                Ok(with_status(StatusCode::ACCEPTED, JSON, message))
+            }
+        }
+    }
+
+    /// Runs another number of replicas (W20).
+    async fn scale(&self, job: String, count: u16, peer_uid: Option<u32>) -> EndpointResult {
+        self.log(format!("{} requested {count} replicas of {job}", user(peer_uid)));
+        let request = self.command(request::Request::Scale(job.clone(), count));
+        let message = match timeout(RELOAD_TIMEOUT, request).await {
+            Err(_) => {
+                let message = "jobs are still being stopped; it is logged when that is done".to_owned();
+                let message = render::line(&JobMessage { job, message });
+                return Ok(with_status(StatusCode::ACCEPTED, JSON, message));
+            }
+            Ok(reply) => match reply? {
+                Reply::Refused(why) => {
+                    return Err(refusal(StatusCode::CONFLICT, format!("{job}: {why}")));
+                }
+                Reply::Reloaded(Changes { started, stopped, .. }) => scaled(count, &started, &stopped),
+                Reply::Done(_) | Reply::Updated(_) => "done".to_owned(),
+            },
+        };
+        self.log(format!("{job}: {message}"));
+        Ok(ok(JSON, render::line(&JobMessage { job, message })))
+    }
+
     async fn command(&self, command: request::Request) -> Result<Reply, Refusal> {
         let reply = self.handles.queries.request(ControlRequest::Supervisor(command)).await;
         reply.map_err(|error| unresolved("", &error))
     }
+}
+
+fn scaled(count: u16, started: &[String], stopped: &[String]) -> String {
+    let mut message = if count == 1 { "1 replica".to_owned() } else { format!("{count} replicas") };
+    for (what, names) in [("started", started), ("stopped", stopped)] {
+        if !names.is_empty() {
+            message += &format!("; {what} {}", names.join(", "));
+        }
+    }
+    message
 }
 
 /// The response of 3.8 to a successful request.

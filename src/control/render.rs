@@ -103,6 +103,7 @@ pub(super) fn reloaded(done: &ReloadSummary, dry_run: bool) -> String {
     line(&responses::Reload {
         dry_run,
         kept: Some(changes.kept.clone()),
+        adjusted: changes.adjusted.clone(),
         restarted: changes.restarted.clone(),
         waiting: changes.waiting.clone(),
         started: changes.started.clone(),
@@ -208,6 +209,7 @@ fn job_json<'a>(
     });
     responses::Job {
         name: job.name.clone(),
+        replica_of: job.replica_of.clone(),
         role: match job.role {
             Role::User => "job",
             Role::Main => "main",

@@ -40,6 +40,8 @@ pub(crate) struct Catalog {
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Job {
     pub(crate) name: String,
+    /// The job with `replicas` that it is a replica of.
+    pub(crate) replica_of: Option<String>,
     pub(crate) role: String,
     pub(crate) state: String,
     pub(crate) health: String,
@@ -312,6 +314,8 @@ pub(crate) struct Reload {
     pub(crate) dry_run: bool,
     /// `None` from 3.8, which does not report its changes.
     pub(crate) kept: Option<Vec<String>>,
+    /// Changed jobs that keep running.
+    pub(crate) adjusted: Vec<String>,
     pub(crate) restarted: Vec<String>,
     /// Changed jobs that wait for their condition.
     pub(crate) waiting: Vec<String>,

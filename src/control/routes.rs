@@ -16,6 +16,7 @@ pub(super) enum Endpoint {
     Start,
     Stop,
     Restart,
+    Scale,
     Signal,
 }
 
@@ -36,7 +37,7 @@ const fn post(path: &'static str, endpoint: Endpoint) -> Route {
     Route { path, method: "POST", endpoint }
 }
 
-const ROUTES: [Route; 17] = [
+const ROUTES: [Route; 18] = [
     get("/v3/ping", Endpoint::Ping),
     post("/v3/environ", Endpoint::Environ),
     post("/v3/env", Endpoint::Environ),
@@ -53,6 +54,7 @@ const ROUTES: [Route; 17] = [
     post("/v3/jobs/{name}/start", Endpoint::Start),
     post("/v3/jobs/{name}/stop", Endpoint::Stop),
     post("/v3/jobs/{name}/restart", Endpoint::Restart),
+    post("/v3/jobs/{name}/scale", Endpoint::Scale),
     post("/v3/jobs/{name}/signal", Endpoint::Signal),
 ];
 

@@ -53,6 +53,8 @@ pub(crate) enum JobAction {
     Start,
     Stop,
     Restart,
+    /// One at a time, each healthy before the next (W20).
+    RollingRestart,
     Signal(Signal),
 }
 

@@ -55,8 +55,9 @@ pub(crate) struct ReloadSummary {
 impl ReloadSummary {
     /// One line for the log.
     pub(crate) fn line(&self) -> String {
-        let Changes { kept, restarted, waiting, started, stopped } = &self.changes;
+        let Changes { kept, adjusted, restarted, waiting, started, stopped } = &self.changes;
         let named = [
+            ("adjusted", adjusted),
             ("restarted", restarted),
             ("changed, waiting:", waiting),
             ("started", started),

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use containerpilot_config::suggest;
 use containerpilot_core::ids::{EventId, JobIx, WatchIx};
-use containerpilot_core::plan::Plan;
+use containerpilot_core::plan::{Plan, Target};
 use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::state::journal::{Event, Start};
@@ -213,13 +213,32 @@ fn command(plan: &Plan, request: ControlRequest) -> Result<Request, JobLookupErr
         ControlRequest::Supervisor(command) => return Ok(command),
         ControlRequest::Job(name, action) => (name, action),
     };
-    let job = find_job(plan, &name)?;
-    Ok(match action {
-        JobAction::Start => Request::Start(job),
-        JobAction::Stop => Request::Stop(job),
-        JobAction::Restart => Request::Restart(job),
-        JobAction::Signal(signal) => Request::Signal(job, signal),
+    let jobs = find_jobs(plan, &name)?;
+    let request = |job: &JobIx| match action {
+        JobAction::Start => Request::Start(*job),
+        JobAction::Stop => Request::Stop(*job),
+        JobAction::Restart => Request::Restart(*job),
+        JobAction::RollingRestart => Request::RollingRestart(jobs.clone()),
+        JobAction::Signal(signal) => Request::Signal(*job, signal),
+    };
+    Ok(match jobs.as_slice() {
+        _ if action == JobAction::RollingRestart => Request::RollingRestart(jobs),
+        [job] => request(job),
+        several => Request::Several(several.iter().map(request).collect()),
     })
+}
+
+/// The job with this name, or all jobs of a group or all replicas of a job (W20, W22).
+fn find_jobs(plan: &Plan, name: &str) -> Result<Vec<JobIx>, JobLookupError> {
+    match find_job(plan, name) {
+        Err(JobLookupError::NotFound(hint)) => {
+            let target = Target::named(name);
+            let included = plan.jobs.iter().enumerate().filter(|(_, job)| target.includes(job));
+            let jobs: Vec<JobIx> = included.map(|(nth, _)| JobIx::at(nth)).collect();
+            if jobs.is_empty() { Err(JobLookupError::NotFound(hint)) } else { Ok(jobs) }
+        }
+        found => found.map(|job| vec![job]),
+    }
 }
 
 /// The job with this name. One of several jobs with the same name is `NAME:2`.

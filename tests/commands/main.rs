@@ -7,6 +7,7 @@ mod supervisor;
 
 mod actions;
 mod queries;
+mod replicas;
 mod streams;
 
 use std::process::{Command, Output, Stdio};

@@ -1,7 +1,7 @@
 //! Requests to a running supervisor, and their replies (X1, X2, D8).
 //!
-//! Every request is answered exactly once: in its own step, or after startup if it arrives before. A reload is answered
-//! when it is done. Other replies report what was started; they do not wait for a process to exit.
+//! Every request is answered exactly once: in its own step, or after startup if it arrives before. A reload, a
+//! change of the number of replicas and a rolling restart are answered when they are done. Other replies report what was started; they do not wait for a process to exit.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -26,6 +26,12 @@ pub enum Request {
     Stop(JobIx),
     /// Stop a job if it runs, and start it again.
     Restart(JobIx),
+    /// Restart jobs one at a time, each healthy before the next (W20). The reply comes when that is done.
+    RollingRestart(Vec<JobIx>),
+    /// Run another number of replicas of this job (W20). The reply is `Reloaded`, when that is done.
+    Scale(String, u16),
+    /// Several requests to start, stop, restart or signal a job, with one reply.
+    Several(Vec<Self>),
     /// Send a signal to the process group of a job.
     Signal(JobIx, Signal),
     /// Replace the plan (R1–R4). The reply is `Reloaded`, when that is done.
@@ -44,6 +50,8 @@ impl Request {
             Self::Stop(job) => Self::Stop(moved(job)),
             Self::Restart(job) => Self::Restart(moved(job)),
             Self::Signal(job, signal) => Self::Signal(moved(job), signal),
+            Self::Several(all) => Self::Several(all.into_iter().map(|one| one.moved(moves)).collect()),
+            Self::RollingRestart(jobs) => Self::RollingRestart(jobs.into_iter().map(moved).collect()),
             other => other,
         }
     }

@@ -1,6 +1,7 @@
 //! The rules: what follows from an input, an event or a timer.
 
 mod action;
+mod adjust;
 mod advertise;
 mod completion;
 mod dispatch;
@@ -19,6 +20,7 @@ mod replicas;
 mod request;
 mod requires;
 mod restart;
+mod rolling_restart;
 mod shutdown;
 pub mod signals;
 mod start;

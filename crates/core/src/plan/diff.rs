@@ -15,6 +15,8 @@ use crate::ids::{JobIx, WatchIx};
 pub struct Changes {
     /// Unchanged jobs, which keep running.
     pub kept: Vec<String>,
+    /// Changed jobs, which keep running with their new definition (R5).
+    pub adjusted: Vec<String>,
     /// Changed jobs, which are stopped and started again.
     pub restarted: Vec<String>,
     /// Changed jobs that were stopped and wait for their new condition. Known only when the reload is done.
@@ -57,6 +59,8 @@ pub(crate) enum JobChange {
     Restarted(JobIx),
     /// It is this job of the old plan, unchanged.
     Kept(JobIx),
+    /// It is this job of the old plan, and keeps its process with the new definition (R5).
+    Adjusted(JobIx),
 }
 
 /// The difference between two plans.
@@ -81,8 +85,14 @@ impl PlanDiff {
             let from = JobIx::at(index);
             let after = to.and_then(|to| Some((new.jobs.get(to.index())?, jobs.get_mut(to.index())?)));
             if let Some((after, change)) = after {
-                let kept = !must_restart(from) && is_unchanged(before, after);
-                *change = if kept { JobChange::Kept(from) } else { JobChange::Restarted(from) };
+                // C6: coprocesses restart at every reload.
+                let restarts = must_restart(from) || before.role == Role::Coprocess;
+                *change = match () {
+                    () if restarts => JobChange::Restarted(from),
+                    () if before == after => JobChange::Kept(from),
+                    () if keeps_process(before, after) => JobChange::Adjusted(from),
+                    () => JobChange::Restarted(from),
+                };
             }
         }
         let same = |watch| new.watches.iter().position(|other| other == watch).map(WatchIx::at);
@@ -92,7 +102,9 @@ impl PlanDiff {
 
     /// The jobs of the old plan that do not continue in the new one, in ascending order.
     pub(crate) fn replaced(&self) -> Vec<JobIx> {
-        let kept = |to: JobIx| matches!(self.jobs.get(to.index()), Some(JobChange::Kept(_)));
+        let kept = |to: JobIx| {
+            matches!(self.jobs.get(to.index()), Some(JobChange::Kept(_) | JobChange::Adjusted(_)))
+        };
         let old = self.moves.jobs.iter().enumerate();
         old.filter(|(_, to)| !to.is_some_and(kept)).map(|(index, _)| JobIx::at(index)).collect()
     }
@@ -105,6 +117,7 @@ impl PlanDiff {
                 JobChange::Started => &mut changes.started,
                 JobChange::Restarted(_) => &mut changes.restarted,
                 JobChange::Kept(_) => &mut changes.kept,
+                JobChange::Adjusted(_) => &mut changes.adjusted,
             };
             list.push(job.name.clone());
         }
@@ -117,10 +130,31 @@ impl PlanDiff {
 /// What a reload from one plan to another does to jobs, if no job was stopped or started by hand.
 #[must_use]
 pub fn changes(old: &Plan, new: &Plan) -> Changes {
-    PlanDiff::new(old, new, |_| false).changes(old, new)
+    let new = new.clone().with_scale_of(old);
+    PlanDiff::new(old, &new, |_| false).changes(old, &new)
 }
 
-/// Returns true if a job continues with its new definition. Coprocesses restart at every reload (C6).
-fn is_unchanged(old: &Job, new: &Job) -> bool {
-    old.role != Role::Coprocess && old == new
+/// R5: returns true if two definitions differ only in what does not concern the process itself.
+fn keeps_process(old: &Job, new: &Job) -> bool {
+    let instance = |job: &Job| {
+        job.service.as_ref().map(|service| (service.name.clone(), service.id.clone(), service.port))
+    };
+    // Without checks its health could not be told any more, also to the jobs that wait for it.
+    let loses_checks = old.health.is_some() && new.health.is_none();
+    let adjusted = Job {
+        restarts: new.restarts,
+        restart_on: new.restart_on,
+        success_codes: new.success_codes.clone(),
+        start_limit: new.start_limit,
+        backoff: new.backoff,
+        stop: new.stop.clone(),
+        on_failure: new.on_failure,
+        on_success: new.on_success,
+        health: new.health.clone(),
+        service: new.service.clone(),
+        raw_output: new.raw_output,
+        groups: new.groups.clone(),
+        ..old.clone()
+    };
+    !loses_checks && instance(old) == instance(new) && adjusted == *new
 }

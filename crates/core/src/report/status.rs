@@ -165,6 +165,8 @@ pub struct JobOverview {
     pub job: JobIx,
     /// Its name.
     pub name: String,
+    /// The job with `replicas` that it is a replica of (W20).
+    pub replica_of: Option<String>,
     /// What kind of job it is.
     pub role: Role,
     /// True if it runs at every event, and so is not expected to run all the time.
@@ -484,6 +486,7 @@ impl Core {
         JobOverview {
             job,
             name: planned.name.clone(),
+            replica_of: planned.replica.as_ref().map(|replica| replica.group.clone()),
             role: planned.role,
             runs_repeatedly: planned.when.repeat() == Repeat::Each,
             service: planned.service.as_ref().map(|service| (service.address, service.port)),

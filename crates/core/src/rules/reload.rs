@@ -36,8 +36,19 @@ use crate::state::timers::TimerKind;
 use crate::time::fmt_duration;
 
 impl Core {
-    /// Starts a reload. The plan has been validated (R2).
+    /// Starts a reload. The plan has been validated (R2). What `scale` has set stays, where `replicas` is unchanged (W20).
     pub(crate) fn request_reload(&mut self, id: RequestId, plan: Box<Plan>) {
+        let plan = Box::new(plan.with_scale_of(self.next_plan()));
+        self.request_plan(id, plan);
+    }
+
+    /// The plan of the reload in progress, or else the one in force.
+    pub(crate) fn next_plan(&self) -> &Plan {
+        self.reload.as_ref().map_or(self.plan(), |pending| &pending.plan)
+    }
+
+    /// Replaces the plan as soon as the jobs that it changes have stopped.
+    pub(crate) fn request_plan(&mut self, id: RequestId, plan: Box<Plan>) {
         if self.phase != Phase::Running {
             let reply = Reply::Refused(SHUTTING_DOWN.into());
             return self.effects.push(Effect::Reply { id, reply });
@@ -182,6 +193,14 @@ impl Core {
             self.set_start_timeout(*job);
             self.renew_hooks(*job);
         }
+        for (index, change) in diff.jobs.iter().enumerate() {
+            if let JobChange::Adjusted(from) = change
+                && !starting.contains(&JobIx::at(index))
+            {
+                self.adjust(JobIx::at(index), &old.plan.jobs[from.index()]);
+            }
+        }
+        self.move_rolling_restart(&diff.moves);
         self.send_group_events_that_hold(&starting);
         for job in self.all_jobs() {
             self.enqueue_recheck(job);
@@ -198,7 +217,7 @@ impl Core {
         let after = EventId(self.last_ids.event);
         let mut starting = Vec::new();
         for (index, change) in diff.jobs.iter().enumerate() {
-            if let JobChange::Kept(from) = change {
+            if let JobChange::Kept(from) | JobChange::Adjusted(from) = change {
                 let before = &mut old.jobs[from.index()];
                 if before.stop_reason() != Some(StopReason::Unreachable) {
                     core::mem::swap(&mut self.plan_state.jobs[index], before);
@@ -210,7 +229,7 @@ impl Core {
             let state = &mut self.plan_state;
             match change {
                 JobChange::Started => state.jobs[index].generation.serial = serial,
-                JobChange::Restarted(from) | JobChange::Kept(from) => {
+                JobChange::Restarted(from) | JobChange::Kept(from) | JobChange::Adjusted(from) => {
                     let planned = &state.plan.jobs[index];
                     state.jobs[index] = old.jobs[from.index()].next_generation(planned, serial, after);
                 }

@@ -1,6 +1,8 @@
 //! Requests of users: start, stop, restart, signal (X2).
 
+use alloc::boxed::Box;
 use alloc::format;
+use alloc::vec::Vec;
 
 use crate::effect::{Effect, KillReason};
 use crate::ids::JobIx;
@@ -19,18 +21,49 @@ impl Core {
         let reply = match request {
             // Answered when it is done.
             Request::Reload(plan) => return self.request_reload(id, plan),
+            Request::RollingRestart(jobs) => return self.request_rolling_restart(id, jobs),
+            Request::Scale(name, count) => match self.next_plan().scaled(&name, count) {
+                Ok(plan) => return self.request_plan(id, Box::new(plan)),
+                Err(why) => Reply::Refused(why),
+            },
             Request::Maintenance(on) => self.set_maintenance(on),
             Request::SetVariables(variables) => {
                 self.set_variables(variables);
                 Reply::Done("set".into())
             }
-            Request::Start(job) => self.request_for_job(job, Self::request_start),
-            Request::Stop(job) => self.request_for_job(job, Self::request_stop),
-            Request::Restart(job) => self.request_for_job(job, Self::request_restart),
-            Request::Signal(job, signal) if self.has_job(job) => self.request_signal(job, signal),
-            Request::Signal(..) => no_such_job(),
+            Request::Several(requests) => self.several(requests),
+            request => self.request_about_job(&request),
         };
         self.effects.push(Effect::Reply { id, reply });
+    }
+
+    fn request_about_job(&mut self, request: &Request) -> Reply {
+        match request {
+            Request::Start(job) => self.request_for_job(*job, Self::request_start),
+            Request::Stop(job) => self.request_for_job(*job, Self::request_stop),
+            Request::Restart(job) => self.request_for_job(*job, Self::request_restart),
+            Request::Signal(job, signal) if self.has_job(*job) => self.request_signal(*job, *signal),
+            _ => no_such_job(),
+        }
+    }
+
+    /// The replies of several requests in one. It is refused if all of them are.
+    fn several(&mut self, requests: Vec<Request>) -> Reply {
+        let (mut words, mut refused) = (Vec::new(), true);
+        for request in requests {
+            let job = match request {
+                Request::Start(job) | Request::Stop(job) | Request::Restart(job) => job,
+                Request::Signal(job, _) => job,
+                _ => continue,
+            };
+            let reply = self.request_about_job(&request);
+            refused &= matches!(reply, Reply::Refused(_));
+            if let (Reply::Done(message) | Reply::Refused(message), true) = (reply, self.has_job(job)) {
+                words.push(format!("{}: {message}", self.planned(job).name));
+            }
+        }
+        let words = words.join("; ");
+        if refused { Reply::Refused(words) } else { Reply::Done(words) }
     }
 
     fn has_job(&self, job: JobIx) -> bool {

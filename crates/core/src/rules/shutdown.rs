@@ -8,6 +8,7 @@ use crate::event::Code;
 use crate::ids::JobIx;
 use crate::log_entry::LogEvent;
 use crate::plan::{Level, Role, Signal};
+use crate::rules::request::SHUTTING_DOWN;
 use crate::state::job::{Activity, State, StopReason, StopStage, Transition};
 use crate::state::journal::Origin;
 use crate::state::stop_budget::StopBudget;
@@ -24,6 +25,7 @@ impl Core {
         self.phase = Phase::Stopping;
         self.report_to_manager();
         self.refuse_reload();
+        self.end_rolling_restart(Some(SHUTTING_DOWN.into()));
         let budget = StopBudget::new(self.plan(), self.now);
         self.stop_budget = Some(budget);
         self.set_shutdown_timer(budget.signal_by, TimerKind::ShutdownHooks);

@@ -130,6 +130,7 @@ impl Core {
             TimerKind::Job(job, timer) => self.job_timer(job, timer),
             TimerKind::Orphans(run) => self.kill_orphans(run),
             TimerKind::ReloadTimeout => self.reload_timeout(),
+            TimerKind::RollingRestart => self.rolling_restart_timeout(),
             TimerKind::ShutdownHooks => self.end_hooks(),
             TimerKind::ShutdownTimeout => {
                 let timeout = self.plan().stop_timeout;
@@ -172,6 +173,9 @@ impl Core {
     /// Continues a reload or a shutdown, and completes unreachable jobs, when nothing is queued. Returns true if something
     /// follows.
     fn on_empty_queue(&mut self) -> bool {
+        if self.phase == Phase::Running && self.reload.is_none() && self.continue_rolling_restart() {
+            return true;
+        }
         match self.phase {
             Phase::Running if self.reload.is_some() => self.continue_reload(),
             Phase::Running if self.is_work_complete() => self.shut_down_by_itself(),

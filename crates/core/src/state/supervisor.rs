@@ -82,6 +82,8 @@ pub struct Core {
     pub(crate) last_ids: LastIds,
     /// The reload in progress.
     pub(crate) reload: Option<PendingReload>,
+    /// The rolling restart in progress.
+    pub(crate) rolling_restart: Option<Box<RollingRestart>>,
     /// Why the telemetry server does not listen; `None` if it does.
     pub(crate) telemetry_error: Option<String>,
     /// What the service manager of the supervisor still has to be told.
@@ -149,6 +151,21 @@ pub(crate) struct LastIds {
     pub(crate) generation: u64,
 }
 
+/// A rolling restart (W20).
+#[derive(Clone, Debug)]
+pub(crate) struct RollingRestart {
+    /// The request to answer.
+    pub(crate) request: RequestId,
+    /// The jobs that follow.
+    pub(crate) next: VecDeque<JobIx>,
+    /// The job that is restarted, and the generation that must become healthy.
+    pub(crate) current: Option<(JobIx, u64)>,
+    /// The jobs that were restarted.
+    pub(crate) done: Vec<JobIx>,
+    /// When the current job must be healthy.
+    pub(crate) timer: Option<TimerId>,
+}
+
 /// A reload that waits for replaced jobs to stop.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingReload {
@@ -187,6 +204,7 @@ impl Core {
             removed_sources: Vec::new(),
             last_ids: LastIds::default(),
             reload: None,
+            rolling_restart: None,
             telemetry_error: None,
             manager: Manager::Silent,
         }

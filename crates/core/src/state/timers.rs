@@ -15,6 +15,8 @@ pub(crate) enum TimerKind {
     Orphans(RunId),
     /// The jobs that a reload replaces have not stopped (R3).
     ReloadTimeout,
+    /// A rolling restart has waited long enough for a job (W20).
+    RollingRestart,
     /// The hooks of a shutdown have used up their time (S4).
     ShutdownHooks,
     /// The processes have used up theirs (S4).
@@ -142,6 +144,7 @@ impl Timers {
                 TimerKind::ReloadTimeout
                 | TimerKind::ShutdownHooks
                 | TimerKind::ShutdownTimeout
+                | TimerKind::RollingRestart
                 | TimerKind::KillTimeout => {}
             }
         });

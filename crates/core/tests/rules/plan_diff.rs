@@ -18,9 +18,9 @@ fn r3_the_dry_run_reports_what_the_reload_does() {
     let expected = Changes {
         kept: vec!["b".into()],
         restarted: vec!["a".into()],
-        waiting: Vec::new(),
         started: vec!["c".into()],
         stopped: vec!["b".into(), "d".into()],
+        ..Changes::default()
     };
     assert_eq!(changes(&jobs(old), &jobs(new)), expected);
     // The reload itself, without duplicate names.

@@ -1,8 +1,9 @@
 //! W20: replicas and the events of their group.
 
-use containerpilot_core::State;
+use containerpilot_core::ids::JobIx;
+use containerpilot_core::{Input, Reply, Request, RequestId, State};
 
-use crate::harness::Harness;
+use crate::harness::{Harness, plan};
 
 const WEB: &str =
     "{ name: 'web', exec: 'x', replicas: 3, port: '8000-8009', health: { exec: 'c', interval: 5, ttl: 15 } }";
@@ -145,4 +146,119 @@ fn w18_a_required_group_is_there_when_all_replicas_are() {
     assert!(has_run(&mut harness));
     harness.exit("web-2", 1);
     assert!(harness.take_effects().contains(&"kill b 15".to_owned()), "one of them is gone");
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn scale(harness: &mut Harness, count: u16) {
+    harness.input(Input::Request { id: RequestId(9), request: Request::Scale("web".into(), count) });
+}
+
+#[test]
+fn w20_scale_starts_and_stops_replicas_and_keeps_the_others() {
+    let mut harness = Harness::running(WEB);
+    (0..3).for_each(|_| harness.finish_check(true));
+    let pid = harness.status("web-1").pid;
+    harness.take_output();
+    scale(&mut harness, 5);
+    assert_eq!(harness.take_effects()[..3], ["plan replaced", "spawn web-4", "spawn web-5"]);
+    let Some(Reply::Reloaded(changes)) = harness.replies.pop() else { panic!("no reply") };
+    assert_eq!(changes.started, names(&["web-4", "web-5"]));
+    assert_eq!(changes.kept, names(&["web-1", "web-2", "web-3"]));
+    scale(&mut harness, 1);
+    assert!(harness.replies.is_empty(), "not before they have stopped");
+    for name in ["web-2", "web-3", "web-4", "web-5"] {
+        harness.exit_on(name, 15);
+    }
+    let Some(Reply::Reloaded(changes)) = harness.replies.pop() else { panic!("no reply") };
+    assert_eq!(changes.stopped, names(&["web-2", "web-3", "web-4", "web-5"]));
+    assert_eq!(harness.status("web-1").pid, pid);
+    scale(&mut harness, 11);
+    let expected = "at most 10 replicas: the ports are 8000 to 8009";
+    assert_eq!(harness.replies, [Reply::Refused(expected.into())]);
+}
+
+#[test]
+fn w20_a_reload_keeps_the_scale_while_replicas_is_unchanged() {
+    let mut harness = Harness::running(WEB);
+    scale(&mut harness, 4);
+    harness.replies.clear();
+    let reload = |harness: &mut Harness, jobs: &str| {
+        let mut plan = plan(&format!("{{ jobs: [{jobs}] }}"));
+        plan.logging.level = containerpilot_core::plan::Level::Debug;
+        harness.input(Input::Request { id: RequestId(9), request: Request::Reload(Box::new(plan)) });
+    };
+    reload(&mut harness, WEB);
+    let Some(Reply::Reloaded(changes)) = harness.replies.pop() else { panic!("no reply") };
+    assert_eq!(changes.kept.len(), 4);
+    reload(&mut harness, &WEB.replace("replicas: 3", "replicas: 2"));
+    harness.exit_on("web-3", 15);
+    harness.exit_on("web-4", 15);
+    let Some(Reply::Reloaded(changes)) = harness.replies.pop() else { panic!("no reply") };
+    assert_eq!((changes.kept.len(), changes.stopped.len()), (2, 2));
+}
+
+#[test]
+fn w20_a_group_becomes_healthy_when_the_last_unhealthy_replica_is_removed() {
+    let mut harness = with(WEB, "{ source: 'web', once: 'healthy' }");
+    harness.finish_check(true);
+    harness.finish_check(true);
+    scale(&mut harness, 2);
+    assert!(!has_run(&mut harness));
+    harness.exit_on("web-3", 15);
+    assert!(has_run(&mut harness));
+}
+
+fn rolling(harness: &mut Harness) {
+    let jobs = (0..3).map(JobIx).collect();
+    harness.input(Input::Request { id: RequestId(9), request: Request::RollingRestart(jobs) });
+}
+
+#[test]
+fn w20_a_rolling_restart_restarts_one_at_a_time() {
+    let mut harness = Harness::running(WEB);
+    (0..3).for_each(|_| harness.finish_check(true));
+    harness.take_output();
+    rolling(&mut harness);
+    for (nth, name) in ["web-1", "web-2", "web-3"].into_iter().enumerate() {
+        let stops = harness.take_effects();
+        assert!(stops.contains(&format!("kill {name} 15")), "{stops:?}");
+        assert_eq!(stops.iter().filter(|effect| effect.starts_with("kill")).count(), 1);
+        harness.exit_on(name, 15);
+        assert!(harness.take_effects().contains(&format!("spawn {name}")));
+        assert!(harness.replies.is_empty());
+        while harness.running_checks() > 0 && harness.status(name).healthy != Some(true) {
+            harness.finish_check(true);
+        }
+        assert_eq!(harness.status(name).generation, 1, "{nth}");
+    }
+    assert_eq!(harness.replies, [Reply::Done("restarted web-1, web-2, web-3, one at a time".into())]);
+}
+
+#[test]
+fn w20_a_rolling_restart_stops_at_a_replica_that_does_not_become_healthy() {
+    let mut harness = Harness::running(WEB);
+    (0..3).for_each(|_| harness.finish_check(true));
+    rolling(&mut harness);
+    harness.exit_on("web-1", 15);
+    harness.take_output();
+    for _ in 0..80 {
+        harness.seconds(1);
+        while harness.running_checks() > 0 {
+            harness.finish_check(harness.status("web-1").healthy == Some(true));
+        }
+    }
+    let expected = "web-1 did not become healthy within 1m10s; not restarted: web-2, web-3";
+    assert_eq!(harness.replies, [Reply::Refused(expected.into())]);
+    assert!(!harness.take_effects().iter().any(|effect| effect.starts_with("kill web-2")));
+}
+
+#[test]
+fn w20_a_rolling_restart_ends_with_a_shutdown() {
+    let mut harness = Harness::running(WEB);
+    rolling(&mut harness);
+    harness.signal(15);
+    assert!(matches!(harness.replies.as_slice(), [Reply::Refused(why)] if why.contains("shutting down")));
 }

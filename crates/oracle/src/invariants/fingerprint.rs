@@ -118,6 +118,7 @@ impl JobModel {
             holds,
             stopping,
             hook_limit,
+            drain,
             stopped,
             left,
             deregister_deadline,
@@ -174,7 +175,7 @@ impl JobModel {
         }
         if let Some(run) = run.as_ref().filter(|run| *left && run.stopped.is_none()) {
             let free_at = free_at.map_or(*deregister_deadline, |at| at.min(*deregister_deadline));
-            print.time(free_at + planned.stop.drain);
+            print.time(free_at + drain.unwrap_or(planned.stop.drain));
             // A confirmation counts once, and not after the deadline.
             print.add((self.free_at.is_some(), run.killed.is_some()));
         }

@@ -86,6 +86,8 @@ pub(super) struct JobModel {
     pub(super) stopping: Option<(Time, u64)>,
     /// S2: how long it may wait for its hooks: its own `stopTimeout`, and for a stop by hand the global one.
     pub(super) hook_limit: Option<Duration>,
+    /// Its drain time, if that began before a reload.
+    pub(super) drain: Option<Duration>,
     pub(super) stopped: Option<u64>,
     /// True if its hooks are done and it leaves the catalog.
     pub(super) left: bool,
@@ -186,6 +188,7 @@ impl JobModel {
             holds: vec![false; conditions],
             stopping: None,
             hook_limit: None,
+            drain: None,
             stopped: None,
             left: false,
             deregister_deadline: Time::ZERO,

@@ -7,7 +7,7 @@ use containerpilot_core::ids::{EventId, JobIx, WatchIx};
 use containerpilot_core::plan::diff::{Changes, Moves};
 use containerpilot_core::plan::{Job, Plan, Repeat, Role, Trigger, Watch};
 use containerpilot_core::request::{Reply, RequestId};
-use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, Time};
+use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, StopStage, Time};
 
 use super::model::{JobModel, Seen};
 use super::{Check, Oracle};
@@ -172,7 +172,8 @@ impl Oracle<'_> {
             let list = match same_jobs.iter().position(|same_job| *same_job == Some(nth)) {
                 None => &mut changes.started,
                 Some(old) if self.must_stop(old, &self.previous[old]) => &mut changes.restarted,
-                Some(_) => &mut changes.kept,
+                Some(old) if self.plan.jobs[old] == *job => &mut changes.kept,
+                Some(_) => &mut changes.adjusted,
             };
             list.push(job.name.clone());
         }
@@ -191,6 +192,10 @@ impl Oracle<'_> {
             });
             if let Some(from) = is_kept {
                 let mut model = self.jobs[from].clone();
+                // R5: a drain time that has begun stays as it is.
+                if self.previous[from].stop_stage == Some(StopStage::Drain) {
+                    model.drain = model.drain.or(Some(self.plan.jobs[from].stop.drain));
+                }
                 // W12: the health of a watch that has changed or is gone is unknown.
                 for (holds, event) in model.holds.iter_mut().zip(job.when.patterns()) {
                     let Source::Watch(name) = &event.source else { continue };
@@ -351,9 +356,23 @@ impl Oracle<'_> {
     }
 }
 
-/// Returns true if a job is kept by a reload. Coprocesses are restarted by every reload (C6).
+/// Returns true if a job keeps its process in a reload. Coprocesses are restarted by every reload (C6).
 fn is_kept(old: &Job, new: &Job) -> bool {
-    old.role != Role::Coprocess && old == new
+    old.role != Role::Coprocess && (old == new || is_adjusted(old, new))
+}
+
+/// R5: returns true if nothing that concerns the process has changed.
+fn is_adjusted(old: &Job, new: &Job) -> bool {
+    let instance = |job: &Job| job.service.clone().map(|service| (service.name, service.id, service.port));
+    let mut same = old.clone();
+    (same.health, same.service, same.stop) = (new.health.clone(), new.service.clone(), new.stop.clone());
+    (same.restarts, same.backoff, same.raw_output) = (new.restarts, new.backoff, new.raw_output);
+    (same.on_failure, same.on_success) = (new.on_failure, new.on_success);
+    same.groups.clone_from(&new.groups);
+    same.success_codes.clone_from(&new.success_codes);
+    (same.restart_on, same.start_limit) = (new.restart_on, new.start_limit);
+    let has_lost_checks = old.health.is_some() && new.health.is_none();
+    same == *new && instance(old) == instance(new) && !has_lost_checks
 }
 
 /// The status of a job that has not started.

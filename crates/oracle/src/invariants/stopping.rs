@@ -323,7 +323,7 @@ impl Oracle<'_> {
         let deregister_deadline = self.jobs[job].deregister_deadline;
         let free_at =
             self.jobs[job].free_at.map_or(deregister_deadline, |free_at| free_at.min(deregister_deadline));
-        let drained = free_at + planned.stop.drain;
+        let drained = free_at + self.jobs[job].drain.unwrap_or(planned.stop.drain);
         if self.exact && matches!(phase, Phase::Running | Phase::Stopping) {
             if run.stopped.is_none() && run.killed.is_none() && drained < self.now {
                 return self.job_violation("S2", job, "it has drained, but gets no stop signal");

@@ -9,7 +9,7 @@ use crate::request::Request;
 use crate::rules::signals::SAME_REQUEST;
 use crate::state::plan_state::PlanState;
 use crate::state::stop_budget::StopBudget;
-use crate::state::supervisor::{Core, ExitCodes, ExitReason, PendingReload};
+use crate::state::supervisor::{Core, ExitCodes, ExitReason, PendingReload, RollingRestart};
 
 impl Core {
     /// Adds everything that decides the future of this supervisor, except for the plans in force and in a pending reload,
@@ -43,6 +43,7 @@ impl Core {
             // Any number that is not in use has the same effect.
             last_ids: _,
             reload,
+            rolling_restart,
             telemetry_error,
             manager,
         } = self;
@@ -83,6 +84,12 @@ impl Core {
         });
         print.option(reload.as_ref(), |print, PendingReload { plan: _, requests, timer }| {
             print.list(requests, |print, request| print.name(Name::Request, request.0));
+            print.option(*timer, |print, timer| timer.fingerprint(print));
+        });
+        print.option(rolling_restart.as_ref(), |print, rolling| {
+            let RollingRestart { request, next, current, done: _, timer } = &**rolling;
+            print.name(Name::Request, request.0);
+            print.add((next, current));
             print.option(*timer, |print, timer| timer.fingerprint(print));
         });
         plan_state.fingerprint(print);

@@ -1,0 +1,129 @@
+//! A rolling restart: jobs are restarted one at a time, each healthy before the next (W20).
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::effect::Effect;
+use crate::ids::JobIx;
+use crate::log_entry::LogEvent;
+use crate::plan::diff::Moves;
+use crate::plan::{Level, Role};
+use crate::request::{Reply, RequestId};
+use crate::rules::request::SHUTTING_DOWN;
+use crate::state::job::State;
+use crate::state::supervisor::{Core, Phase, RollingRestart};
+use crate::state::timers::TimerKind;
+use crate::time::fmt_duration;
+
+/// How long a job may take to become healthy, in addition to its stop.
+const LIMIT: Duration = Duration::from_secs(60);
+
+impl Core {
+    /// Starts a rolling restart. It is answered when it is done.
+    pub(crate) fn request_rolling_restart(&mut self, id: RequestId, jobs: Vec<JobIx>) {
+        let unknown = |job: &JobIx| job.index() >= self.plan_state.jobs.len();
+        let refusal = if self.phase != Phase::Running {
+            Some(SHUTTING_DOWN)
+        } else if self.rolling_restart.is_some() {
+            Some("another rolling restart is in progress")
+        } else if self.maintenance {
+            Some("in maintenance mode checks are suspended, so no job becomes healthy")
+        } else if jobs.is_empty() || jobs.iter().any(unknown) {
+            Some("no such job")
+        } else if jobs.iter().any(|job| self.planned(*job).role == Role::Telemetry) {
+            Some("the telemetry job is part of the supervisor")
+        } else {
+            None
+        };
+        if let Some(why) = refusal {
+            return self.effects.push(Effect::Reply { id, reply: Reply::Refused(why.into()) });
+        }
+        let (next, done) = (VecDeque::from(jobs), Vec::new());
+        self.rolling_restart =
+            Some(Box::new(RollingRestart { request: id, next, current: None, done, timer: None }));
+    }
+
+    /// Goes on with a rolling restart when nothing is queued. Returns true if something follows.
+    pub(crate) fn continue_rolling_restart(&mut self) -> bool {
+        let Some(rolling) = &self.rolling_restart else { return false };
+        if let Some((job, generation)) = rolling.current {
+            let state = self.job(job);
+            let name = &self.planned(job).name;
+            if state.has_ended() && !state.stop().is_some_and(|stop| stop.then_start) {
+                let why = format!("{name} has ended");
+                self.end_rolling_restart(Some(why));
+                return false;
+            }
+            let healthy = state.health.as_ref().is_none_or(|health| health.healthy == Some(true));
+            let is_back = state.generation.number >= generation && state.is_up();
+            if !is_back || state.state() != State::Running || !healthy {
+                return false;
+            }
+        }
+        let (timers, Some(rolling)) = (&mut self.timers, &mut self.rolling_restart) else { return false };
+        timers.cancel(&mut rolling.timer);
+        rolling.done.extend(rolling.current.take().map(|(job, _)| job));
+        let Some(job) = rolling.next.pop_front() else {
+            self.end_rolling_restart(None);
+            return false;
+        };
+        self.request_restart(job);
+        let state = self.job(job);
+        let generation = state.generation.number + u64::from(!state.is_up());
+        let timer = self.timers.set(self.now + self.rolling_limit(), TimerKind::RollingRestart);
+        if let Some(rolling) = &mut self.rolling_restart {
+            (rolling.current, rolling.timer) = (Some((job, generation)), Some(timer));
+        }
+        true
+    }
+
+    fn rolling_limit(&self) -> Duration {
+        LIMIT + self.plan().stop_timeout * 2
+    }
+
+    /// The current job was not healthy in time.
+    pub(crate) fn rolling_restart_timeout(&mut self) {
+        let current = self.rolling_restart.as_ref().and_then(|rolling| rolling.current);
+        let Some((job, _)) = current else { return };
+        let state = if self.planned(job).health.is_some() { "healthy" } else { "running" };
+        let limit = fmt_duration(self.rolling_limit());
+        let why = format!("{} did not become {state} within {limit}", self.planned(job).name);
+        self.end_rolling_restart(Some(why));
+    }
+
+    /// Ends a rolling restart and answers it; `why` if it is incomplete.
+    pub(crate) fn end_rolling_restart(&mut self, why: Option<String>) {
+        let Some(mut rolling) = self.rolling_restart.take() else { return };
+        self.timers.cancel(&mut rolling.timer);
+        let names = |jobs: &mut dyn Iterator<Item = &JobIx>| {
+            jobs.map(|job| self.planned(*job).name.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        let (done, left) = (names(&mut rolling.done.iter()), names(&mut rolling.next.iter()));
+        let reply = match why {
+            None => Reply::Done(format!("restarted {done}, one at a time")),
+            Some(why) if left.is_empty() => Reply::Refused(why),
+            Some(why) => Reply::Refused(format!("{why}; not restarted: {left}")),
+        };
+        let (level, words) = match &reply {
+            Reply::Refused(why) => (Level::Warn, format!("rolling restart stopped: {why}")),
+            _ => (Level::Info, format!("rolling restart complete: {done}")),
+        };
+        self.log(level, None, LogEvent::Restarting, format_args!("{words}"));
+        self.effects.push(Effect::Reply { id: rolling.request, reply });
+    }
+
+    /// A reload has moved or removed jobs.
+    pub(crate) fn move_rolling_restart(&mut self, moves: &Moves) {
+        let Some(rolling) = &mut self.rolling_restart else { return };
+        let moved = |jobs: &mut dyn Iterator<Item = JobIx>| -> Vec<JobIx> {
+            jobs.filter_map(|job| moves.job(job)).collect()
+        };
+        rolling.next = moved(&mut rolling.next.iter().copied()).into();
+        rolling.done = moved(&mut rolling.done.iter().copied());
+        rolling.current = rolling.current.and_then(|(job, number)| Some((moves.job(job)?, number)));
+    }
+}

@@ -1,0 +1,154 @@
+//! Replicas, `scale` and rolling restarts (W20), and reloads that keep the process (R5).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::supervisor::Supervisor;
+use crate::{json, run_command, run_err, run_ok, supervisor, wait};
+
+const WEB: &str = "{ jobs: [{ name: 'web', exec: ['sh', '-c', 'echo $CONTAINERPILOT_REPLICA on $CONTAINERPILOT_PORT; exec sleep 1000'], \
+    replicas: 3, port: '18000-18003', interfaces: 'static:127.0.0.1', health: { exec: 'true', interval: 1, ttl: 5 } }] }";
+
+/// The pids of all replicas by name.
+fn pids(supervisor: &Supervisor) -> BTreeMap<String, u64> {
+    let jobs = json(&run_ok(supervisor, &["status", "web", "--format", "json"]));
+    let jobs = jobs.as_array().unwrap().iter();
+    jobs.map(|job| (job["name"].as_str().unwrap().to_owned(), job["pid"].as_u64().unwrap_or(0))).collect()
+}
+
+#[test]
+fn w20_commands_act_on_all_replicas() {
+    let supervisor = supervisor(WEB);
+    wait(&supervisor, "web", "healthy");
+    assert_eq!(pids(&supervisor).len(), 3);
+    let table = run_ok(&supervisor, &["status", "web"]);
+    assert!(["web-1", "web-2", "web-3"].iter().all(|name| table.contains(name)), "{table}");
+    let logs = run_ok(&supervisor, &["logs", "web"]);
+    assert!(logs.contains("1 on 18000") && logs.contains("3 on 18002"), "{logs}");
+    assert!(run_ok(&supervisor, &["explain", "web"]).contains("web-2"));
+    let done = run_ok(&supervisor, &["stop", "web"]);
+    assert!(done.contains("web-1: stopping") && done.contains("web-3: stopping"), "{done}");
+    wait(&supervisor, "web", "stopped");
+    run_ok(&supervisor, &["start", "web"]);
+    wait(&supervisor, "web", "healthy");
+    assert!(run_ok(&supervisor, &["health", "web"]).contains("web-1 is healthy"));
+}
+
+#[test]
+fn w20_scale_changes_the_number_and_keeps_the_other_processes() {
+    let supervisor = supervisor(WEB);
+    wait(&supervisor, "web", "healthy");
+    let before = pids(&supervisor);
+    assert_eq!(run_ok(&supervisor, &["scale", "web=4"]), "web: 4 replicas; started web-4\n");
+    wait(&supervisor, "web", "healthy");
+    assert_eq!(run_ok(&supervisor, &["scale", "web=2"]), "web: 2 replicas; stopped web-3, web-4\n");
+    let after = pids(&supervisor);
+    assert_eq!(after.len(), 2);
+    assert!(after.iter().all(|(name, pid)| before.get(name) == Some(pid)), "{before:?} {after:?}");
+    let refused = run_err(&supervisor, &["scale", "web=5"]);
+    assert!(refused.ends_with("at most 4 replicas: the ports are 18000 to 18003"), "{refused}");
+    let (code, _, err) = run_command(&supervisor, &["scale", "web"]);
+    assert_eq!(code, 2, "{err}");
+    // A reload keeps it, as long as `replicas` is unchanged.
+    assert!(run_ok(&supervisor, &["reload"]).contains("nothing changed"));
+    assert_eq!(pids(&supervisor), after);
+}
+
+#[test]
+fn w20_a_rolling_restart_replaces_every_process() {
+    let supervisor = supervisor(WEB);
+    wait(&supervisor, "web", "healthy");
+    let before = pids(&supervisor);
+    let done = run_ok(&supervisor, &["restart", "--rolling", "web"]);
+    assert_eq!(done, "web: restarted web-1, web-2, web-3, one at a time\n");
+    let after = pids(&supervisor);
+    assert!(after.iter().all(|(name, pid)| before.get(name) != Some(pid)), "{before:?} {after:?}");
+}
+
+#[test]
+fn r5_a_changed_tag_does_not_cost_the_process() {
+    let supervisor = supervisor(WEB);
+    wait(&supervisor, "web", "healthy");
+    let before = pids(&supervisor);
+    let file = supervisor.file("config.json5");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("replicas: 3", "replicas: 3, tags: ['new'], restarts: 5")).unwrap();
+    let preview = run_ok(&supervisor, &["check", "--diff"]);
+    assert!(preview.contains("adjust     web-1, web-2, web-3"), "{preview}");
+    let done = run_ok(&supervisor, &["reload"]);
+    assert!(done.contains("adjusted   web-1, web-2, web-3"), "{done}");
+    assert_eq!(pids(&supervisor), before);
+}
+
+/// Sends one request, and returns true if it was answered with 200.
+fn succeeds(port: u16) -> bool {
+    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return false };
+    let _ = stream.set_read_timeout(Some(Duration::from_secs(20)));
+    let mut answer = String::new();
+    stream.write_all(b"GET / HTTP/1.0\r\n\r\n").is_ok()
+        && stream.read_to_string(&mut answer).is_ok()
+        && answer.starts_with("HTTP/1.1 200")
+}
+
+#[test]
+fn w20_no_request_behind_nginx_fails_during_a_rolling_restart() {
+    let nginx = Command::new("scripts/nginx").current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    let nginx = Path::new(env!("CARGO_MANIFEST_DIR")).join(String::from_utf8(nginx.stdout).unwrap().trim());
+    let (nginx, first) = (nginx.display(), 20_000 + u16::try_from(std::process::id() % 20_000).unwrap());
+    let proxy = first + 3;
+    let settings = "daemon off; pid nginx.pid; error_log stderr; events {}";
+    let temporary =
+        ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|name| format!("{name}_temp_path {name};"));
+    let http = format!("access_log off; {}", temporary.join(" "));
+    let servers: String =
+        (first..proxy).map(|port| format!("server 127.0.0.1:{port} max_fails=0;")).collect();
+    let start = |folder: &str, server: &str| {
+        format!(
+            "mkdir -p @/{folder} && cd @/{folder} && echo '{settings} http {{ {http} {server} }}' > conf && \
+             exec {nginx} -p @/{folder}/ -e stderr -c @/{folder}/conf"
+        )
+    };
+    let app = start(
+        "$CONTAINERPILOT_REPLICA",
+        "server { listen 127.0.0.1:$CONTAINERPILOT_PORT; location / { return 200 ok; } }",
+    );
+    let front = start(
+        "proxy",
+        &format!(
+            "upstream web {{ {servers} }} server {{ listen 127.0.0.1:{proxy}; location / {{ proxy_pass http://web; }} }}"
+        ),
+    );
+    let supervisor = supervisor(&format!(
+        "{{ jobs: [
+            {{ name: 'web', exec: ['sh', '-c', {app:?}], replicas: 3, port: '{first}-{last}', interfaces: 'static:127.0.0.1', \
+               stopSignal: 'SIGQUIT', health: {{ tcp: '127.0.0.1:$CONTAINERPILOT_PORT', interval: 1, ttl: 5 }} }},
+            {{ name: 'proxy', exec: ['sh', '-c', {front:?}], when: {{ source: 'web', once: 'healthy' }}, \
+               health: {{ tcp: '127.0.0.1:{proxy}', interval: 1, ttl: 5 }} }} ] }}",
+        last = proxy - 1
+    ));
+    wait(&supervisor, "proxy", "healthy");
+    let before = pids(&supervisor);
+    let done = AtomicBool::new(false);
+    let (sent, failed) = std::thread::scope(|scope| {
+        let client = scope.spawn(|| {
+            let (mut sent, mut failed) = (0, 0);
+            while !done.load(Ordering::Acquire) {
+                sent += 1;
+                failed += u32::from(!succeeds(proxy));
+            }
+            (sent, failed)
+        });
+        run_ok(&supervisor, &["restart", "--rolling", "web"]);
+        done.store(true, Ordering::Release);
+        client.join().unwrap()
+    });
+    let after = pids(&supervisor);
+    assert!(after.iter().all(|(name, pid)| before.get(name) != Some(pid)), "{before:?} {after:?}");
+    assert!(sent > 0 && failed == 0, "{failed} of {sent} requests failed\n{}", supervisor.log_so_far());
+}
