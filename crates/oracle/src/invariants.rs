@@ -439,6 +439,8 @@ impl<'a> Oracle<'a> {
         let codes = if codes.is_empty() { &default } else { codes.as_slice() };
         let failed = !started || !codes.contains(&status) || timed_out;
         model.last_failure = if failed { Some(status.code().max(1)) } else { None };
+        model.last_code = status.code().max(1);
+        model.run_failed = failed || ended.as_ref().is_some_and(|run| run.replaced.is_some());
         model.ended_at = Some(now);
         model.was_terminated = self.previous[job].stop_stage == Some(StopStage::Terminate);
         let began = ended.and_then(|run| run.started).filter(|_| started).unwrap_or(now);

@@ -2,7 +2,7 @@
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::{Input, Instance};
-use containerpilot_core::plan::{EventPattern, FirstTick, Plan, Repeat, Trigger};
+use containerpilot_core::plan::{EventPattern, FirstTick, Plan, Repeat, StartLimit, Trigger};
 use containerpilot_core::state::journal::{Detail, Event, Origin};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopReason};
 
@@ -177,6 +177,19 @@ impl Oracle<'_> {
                     return self.job_violation("W5", job, "it gives up before its start timeout");
                 }
                 self.jobs[job].gave_up = true;
+            }
+            Code::CrashLoop => {
+                let limit = self.plan.jobs[job].start_limit;
+                let (now, model) = (self.now, &mut self.jobs[job]);
+                let recent = |limit: StartLimit| {
+                    model.starts.iter().filter(|start| now.since(**start) < limit.within).count()
+                };
+                let reached = limit.is_some_and(|limit| recent(limit) >= limit.count as usize);
+                (model.crash_looped, model.was_terminated) = (true, false);
+                model.last_failure = Some(if model.runs > 0 { model.last_code } else { 1 });
+                if !reached {
+                    return self.job_violation("W14", job, "`crashLoop` before its start limit");
+                }
             }
             Code::Healthy => self.seen[job].healthy += 1,
             Code::Unhealthy => self.seen[job].unhealthy += 1,

@@ -125,6 +125,10 @@ impl JobModel {
             free_at,
             ended_at,
             last_failure,
+            last_code,
+            run_failed,
+            starts,
+            crash_looped,
             was_terminated,
             early,
             restart_due,
@@ -144,6 +148,7 @@ impl JobModel {
         let stop_event = stopping.map(|(_, event)| event);
         print.add((first_fire.map(|fire| stop_event.is_some_and(|stop| fire < stop)), stop_event.is_some()));
         print.add(stop_event.zip(shutdown).map(|(stop, shutdown)| stop < shutdown));
+        print.add((last_code, run_failed, crash_looped));
         print.add(((*runs).min(2), last_failure, was_terminated, gave_up, health_state, desired, active));
         let planned_checks = planned.health.iter().flat_map(|health| &health.checks);
         print.list(checks.iter().zip(planned_checks), |print, (check, planned)| {
@@ -153,6 +158,9 @@ impl JobModel {
         if stopped.is_some() {
             // The rest is not used any more. The next generation has its own.
             return;
+        }
+        if let Some(limit) = planned.start_limit {
+            print.list(starts, |print, start| print.age(*start, limit.within));
         }
         let periodic = matches!(planned.when.trigger, Trigger::Interval { .. });
         if let Trigger::Interval { every: interval, .. } = planned.when.trigger {

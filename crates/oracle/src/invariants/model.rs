@@ -97,6 +97,14 @@ pub(super) struct JobModel {
     pub(super) free_at: Option<Time>,
     pub(super) ended_at: Option<Time>,
     pub(super) last_failure: Option<u8>,
+    /// The exit code of its last run.
+    pub(super) last_code: u8,
+    /// True if its last run failed, or was ended because it was unhealthy (W13).
+    pub(super) run_failed: bool,
+    /// The starts that count for its start limit (W14).
+    pub(super) starts: Vec<Time>,
+    /// True if it has reached its start limit (W14).
+    pub(super) crash_looped: bool,
     /// True if its last run was sent its stop signal because the job stops, so that its exit is not a failure.
     pub(super) was_terminated: bool,
     /// How many short runs there were in a row; `None` if that is not known, because the job has triggered itself (W14).
@@ -195,6 +203,10 @@ impl JobModel {
             free_at: None,
             ended_at: None,
             last_failure: None,
+            last_code: 0,
+            run_failed: false,
+            starts: Vec::new(),
+            crash_looped: false,
             was_terminated: false,
             early: Some(0),
             restart_due: None,

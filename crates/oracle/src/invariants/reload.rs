@@ -283,6 +283,7 @@ impl Oracle<'_> {
                         Code::Unhealthy | Code::BecameUnhealthy => model.health_state == Some(false),
                         Code::ExitSuccess => ended && model.last_failure.is_none(),
                         Code::ExitFailed => ended && model.last_failure.is_some(),
+                        Code::CrashLoop => model.crash_looped && !Self::will_start_again(&self.previous[nth]),
                         Code::Stopping => model.stopping.is_some(),
                         Code::Stopped => model.stopped.is_some(),
                         // A manual start has cancelled that.

@@ -6,7 +6,7 @@ use containerpilot_core::effect::KillReason;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::RunId;
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
-use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, Restarts, Signal, StopScope, Trigger};
+use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, RestartOn, Restarts, Signal, StopScope, Trigger};
 use containerpilot_core::variables::Environment;
 use containerpilot_core::{JobStatus, Phase, State, StopStage, Time};
 use containerpilot_simulation::world::pid_of;
@@ -56,6 +56,17 @@ impl Oracle<'_> {
             model.off_schedule += u64::from(periodic && model.runs > 0);
             (model.runs_since_manual_start, model.early, model.restart_due) = (0, Some(0), None);
         }
+        if let Some(limit) = planned.start_limit.filter(|_| !periodic && !in_shutdown) {
+            if by_hand {
+                model.starts.clear();
+            }
+            model.starts.retain(|start| now.since(*start) < limit.within);
+            model.starts.push(now);
+            if model.starts.len() > limit.count as usize {
+                return self.job_violation("W14", job, "it is started more often than its start limit");
+            }
+        }
+        let model = &mut self.jobs[job];
         if periodic && model.runs == 0 && (by_hand || planned.when.ticks_from_startup()) {
             model.ticks_from = Some(now);
         }
@@ -504,10 +515,13 @@ impl Oracle<'_> {
             return self.job_violation("W8", job, "it is restarted at the wrong time");
         }
         if seen.ended {
-            let more = match planned.restarts {
-                Restarts::Unlimited => true,
-                Restarts::Limited(most) => model.runs_since_manual_start - u64::from(seen.spawned) <= most,
-            };
+            let more = follows(planned, model.run_failed)
+                && match planned.restarts {
+                    Restarts::Unlimited => true,
+                    Restarts::Limited(most) => {
+                        model.runs_since_manual_start - u64::from(seen.spawned) <= most
+                    }
+                };
             let ran = now.since(seen.ended_started.unwrap_or(now));
             let delay = delay_after(planned, ran, model.early.get_or_insert(0));
             model.restart_due = more.then(|| now + delay);
@@ -553,10 +567,12 @@ impl Oracle<'_> {
         if must_run && seen.spawned == 0 && !delayed {
             return self.job_violation("W7", job, "an event is lost");
         }
-        let more = match self.plan.jobs[job].restarts {
-            Restarts::Unlimited => true,
-            Restarts::Limited(most) => before.restarts < most,
-        };
+        let planned = &self.plan.jobs[job];
+        let more = follows(planned, self.jobs[job].run_failed)
+            && match planned.restarts {
+                Restarts::Unlimited => true,
+                Restarts::Limited(most) => before.restarts < most,
+            };
         if seen.ended && more && seen.spawned == 0 && status.state != State::Delaying {
             return self.job_violation("W6", job, "it is not restarted");
         }
@@ -653,6 +669,15 @@ impl Oracle<'_> {
             return self.job_violation("W9", job, "it has had all its ticks, and is not complete");
         }
         Ok(())
+    }
+}
+
+/// W13: returns true if a restart follows a run with this result.
+fn follows(planned: &Job, failed: bool) -> bool {
+    match planned.restart_on {
+        RestartOn::Exit => true,
+        RestartOn::Failure => failed,
+        RestartOn::Success => !failed,
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::effect::{DesiredService, Exit};
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
-use containerpilot_core::plan::{Job, Level, OnCompletion, Role, Trigger};
+use containerpilot_core::plan::{Job, Level, OnCompletion, OnStartLimit, Role, Trigger};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopStage, Time};
 
 use super::waiting::{does_work, is_server};
@@ -75,6 +75,10 @@ impl Oracle<'_> {
         }
         let has_run = model.runs > 0 || model.has_begun;
         let (at_end, code) = match failure {
+            Some(code) if model.crash_looped => match planned.start_limit.map(|limit| limit.then) {
+                Some(OnStartLimit::Shutdown) => (OnCompletion::Shutdown, code),
+                _ => (planned.on_failure, code),
+            },
             Some(code) => (planned.on_failure, code),
             None if has_run => (planned.on_success, 0),
             None => (OnCompletion::Continue, 0),

@@ -61,6 +61,7 @@ impl Oracle<'_> {
                 planned.health.is_some() && active && startable
             }
             Code::Ready => planned.ready.is_some() && active && startable,
+            Code::CrashLoop => planned.start_limit.is_some() && planned.exec.is_some() && up,
             Code::Stopping => up,
             Code::Stopped => true,
             Code::TimerExpired => {
