@@ -82,7 +82,8 @@ impl Fault {
     /// Every fault that makes sense for a plan, each once.
     #[must_use]
     pub fn all(plan: &Plan, scenario: &Scenario) -> Vec<Self> {
-        let mut all = vec![Self::Stop(10 * SECOND)];
+        let stop = plan.stop_on.first().copied().filter(|_| !plan.stop_on.contains(&Signal::TERM));
+        let mut all = vec![stop.map_or(Self::Stop(10 * SECOND), |signal| Self::Signal(signal, 10 * SECOND))];
         let patterns = plan.jobs.iter().flat_map(|job| job.when.patterns());
         let signals: BTreeSet<Signal> = patterns
             .filter_map(|event| match event.source {

@@ -20,8 +20,8 @@ pub fn markdown() -> String {
     out.push_str(&tables_of(&ScenarioFields::INFO));
     out.push_str(
         "\n## Moments\n\nWhat an expectation can name: a source and a word, such as `server healthy` or `watch.db changed`. A moment \
-         of the supervisor is only a word, such as `shutdown`. `SIGHUP` and `SIGUSR2` are moments if a job waits for \
-         them.\n\n| word | source | when it happens |\n| --- | --- | --- |\n",
+         of the supervisor is only a word, such as `shutdown`. Signals such as `SIGHUP` are moments if a job \
+         waits for them.\n\n| word | source | when it happens |\n| --- | --- | --- |\n",
     );
     for (word, who, when) in EVENTS.iter().chain(&WORDS) {
         let _ = writeln!(out, "| `{word}` | {who} | {when} |");

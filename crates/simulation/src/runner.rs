@@ -140,9 +140,11 @@ impl Runner<'_> {
                     stopping = true;
                     self.world.wait(end);
                     self.run.stop_requested_at = Some(end);
-                    let note = "SIGTERM to the supervisor: the simulation ends".to_owned();
+                    // S8: the first of the signals that shut down.
+                    let signal = self.core.plan().stop_on.first().copied().unwrap_or(Signal::TERM);
+                    let note = format!("{signal} to the supervisor: the simulation ends");
                     self.write("", What::Request, None, note);
-                    self.step(Input::Signal(Signal::TERM));
+                    self.step(Input::Signal(signal));
                 }
                 // Only a plan that forwards every signal, or a bug, leads here.
                 _ => self.run.abort = Some(Abort::Stuck),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::CheckRunId;
 use containerpilot_core::input::Input;
-use containerpilot_core::plan::{OnUnhealthy, Probe, Repeat, Restarts};
+use containerpilot_core::plan::{OnUnhealthy, Probe, Repeat, RestartOn, Restarts};
 use containerpilot_core::{JobStatus, Phase, State, StopStage};
 
 use super::{Check, Oracle};
@@ -278,10 +278,12 @@ impl Oracle<'_> {
             }
         }
         let was_signalled = model.run.as_ref().is_none_or(|run| run.replaced.is_some());
-        let may_restart = match self.plan.jobs[job].restarts {
-            Restarts::Unlimited => true,
-            Restarts::Limited(most) => status.restarts < most,
-        };
+        let planned = &self.plan.jobs[job];
+        let may_restart = planned.restart_on != RestartOn::Success
+            && match planned.restarts {
+                Restarts::Unlimited => true,
+                Restarts::Limited(most) => status.restarts < most,
+            };
         if !may_restart && !seen.ended && model.run.as_ref().is_some_and(|run| run.replaced == Some(self.now))
         {
             return self.job_violation(

@@ -281,8 +281,10 @@ impl Oracle<'_> {
             KillReason::StopTimeout => {
                 let mut asked = [model.replaced, model.stopped].into_iter().flatten();
                 let late = asked.any(|asked| same(asked + model.stop_timeout)) || late_for_reload;
-                // S4: not before every process was sent its stop signal, unless it was stopped before the shutdown.
-                let in_order = all_asked || stopped_before;
+                // S4: not before every process was sent its stop signal, unless it was stopped before the shutdown, or has a
+                // time of its own (S9).
+                let own_time = planned.stop.kill_after.is_some_and(|time| time < plan.stop_timeout);
+                let in_order = all_asked || stopped_before || own_time;
                 ("S2", signal == Signal::KILL && late && in_order && model.started.is_some())
             }
             KillReason::HookTimeout => {

@@ -61,7 +61,7 @@ impl Oracle<'_> {
                 planned.health.is_some() && active && startable
             }
             Code::Ready => planned.ready.is_some() && active && startable,
-            Code::CrashLoop => planned.start_limit.is_some() && planned.exec.is_some() && up,
+            Code::CrashLoop => planned.start_limit.is_some() && planned.exec.is_some() && up && startable,
             Code::Stopping => up,
             Code::Stopped => true,
             Code::TimerExpired => {

@@ -5,4 +5,5 @@ mod defaults;
 mod expectations;
 mod explore;
 mod fields;
+mod stop_and_restart;
 mod support;
