@@ -59,7 +59,12 @@ impl Job {
         let any_possible = !self.needs_all && unmet.iter().any(|condition| condition.possible);
         let unmet = unmet.into_iter().filter(|condition| condition.possible || !any_possible);
         let unmet: Vec<String> = unmet.map(Condition::unmet).collect();
-        let hooks: Vec<String> = self.hooks.iter().map(|hook| words::pending_hook(hook)).collect();
+        let hooks = self.hooks.iter().map(|hook| words::pending_hook(hook));
+        let hooks: Vec<String> =
+            hooks.chain(self.stops_after.iter().map(|job| words::must_end(job))).collect();
+        if let Some(missing) = self.missing_requirements(&unmet) {
+            return Some(missing);
+        }
         match (unmet.is_empty(), hooks.is_empty()) {
             (false, _) => {
                 let word = format!(" {} ", words::conjunction(self.needs_all));
@@ -79,6 +84,19 @@ impl Job {
             }
             _ => text,
         }
+    }
+
+    /// What a waiting job requires that is not there, and its unmet conditions.
+    fn missing_requirements(&self, unmet: &[String]) -> Option<String> {
+        let missing = self.requires.iter().filter(|required| self.state == "waiting" && !required.holds);
+        let missing = missing.map(|required| words::missing_requirement(&required.source, &required.state));
+        let missing: Vec<String> = missing.collect();
+        if missing.is_empty() {
+            return None;
+        }
+        let word = format!(" {} ", words::conjunction(self.needs_all));
+        let unmet = (!unmet.is_empty()).then(|| format!("{WAITING_UNTIL}{}", unmet.join(&word)));
+        Some(unmet.into_iter().chain(missing).collect::<Vec<_>>().join("; "))
     }
 
     /// How and when the last run ended, seen from `now`.

@@ -10,7 +10,9 @@ use containerpilot_core::plan::{Role, fmt_utc};
 use containerpilot_core::report::explain::Reason;
 use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::report::health::ContainerHealth;
-use containerpilot_core::report::status::{Awaited, Cause, CheckOverview, JobOverview, WatchOverview};
+use containerpilot_core::report::status::{
+    Awaited, Cause, CheckOverview, JobOverview, RequirementOverview, WatchOverview,
+};
 use containerpilot_core::report::words;
 use containerpilot_core::state::journal::{Detail, Event, Origin};
 use containerpilot_core::time::Time;
@@ -258,7 +260,9 @@ fn job_json<'a>(
         checks: job.checks.iter().map(|check| check_json(check, clock)).collect(),
         waits_for: job.waits_for.iter().map(condition_json).collect(),
         needs_all: job.needs_all,
+        requires: job.requires.iter().map(requirement_json).collect(),
         hooks: job.hooks.iter().map(|job| names(*job).to_owned()).collect(),
+        stops_after: job.stops_after.iter().map(|job| names(*job).to_owned()).collect(),
         started_by: job.cause.map(|cause| {
             match cause {
                 Cause::Event(_) => "event",
@@ -306,6 +310,16 @@ fn condition_json(awaited: &Awaited) -> responses::Condition {
         possible: awaited.possible,
         seen: awaited.seen,
         state: awaited.state.clone(),
+    }
+}
+
+fn requirement_json(required: &RequirementOverview) -> responses::Requirement {
+    responses::Requirement {
+        source: required.source.clone(),
+        bind: required.bind,
+        holds: required.holds,
+        possible: required.possible,
+        state: required.state.clone(),
     }
 }
 

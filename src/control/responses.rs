@@ -88,7 +88,11 @@ pub(crate) struct Job {
     pub(crate) waits_for: Vec<Condition>,
     /// True if it needs all of these conditions, not any of them.
     pub(crate) needs_all: bool,
+    /// What it requires.
+    pub(crate) requires: Vec<Requirement>,
     pub(crate) hooks: Vec<String>,
+    /// The jobs that must end before it stops.
+    pub(crate) stops_after: Vec<String>,
     /// What started the current or last run: `event`, `hand`, `interval` or `cron`.
     pub(crate) started_by: Option<String>,
     pub(crate) cause: Option<Event>,
@@ -162,6 +166,18 @@ pub(crate) struct Check {
     /// How many in a row make the job unhealthy.
     pub(crate) failures_needed: u64,
     pub(crate) next_at: Option<String>,
+}
+
+/// Something that a job requires.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Requirement {
+    pub(crate) source: String,
+    pub(crate) bind: bool,
+    pub(crate) holds: bool,
+    pub(crate) possible: bool,
+    /// What its source is doing, as a clause after "which".
+    pub(crate) state: String,
 }
 
 /// A condition that a job waits for.

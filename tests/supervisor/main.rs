@@ -11,6 +11,7 @@ mod logging;
 mod panics;
 mod processes;
 mod quickstart;
+mod requires;
 mod stop_signals;
 mod stopping;
 #[path = "../support/supervisor.rs"]

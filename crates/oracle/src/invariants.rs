@@ -23,10 +23,13 @@
 //! | W8     | a restart happens exactly at the end of its back-off                                                |
 //! | W9     | a complete job stays complete; a job that can never run again completes at once                     |
 //! | W10    | no job waits for an event that cannot happen; the supervisor stops by itself when all work is done  |
+//! | W18    | a job starts by itself only when its requirements hold, and then at once; a bound job stops when a  |
+//! |        | source is gone                                                                                      |
 //! | S1, S4 | a shutdown ends in time and as soon as it can; the second request kills at once                     |
 //! | S2     | `stopping`, hooks, deregistration, drain, signal, exit, `stopped`: in this order, without delay     |
 //! | S3     | jobs of the shutdown run in it, once; nothing else starts                                           |
 //! | S5     | the exit code                                                                                       |
+//! | S10    | a job gets its stop signal after the jobs that require it, and those in `stopAfter`, have ended     |
 //! | H2–H4  | healthy if and only if all checks pass; checks run at their interval, never overlap, only while     |
 //! |        | the job runs                                                                                        |
 //! | H7, H8 | the exit of a process ends its health; an unhealthy job that is to be restarted gets a stop signal  |
@@ -46,6 +49,7 @@ mod fingerprint;
 mod health;
 mod model;
 mod reload;
+mod requires;
 mod runs;
 mod stopping;
 mod waiting;
@@ -53,7 +57,7 @@ mod waiting;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use containerpilot_core::effect::Effect;
+use containerpilot_core::effect::{Effect, KillReason};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, Instance};
@@ -298,7 +302,7 @@ impl<'a> Oracle<'a> {
         self.end_epochs(&after);
         self.begin_epochs(input, &after);
         for (nth, effect) in new.iter().enumerate() {
-            self.see_effect(effect, core.phase())?;
+            self.see_effect(effect, core.phase(), &after)?;
             if matches!(effect, Effect::Exit(_)) && nth + 1 != new.len() {
                 return Err(self.violation("S4", "an effect follows the exit"));
             }
@@ -340,6 +344,7 @@ impl<'a> Oracle<'a> {
             }
             self.check_state(nth, status)?;
             self.check_runs(nth, &after, phase)?;
+            self.check_requirements(nth, &after, phase)?;
             self.check_health(nth, status, phase)?;
             self.check_catalog(nth, status, phase)?;
             self.check_stop(nth, &after, phase)?;
@@ -455,10 +460,18 @@ impl<'a> Oracle<'a> {
         seen.ended_started = Some(began);
     }
 
-    fn see_effect(&mut self, effect: &Effect, phase: Phase) -> Check {
+    fn see_effect(&mut self, effect: &Effect, phase: Phase, after: &[JobStatus]) -> Check {
         match effect {
-            Effect::Spawn { job, run, environment } => self.see_spawn(job.index(), *run, environment),
+            Effect::Spawn { job, run, environment } => {
+                self.check_required(job.index(), self.seen[job.index()].by_hand, after)?;
+                self.see_spawn(job.index(), *run, environment)
+            }
             Effect::Kill { run, signal, scope, reason } => {
+                if let Some(job) = self.job_of(*run).filter(|_| *reason == KillReason::Stop)
+                    && phase == Phase::Stopping
+                {
+                    self.check_stop_order(job, after)?;
+                }
                 self.see_scope(*run, *signal, *scope, *reason)?;
                 self.see_signal(*run, *signal, *reason, phase)
             }
@@ -510,7 +523,7 @@ impl<'a> Oracle<'a> {
         if complete != self.jobs[job].stopped.is_some() {
             return self.job_violation("W9", job, "it is complete without `stopped`, or the other way round");
         }
-        if status.stop_stage.is_some() != self.jobs[job].stopping.is_some() {
+        if (status.stop_stage > Some(StopStage::Requirers)) != self.jobs[job].stopping.is_some() {
             return self.job_violation("S2", job, "it stops without `stopping`");
         }
         if status.run != self.jobs[job].run.as_ref().map(|run| run.run) {

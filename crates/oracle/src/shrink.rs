@@ -69,6 +69,9 @@ pub(crate) fn write_job(out: &mut fmt::Formatter<'_>, nth: usize, job: &Job) -> 
     writeln!(out, "  job {nth} `{}` {:?}, exec: {}", job.name, job.role, job.exec.is_some())?;
     writeln!(out, "    when {:?}", job.when)?;
     writeln!(out, "    restarts {:?}, timeout {:?}, {:?}", job.restarts, job.timeout, job.stop)?;
+    if job.has_stop_order() || !job.requires.is_empty() {
+        writeln!(out, "    requires {:?}, stops after {:?}", job.requires, job.stop_after)?;
+    }
     if let Some(backoff) = &job.backoff {
         writeln!(out, "    {backoff:?}")?;
     }
@@ -87,7 +90,13 @@ pub(crate) fn write_job(out: &mut fmt::Formatter<'_>, nth: usize, job: &Job) -> 
 /// Simplifies a job, given by scenario, version and index. Returns true if there was something to simplify.
 type Simplification = fn(&mut Scenario, usize, usize) -> bool;
 
-const SIMPLIFICATIONS: [Simplification; 21] = [
+const SIMPLIFICATIONS: [Simplification; 24] = [
+    |s, v, n| s.versions[v].plan.jobs[n].requires.pop().is_some(),
+    |s, v, n| s.versions[v].plan.jobs[n].stop_after.pop().is_some(),
+    |s, v, n| {
+        let bound = s.versions[v].plan.jobs[n].requires.iter_mut().find(|one| one.bind);
+        bound.map(|one| one.bind = false).is_some()
+    },
     |s, v, n| {
         let changed =
             !matches!(s.versions[v].scripts[n].catalog, CatalogScript::Direct(Some(Duration::ZERO)));

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{Job, Plan, Repeat, Restarts, Role, Trigger};
+use containerpilot_core::plan::{Job, Plan, Repeat, RequiredSource, Restarts, Role, Trigger};
 
 use crate::scenario::Lifetime;
 
@@ -48,9 +48,15 @@ fn is_task(plan: &Plan, job: &Job) -> bool {
     each || job.when.has_stop_event() || is_awaited(plan, &job.name)
 }
 
-/// Returns true if another job waits for the exit of this one.
+/// Returns true if another job waits for the exit of this one, or requires it.
 fn is_awaited(plan: &Plan, name: &str) -> bool {
     let is_exit = |code: Code| matches!(code, Code::ExitSuccess | Code::ExitFailed);
     let patterns = plan.jobs.iter().filter(|job| job.name != name).flat_map(|job| job.when.patterns());
     patterns.into_iter().any(|event| is_exit(event.code) && event.source == Source::Job(name.to_owned()))
+        || plan.jobs.iter().any(|job| requires(job, name))
+}
+
+/// Returns true if a job requires another one (W18). Without checks, that one must have succeeded.
+fn requires(job: &Job, name: &str) -> bool {
+    job.requires.iter().any(|one| matches!(&one.source, RequiredSource::Job(source) if source == name))
 }

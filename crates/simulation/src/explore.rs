@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use containerpilot_core::StopReason;
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{Job, Plan, Role};
+use containerpilot_core::plan::{EventPattern, Job, Plan, RequiredSource, Role};
 use containerpilot_core::rng::{Rng, mix};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -316,16 +316,19 @@ impl<'a> Explorer<'a> {
 
 /// The jobs that a job waits for.
 fn awaited(job: &Job) -> impl Iterator<Item = &str> {
-    job.when.patterns().iter().filter_map(|event| match &event.source {
+    let events = job.when.patterns().iter().filter_map(|event| match &event.source {
         Source::Job(name) => Some(name.as_str()),
         _ => None,
-    })
+    });
+    events.chain(job.requires.iter().filter_map(|requirement| match &requirement.source {
+        RequiredSource::Job(name) => Some(name.as_str()),
+        RequiredSource::Watch(_) => None,
+    }))
 }
 
-/// Returns true if a job waits for a success. One that waits for a failure or for a stop may wait forever.
+/// Returns true if a job waits for a success, or requires something (W18). One that waits for a failure or for a stop may wait forever.
 fn expects_success(job: &Job) -> bool {
-    job.when
-        .patterns()
-        .iter()
-        .any(|event| matches!(event.code, Code::ExitSuccess | Code::Healthy | Code::BecameHealthy))
+    let is_success =
+        |event: &EventPattern| matches!(event.code, Code::ExitSuccess | Code::Healthy | Code::BecameHealthy);
+    !job.requires.is_empty() || job.when.patterns().iter().any(is_success)
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    EventPattern, Exec, FirstTick, Job, OnCompletion, Plan, Repeat, Restarts, Role, Trigger,
+    EventPattern, Exec, FirstTick, Job, OnCompletion, Plan, Repeat, RequiredSource, Requirement, Restarts,
+    Role, Trigger,
 };
 use containerpilot_core::report::words;
 
@@ -84,6 +85,7 @@ impl Graph {
         }
         for (to, job) in jobs.iter().enumerate() {
             builder.trigger(to, &job.when.trigger);
+            builder.requires(to, job);
             builder.ends(to, job);
             builder.service(to, job);
         }
@@ -156,6 +158,35 @@ impl Builder<'_> {
         for from in from {
             self.edge(from, to, label.clone(), line(repeat));
         }
+    }
+
+    /// Adds the edges of `requires`, and of `stopAfter`.
+    fn requires(&mut self, to: usize, job: &Job) {
+        for Requirement { source, bind } in &job.requires {
+            let source = match source {
+                RequiredSource::Job(name) => Source::Job(name.clone()),
+                RequiredSource::Watch(name) => Source::Watch(name.clone()),
+            };
+            let (label, line) =
+                if *bind { ("requires, bound", LineStyle::Each) } else { ("requires", LineStyle::Once) };
+            for from in self.nodes_of(&source) {
+                self.edge(from, to, label.to_owned(), line);
+            }
+        }
+        for name in &job.stop_after {
+            for from in self.nodes_of(&Source::Job(name.clone())) {
+                self.edge(from, to, "stops first".to_owned(), LineStyle::Effect);
+            }
+        }
+    }
+
+    /// The nodes of a source. Several jobs may share a name.
+    fn nodes_of(&mut self, source: &Source) -> Vec<usize> {
+        let jobs = match source {
+            Source::Job(name) => self.jobs.get(name.as_str()).cloned(),
+            _ => None,
+        };
+        jobs.unwrap_or_else(|| vec![self.source(source, Kind::Missing)])
     }
 
     /// Adds the edges of `onFailure` and `onSuccess`.

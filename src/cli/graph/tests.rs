@@ -190,3 +190,16 @@ fn x4_drawing_a_thousand_jobs_takes_linear_time() {
         println!("{:?} for {length:?} bytes", started.elapsed());
     }
 }
+
+#[test]
+fn w18_s10_the_graph_has_requirements_and_the_order_of_stops() {
+    let text = r#"{ jobs: [
+        { name: "db", exec: "x", restarts: "unlimited" },
+        { name: "app", exec: "x", requires: ["db"] },
+        { name: "web", exec: "x", requires: [{ source: "app", bind: true }], stopAfter: ["db"] },
+    ] }"#;
+    let text = mermaid::text(&Graph::of(&plan(text)));
+    assert!(text.contains(r#"-->|"requires"|"#), "{text}");
+    assert!(text.contains(r#"==>|"requires, bound"|"#), "{text}");
+    assert!(text.contains(r#"-.->|"stops first"|"#), "{text}");
+}

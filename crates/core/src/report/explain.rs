@@ -282,9 +282,25 @@ impl Core {
             );
             reasons.push(Reason { sentence, because: self.reasons(*hook, visited) });
         }
+        for other in &overview.stops_after {
+            let name = &self.planned(*other).name;
+            let sentence = format!("{WAITING_UNTIL}{}; {}", words::must_end(name), self.summary(*other));
+            reasons.push(Reason { sentence, because: self.reasons(*other, visited) });
+        }
         reasons.extend(self.unmet_conditions(&overview, visited));
+        let waits = overview.status.state == State::Waiting && overview.status.stop_stage.is_none();
+        for required in overview.requires.iter().filter(|required| waits && !required.holds) {
+            let sentence = words::missing_requirement(&required.source, &required.state);
+            let because = required.jobs.iter().flat_map(|job| self.reasons(*job, visited)).collect();
+            reasons.push(Reason { sentence, because });
+        }
         if overview.outcome == Some(Outcome::Skipped(SkipReason::Unreachable)) {
             // The jobs whose events it waited for.
+            let required = overview.requires.iter().filter(|required| !required.holds);
+            for source in required.flat_map(|required| &required.jobs) {
+                let because = self.reasons(*source, visited);
+                reasons.push(Reason { sentence: self.summary(*source), because });
+            }
             for awaited in self.awaited(job).iter().filter(|awaited| !awaited.holds) {
                 for source in &awaited.jobs {
                     let because = self.reasons(*source, visited);

@@ -9,8 +9,9 @@ use crate::effect::DesiredService;
 use crate::event::Code;
 use crate::ids::{EventId, JobIx, RunId, WatchIx};
 use crate::input::{ExitStatus, Instance};
-use crate::plan::{Check, Repeat, Restarts, Role, Signal};
+use crate::plan::{Check, Repeat, Requirement, Restarts, Role, Signal};
 use crate::report::words;
+use crate::state::dependency_graph::SourceKey;
 use crate::state::health::{CheckRun, CheckState};
 use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
 use crate::state::journal::{EndReason, Origin};
@@ -50,6 +51,8 @@ pub struct JobStatus {
     pub stop_reason: Option<StopReason>,
     /// True if it has ended and a reload in progress starts it again.
     pub reload_starts: bool,
+    /// True if it would start now, but waits for something that it requires (W18).
+    pub held: bool,
 }
 
 /// The state of a job, as users see it (X7).
@@ -217,8 +220,12 @@ pub struct JobOverview {
     pub waits_for: Vec<Awaited>,
     /// True if it needs all of them (W12).
     pub needs_all: bool,
+    /// What it requires (W18).
+    pub requires: Vec<RequirementOverview>,
     /// The stop hooks it waits for (S2).
     pub hooks: Vec<JobIx>,
+    /// The jobs that must end before it stops (S10).
+    pub stops_after: Vec<JobIx>,
     /// What started the current or last run.
     pub cause: Option<Cause>,
     /// What it does in place of a program (W19).
@@ -229,6 +236,23 @@ pub struct JobOverview {
     pub pending_events: usize,
     /// The events that were dropped because too many were pending (W21); `None` if it has no queue.
     pub dropped_events: Option<u64>,
+}
+
+/// Something that a job requires (W18).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequirementOverview {
+    /// What it requires, as in a configuration.
+    pub source: String,
+    /// True if the job is stopped when it is no longer there.
+    pub bind: bool,
+    /// True if it is there.
+    pub holds: bool,
+    /// True if it is there, or can still be.
+    pub possible: bool,
+    /// The jobs with that name.
+    pub jobs: Vec<JobIx>,
+    /// What it is doing, as a clause after "which".
+    pub state: String,
 }
 
 /// A timer of a job.
@@ -380,6 +404,7 @@ impl Core {
             desired: state.desired,
             stop_reason: state.stop_reason(),
             reload_starts: self.is_started_by_reload(job),
+            held: self.is_held(job),
         }
     }
 
@@ -520,10 +545,17 @@ impl Core {
                 .and_then(|notified| notified.status.clone()),
             deadlines: self.deadlines_of(job),
             checks: self.checks_overview(job),
-            waits_for: if waits { self.awaited(job) } else { Vec::new() },
+            // The event of a start that waits for a requirement has come.
+            waits_for: if waits && !self.is_held(job) { self.awaited(job) } else { Vec::new() },
             needs_all: planned.when.needs_all(),
+            requires: self.requirements_overview(job),
             hooks: if state.stop_stage() == Some(StopStage::Hooks) {
                 self.outstanding_hooks(job)
+            } else {
+                Vec::new()
+            },
+            stops_after: if state.stop_stage() == Some(StopStage::Requirers) {
+                self.outstanding_requirers(job).collect()
             } else {
                 Vec::new()
             },
@@ -533,6 +565,25 @@ impl Core {
             pending_events: state.pending.len(),
             dropped_events: state.pending.is_queue().then(|| state.pending.dropped()),
         }
+    }
+
+    /// Everything that a job requires.
+    fn requirements_overview(&self, job: JobIx) -> Vec<RequirementOverview> {
+        let overview = |(requirement, key): (&Requirement, SourceKey)| {
+            let holds = self.is_there(key);
+            RequirementOverview {
+                source: requirement.source.to_string(),
+                bind: requirement.bind,
+                holds,
+                possible: holds || self.can_get_there(key, &|_| true),
+                jobs: match key {
+                    SourceKey::Name(id) => self.plan_state.graph.jobs_named(id).to_vec(),
+                    _ => Vec::new(),
+                },
+                state: self.source_words(key),
+            }
+        };
+        self.requirements(job).map(overview).collect()
     }
 
     fn checks_overview(&self, job: JobIx) -> Vec<CheckOverview> {

@@ -101,6 +101,18 @@ pub fn pending_hook(hook: &str) -> String {
     format!("{hook} is complete")
 }
 
+/// A job that must end before another one stops (S10), as a clause after "until".
+#[must_use]
+pub fn must_end(job: &str) -> String {
+    format!("{job} has ended")
+}
+
+/// A requirement that does not hold (W18), with what its source is doing: `waiting for db, which is starting`.
+#[must_use]
+pub fn missing_requirement(source: &str, state: &str) -> String {
+    format!("waiting for {source}, which {state}")
+}
+
 /// What a timer of a job will do, and when. `runs` is true if the job has a process: its next tick may be skipped.
 #[must_use]
 pub fn deadline(kind: DeadlineKind, runs: bool, left: impl Display) -> String {

@@ -18,7 +18,7 @@ use crate::ids::{JobIx, WatchIx};
 use crate::log_entry::LogEvent;
 use crate::plan::{Action, EventPattern, FirstTick, Job, Level, Trigger};
 use crate::state::dependency_graph::SourceKey;
-use crate::state::job::{JobState, Outcome, SkipReason, State, StopReason};
+use crate::state::job::{JobState, Outcome, SkipReason, State, StopReason, StopStage};
 use crate::state::supervisor::{Core, Phase};
 use crate::state::watch::WatchState;
 
@@ -126,7 +126,8 @@ impl Core {
         if !self.requirements_can_hold(job, can_start) {
             return false;
         }
-        if self.is_held(job) {
+        // Its trigger has come, or its ticks are counted.
+        if self.is_held(job) || self.has_ticks(job) {
             return true;
         }
         let (planned, state) = (self.planned(job), self.job(job));
@@ -155,8 +156,14 @@ impl Core {
 
     /// Completes a job that can never be started (again). Warns if it has never been triggered.
     pub(crate) fn complete_unreachable(&mut self, job: JobIx) {
-        if self.is_held(job) && self.phase == Phase::Running {
-            return self.complete_held(job);
+        let has_run = self.job(job).has_run;
+        if (self.is_held(job) || !has_run) && !self.requirements_hold(job) {
+            if self.phase == Phase::Running {
+                return self.complete_without_requirement(job);
+            }
+            if !has_run {
+                return self.begin_stop(job, StopReason::Shutdown);
+            }
         }
         if self.job(job).triggered_at.is_some() {
             return self.begin_stop_by_itself(job);
@@ -171,8 +178,8 @@ impl Core {
         self.begin_stop(job, StopReason::Unreachable);
     }
 
-    /// W18: completes a job whose start waits for a requirement that can never hold.
-    fn complete_held(&mut self, job: JobIx) {
+    /// W18: completes a job that has something to run, but not what it requires.
+    fn complete_without_requirement(&mut self, job: JobIx) {
         let why = self.why_unreachable(job);
         if self.job(job).has_run {
             let fields = LogEvent::MissingRequirement.fields().cause(why.as_str());
@@ -324,7 +331,7 @@ fn may_send(job: &Job, state: &JobState, code: Code) -> bool {
     let may_run = state.has_process() || state.state() == State::Running || state.is_up();
     match code {
         Code::CrashLoop => job.start_limit.is_some() && job.exec.is_some() && state.is_up(),
-        Code::Stopping => state.is_up(),
+        Code::Stopping => state.stop_stage() <= Some(StopStage::Requirers),
         Code::Stopped => true,
         Code::TimerExpired => state.start_timeout.is_some(),
         _ => may_run && can_send(job, code),

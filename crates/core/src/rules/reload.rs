@@ -27,7 +27,7 @@ use crate::plan::{Level, Plan, Repeat};
 use crate::request::{Reply, RequestId};
 use crate::rules::request::SHUTTING_DOWN;
 use crate::state::dependency_graph::{SourceKey, Subscription};
-use crate::state::job::StopReason;
+use crate::state::job::{StopReason, StopStage};
 use crate::state::journal::{Event, Origin};
 use crate::state::plan_state::PlanState;
 use crate::state::run::LastExit;
@@ -352,7 +352,7 @@ impl Core {
             Code::ExitSuccess => exited(true),
             Code::ExitFailed => exited(false),
             Code::CrashLoop => state.stop_reason() == Some(StopReason::CrashLoop),
-            Code::Stopping => !state.is_up(),
+            Code::Stopping => state.stop_stage() > Some(StopStage::Requirers),
             Code::Stopped => state.has_ended(),
             Code::TimerExpired => state.stop_reason() == Some(StopReason::StartTimeout),
             _ => false,

@@ -21,7 +21,7 @@ use crate::time::fmt_duration;
 
 impl Core {
     /// The requirements of a job and the keys of their sources.
-    fn requirements(&self, job: JobIx) -> impl Iterator<Item = (&Requirement, SourceKey)> {
+    pub(crate) fn requirements(&self, job: JobIx) -> impl Iterator<Item = (&Requirement, SourceKey)> {
         self.planned(job).requires.iter().zip(self.plan_state.graph.required(job).iter().copied())
     }
 
@@ -40,7 +40,7 @@ impl Core {
         self.job(job).is_held() && !self.planned(job).requires.is_empty()
     }
 
-    fn is_there(&self, key: SourceKey) -> bool {
+    pub(crate) fn is_there(&self, key: SourceKey) -> bool {
         match key {
             SourceKey::Name(id) => {
                 let graph = &self.plan_state.graph;
@@ -244,7 +244,7 @@ impl Core {
         self.missing(job).all(|(_, key)| self.can_get_there(key, can_start))
     }
 
-    fn can_get_there(&self, key: SourceKey, can_start: &dyn Fn(JobIx) -> bool) -> bool {
+    pub(crate) fn can_get_there(&self, key: SourceKey, can_start: &dyn Fn(JobIx) -> bool) -> bool {
         self.is_before_shutdown()
             && match key {
                 SourceKey::Name(id) => {

@@ -335,6 +335,33 @@ fn w18_a_user_can_stop_a_bound_job_that_waits() {
 }
 
 #[test]
+fn w18_x5_explain_says_what_a_job_requires() {
+    let app = "{ name: 'app', exec: 'x', requires: ['db'] }";
+    let mut harness = with(&[DB, app]);
+    let explain = |harness: &Harness, name: &str| {
+        let job = harness.core.job_named(name).unwrap();
+        harness.core.explain(job, None).sentences()
+    };
+    let sentences = explain(&harness, "app");
+    assert_eq!(sentences[0], "app: waiting to start");
+    assert_eq!(sentences[1], "  waiting for db, which is running but not yet healthy");
+    harness.finish_check(true);
+    harness.signal(TERM);
+    let sentences = explain(&harness, "db");
+    assert_eq!(sentences[0], "db: stopping: waiting for other jobs to end");
+    assert!(sentences[1].starts_with("  waiting until app has ended; app: stopping"), "{sentences:?}");
+}
+
+#[test]
+fn w18_x7_a_skipped_job_says_which_requirement_is_lost() {
+    let mut harness = with(&[CACHE, MIGRATE, "{ name: 'app', exec: 'x', requires: ['migrate'] }"]);
+    harness.exit("migrate", 3);
+    let job = harness.core.job_named("app").unwrap();
+    let overview = harness.core.job_overview(job);
+    assert_eq!(overview.skip_reason.as_deref(), Some("it requires migrate, which has failed"));
+}
+
+#[test]
 fn s10_a_job_stops_after_the_jobs_that_require_it() {
     let app = "{ name: 'app', exec: 'x', requires: ['db'] }";
     let mut harness = with(&[DB, app, CACHE]);

@@ -23,10 +23,14 @@ impl Oracle<'_> {
             return self.job_violation("S3", job, "a new generation starts during the shutdown");
         }
         self.generations += 1;
+        // W18: what was stopped because a source was gone waits for it, without a start timeout (W5).
+        let by_hand = self.previous[job].stop_reason != Some(StopReason::SourceGone);
+        let resumed = !by_hand || self.plan.jobs[job].requires.iter().any(|one| one.bind);
         let new = self.jobs[job].next_generation(&self.plan.jobs[job], self.now, self.generations);
         self.jobs[job] = new;
+        self.jobs[job].resumed = resumed;
         let seen = &mut self.seen[job];
-        (seen.is_new, seen.by_hand, seen.fired) = (true, true, 0);
+        (seen.is_new, seen.by_hand, seen.fired) = (true, by_hand, 0);
         Ok(())
     }
 
@@ -64,7 +68,7 @@ impl Oracle<'_> {
 
     /// Returns true if a job can send its events again, because it was stopped by hand or for a reload.
     pub(super) fn will_start_again(status: &JobStatus) -> bool {
-        matches!(status.stop_reason, Some(StopReason::ByHand | StopReason::Reload))
+        matches!(status.stop_reason, Some(StopReason::ByHand | StopReason::Reload | StopReason::SourceGone))
     }
 
     /// Returns true if a `once` job runs once per generation of another job, because it waits for the stop of that job.

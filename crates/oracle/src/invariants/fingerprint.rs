@@ -134,6 +134,7 @@ impl JobModel {
             restart_due,
             triggered_itself,
             begun,
+            resumed,
             gave_up,
             has_begun,
             active,
@@ -154,7 +155,7 @@ impl JobModel {
         print.list(checks.iter().zip(planned_checks), |print, (check, planned)| {
             check.fingerprint(planned, *active, print);
         });
-        print.add(stopped.is_some());
+        print.add((stopped.is_some(), resumed));
         if stopped.is_some() {
             // The rest is not used any more. The next generation has its own.
             return;

@@ -113,6 +113,8 @@ pub(super) struct JobModel {
     /// When it last started because of its own events, if no other event has started it since (W14).
     pub(super) triggered_itself: Option<Time>,
     pub(super) begun: Time,
+    /// True if this generation follows one that was stopped because a source was gone (W18).
+    pub(super) resumed: bool,
     /// True if it has given up (W5).
     pub(super) gave_up: bool,
     /// True if it has started without a process (W11).
@@ -212,6 +214,7 @@ impl JobModel {
             restart_due: None,
             triggered_itself: None,
             begun: Time::ZERO,
+            resumed: false,
             gave_up: false,
             has_begun: false,
             active: false,

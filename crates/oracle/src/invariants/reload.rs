@@ -348,7 +348,7 @@ impl Oracle<'_> {
             self.reloading.due = None;
         }
         for job in awaited {
-            if self.jobs[job].stopping.is_none() {
+            if after[job].stop_stage.is_none() {
                 let what = format!("a reload waits for it, and it is {:?}", after[job].state);
                 return self.job_violation("R3", job, &what);
             }
@@ -392,5 +392,6 @@ fn not_started(generation: u64) -> JobStatus {
         desired: DesiredService::Absent,
         stop_reason: None,
         reload_starts: false,
+        held: false,
     }
 }

@@ -100,14 +100,17 @@ impl Oracle<'_> {
             _ if periodic => 1,
             Repeat::Once | Repeat::Each | Repeat::EachQueued => self.jobs[job].fires,
         };
-        let manual = if periodic { 0 } else { self.jobs[job].by_hand };
+        // The first run after a lost source has no event (W18).
+        let resumed = u64::from(self.jobs[job].resumed);
+        let manual = if periodic { 0 } else { self.jobs[job].by_hand + resumed };
         if let Restarts::Limited(restarts) = planned.restarts
             && self.jobs[job].runs - self.jobs[job].off_schedule
                 > (most + manual).saturating_mul(1 + restarts)
         {
             return self.job_violation("W6", job, &format!("it has {} runs", self.jobs[job].runs));
         }
-        if periodic { self.check_tick(job) } else { Ok(()) }
+        // A tick that had to wait for a requirement is not on time (W18).
+        if periodic && planned.requires.is_empty() { self.check_tick(job) } else { Ok(()) }
     }
 
     /// W14: a job that triggers itself is spaced by its back-off, after a first start without delay.
@@ -411,8 +414,8 @@ impl Oracle<'_> {
                 self.violation("P4", format!("the orphans of run {} were not killed at {due:?}", run.0))
             );
         }
-        self.check_timeouts(job)?;
-        let up = phase == Phase::Running && self.jobs[job].stopping.is_none();
+        self.check_timeouts(job, status)?;
+        let up = phase == Phase::Running && status.stop_stage.is_none();
         if !up {
             (self.jobs[job].restart_due, self.jobs[job].pending) = (None, Pending::No);
             return Ok(());
@@ -420,12 +423,14 @@ impl Oracle<'_> {
         let planned = &self.plan.jobs[job];
         if let (Some(startup), Some(timeout)) = (self.startup, planned.when.timeout)
             && self.jobs[job].runs == 0
+            && !self.jobs[job].resumed
             && status.state == State::Waiting
             && startup.max(self.jobs[job].created) + timeout < self.now
         {
             return self.job_violation("W5", job, "it does not give up at its start timeout");
         }
-        if planned.exec.is_none() {
+        // W18: a start may have to wait, so its time does not follow from its event or tick alone.
+        if planned.exec.is_none() || !planned.requires.is_empty() {
             return Ok(());
         }
         match (&planned.when.trigger, planned.when.repeat()) {
@@ -446,7 +451,7 @@ impl Oracle<'_> {
         }
     }
 
-    fn check_timeouts(&self, job: usize) -> Check {
+    fn check_timeouts(&self, job: usize, status: &JobStatus) -> Check {
         let Some(run) = &self.jobs[job].run else { return Ok(()) };
         let planned = &self.plan.jobs[job];
         if let (Some(started), Some(timeout)) = (run.started, planned.timeout)
@@ -467,7 +472,7 @@ impl Oracle<'_> {
             return self.job_violation("P6", job, "SIGKILL has not ended it, and it is not abandoned");
         }
         // A stop while it is being replaced starts the stop timeout again.
-        let replaced = run.replaced.filter(|_| self.jobs[job].stopping.is_none());
+        let replaced = run.replaced.filter(|_| status.stop_stage.is_none());
         if let Some(asked) = run.stopped.or(replaced)
             && asked + run.stop_timeout < self.now
             && run.killed.is_none()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::effect::{DesiredService, Exit};
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
-use containerpilot_core::plan::{Job, Level, OnCompletion, OnStartLimit, Role, Trigger};
+use containerpilot_core::plan::{Job, Level, OnCompletion, OnStartLimit, RequiredSource, Role, Trigger};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopStage, Time};
 
 use super::waiting::{does_work, is_server};
@@ -92,7 +92,11 @@ impl Oracle<'_> {
     pub(super) fn stop_budget(&self) -> Option<StopBudget> {
         let (start, _) = self.shutdown?;
         let timeout = self.plan.stop_timeout;
-        let has_hooks = self.plan.jobs.iter().any(|job| job.role == Role::Coprocess || is_hook(job));
+        let is_ordered = |job: &Job| {
+            let requires_job = job.requires.iter().any(|one| matches!(one.source, RequiredSource::Job(_)));
+            job.role == Role::Coprocess || is_hook(job) || requires_job || !job.stop_after.is_empty()
+        };
+        let has_hooks = self.plan.jobs.iter().any(is_ordered);
         let (signal, kill) =
             if has_hooks { (timeout, timeout * 2) } else { (timeout - timeout / 4, timeout) };
         Some(StopBudget { signal_by: start + signal, kill_by: start + kill })
@@ -350,7 +354,9 @@ impl Oracle<'_> {
             let model = &self.jobs[job];
             let before = model.stopping.is_none_or(|(_, id)| id < shutdown);
             let cut_short = self.killing.is_some() || self.terminating.is_some();
-            if !is_hook(planned) || planned.exec.is_none() || before || cut_short || model.runs > 0 {
+            // W18: without what it requires it does not run.
+            let excused = planned.exec.is_none() || !planned.requires.is_empty();
+            if !is_hook(planned) || excused || before || cut_short || model.runs > 0 {
                 continue;
             }
             let fired = model.first_fire.zip(model.stopping).is_some_and(|(fire, (_, stop))| fire < stop);

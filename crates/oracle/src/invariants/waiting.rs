@@ -2,7 +2,7 @@
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Catalog, EventPattern, FirstTick, Job, Restarts, Trigger};
-use containerpilot_core::{Core, JobStatus, Phase, State, StopReason};
+use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, StopStage};
 
 use super::{Check, Oracle};
 
@@ -50,6 +50,17 @@ impl Oracle<'_> {
         }
     }
 
+    /// Returns true if a watch can change.
+    pub(super) fn can_happen_at_watch(
+        &self,
+        source: &Source,
+        after: &[JobStatus],
+        startable: &[bool],
+    ) -> bool {
+        let event = EventPattern { source: source.clone(), code: Code::Healthy };
+        self.can_happen(&event, after, startable, false)
+    }
+
     /// Returns true if a job can send an event, depending on whether it can start something.
     fn can_send(&self, job: usize, code: Code, status: &JobStatus, startable: bool) -> bool {
         let (planned, model) = (&self.plan.jobs[job], &self.jobs[job]);
@@ -62,7 +73,7 @@ impl Oracle<'_> {
             }
             Code::Ready => planned.ready.is_some() && active && startable,
             Code::CrashLoop => planned.start_limit.is_some() && planned.exec.is_some() && up && startable,
-            Code::Stopping => up,
+            Code::Stopping => status.stop_stage <= Some(StopStage::Requirers),
             Code::Stopped => true,
             Code::TimerExpired => {
                 let ran = model.runs > 0 || model.has_begun;
@@ -77,7 +88,8 @@ impl Oracle<'_> {
     fn reachable(&self, after: &[JobStatus], by_itself: bool) -> Vec<bool> {
         let waits = |job: usize| {
             // A job with a start timeout gives up by itself.
-            let timed = self.plan.jobs[job].when.timeout.is_some() && self.jobs[job].runs == 0;
+            let model = &self.jobs[job];
+            let timed = self.plan.jobs[job].when.timeout.is_some() && model.runs == 0 && !model.resumed;
             after[job].state == State::Waiting && after[job].stop_stage.is_none() && !timed
         };
         let mut startable: Vec<bool> = (0..after.len()).map(|job| !waits(job)).collect();
@@ -92,6 +104,12 @@ impl Oracle<'_> {
     }
 
     fn can_start(&self, job: usize, after: &[JobStatus], startable: &[bool], by_itself: bool) -> bool {
+        if !self.requirements_possible(job, after, startable) {
+            return false;
+        }
+        if after[job].held {
+            return true;
+        }
         let model = &self.jobs[job];
         let can_happen = |event: &EventPattern| self.can_happen(event, after, startable, by_itself);
         match &self.plan.jobs[job].when.trigger {

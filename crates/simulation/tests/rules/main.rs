@@ -5,5 +5,6 @@ mod defaults;
 mod expectations;
 mod explore;
 mod fields;
+mod requires;
 mod stop_and_restart;
 mod support;

@@ -1,0 +1,44 @@
+//! Requirements and the order of stops (W18, S10).
+
+use crate::supervisor::{Supervisor, modes};
+
+/// `db` is healthy while the file `up` exists, and `app` is bound to it.
+const BOUND: &str = "{ jobs: [
+    { name: 'db', exec: 'sleep 1000', restarts: 'unlimited',
+      health: { exec: 'test -e @/up', interval: '100ms', ttl: 5 } },
+    { name: 'app', exec: 'sleep 1000', restarts: 'unlimited', requires: [{ source: 'db', bind: true }] }] }";
+
+#[test]
+fn w18_a_bound_job_runs_only_while_its_source_is_healthy() {
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, BOUND);
+        run.wait_for_line("app waiting: it requires db");
+        for _ in 0..2 {
+            std::fs::write(run.file("up"), "").unwrap();
+            run.wait_for_line(" app started");
+            std::fs::remove_file(run.file("up")).unwrap();
+            run.wait_for_line("stopping: it requires db, which is running but unhealthy");
+            run.wait_for_line("app exited on SIGTERM");
+        }
+        run.signal("-TERM");
+        assert_eq!(run.wait().0, 0);
+    }
+}
+
+#[test]
+fn s10_a_required_job_stops_after_the_jobs_that_require_it() {
+    for mode in modes() {
+        let config = "{ stopTimeout: 60, jobs: [
+            { name: 'db', exec: 'sleep 1000', restarts: 'unlimited' },
+            { name: 'app', exec: ['sh', '-c', 'trap \"sleep 0.3; echo bye; exit 0\" TERM; echo ready; while :; do sleep 0.05; done'],
+              requires: ['db'] }] }";
+        let mut run = Supervisor::start(mode, config);
+        run.wait_for_line("ready");
+        run.signal("-TERM");
+        let (code, log) = run.wait();
+        assert_eq!(code, 0);
+        let at = |text: &str| log.find(text).unwrap_or_else(|| panic!("no `{text}`: {log}"));
+        assert!(at("bye") < at("db exited on SIGTERM"), "{log}");
+        assert!(at("app exited with code 0") < at("db stopping: sent SIGTERM"), "{log}");
+    }
+}
