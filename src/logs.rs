@@ -31,6 +31,7 @@ mod log_thread;
 mod loss;
 mod output;
 mod queue;
+mod ready_line;
 mod stream;
 /// The primitives of the queue, which a test replaces to try all interleavings.
 mod sync {
@@ -57,6 +58,7 @@ pub(crate) use containerpilot_log_format::is_hidden;
 use self::log_thread::{LogWorker, OUTPUT_BYTES, OUTPUT_LINES};
 use self::output::{Output, write_stderr};
 use self::queue::{Entry, Queue, Work};
+pub(crate) use self::ready_line::ReadyLine;
 use self::tail::Tail;
 pub(crate) use self::tail::{Line, LineCounts, Reader};
 use crate::process::sys::Waker;
@@ -236,7 +238,18 @@ impl Logs {
 
     /// Reads the two pipes of a process until they are closed.
     pub(crate) fn attach(&self, stdout: OwnedFd, stderr: OwnedFd, source: Source) {
-        self.push_work(Work::Attach { stdout, stderr, source });
+        self.attach_until_ready(stdout, stderr, source, None);
+    }
+
+    /// The same, and looks for a line in them (H11).
+    pub(crate) fn attach_until_ready(
+        &self,
+        stdout: OwnedFd,
+        stderr: OwnedFd,
+        source: Source,
+        line: Option<ReadyLine>,
+    ) {
+        self.push_work(Work::Attach { stdout, stderr, source, line });
     }
 
     /// A process has exited. Everything it has written is written before any later entry, also a last line without a

@@ -14,7 +14,7 @@ mod sync {
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use containerpilot_core::ids::{JobIx, WatchIx};
+use containerpilot_core::ids::{JobIx, RunId, WatchIx};
 use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Level, Watch};
 
@@ -42,6 +42,8 @@ pub(crate) enum LoopMessage {
     Loaded(Box<Loaded>),
     /// What was found out about orphans.
     OrphansRead(Report),
+    /// A process has printed the line by which it tells that it is ready (H11).
+    ReadyLine(RunId),
     /// The telemetry server listens at this address of the plan, or cannot.
     TelemetryListens(SocketAddr, Result<(), String>),
     /// A log entry.

@@ -15,6 +15,7 @@ pub(crate) mod effects;
 mod event_loop;
 pub(crate) mod manager;
 mod network;
+mod notices;
 pub(crate) mod oom;
 mod panics;
 pub(crate) mod probe;
@@ -52,6 +53,7 @@ use crate::runtime::clock::SystemClock;
 use crate::runtime::effects::EffectExecutor;
 use crate::runtime::manager::ServiceManager;
 use crate::runtime::network::NetworkUse;
+use crate::runtime::notices::Notices;
 use crate::runtime::oom::OomCounter;
 use crate::runtime::probe::Probes;
 use crate::runtime::queries::QueryHandler;
@@ -158,6 +160,7 @@ impl<D: Decider> Runtime<D> {
         let signals = Signals::open().map_err(StartupError::Signals)?;
         let receiver = LoopReceiver::new().map_err(StartupError::Channel)?;
         let probes = Probes::new(receiver.sender());
+        let notices = Notices::new(receiver.sender());
         let orphans = Orphans::new({
             let sender = receiver.sender();
             move |report| {
@@ -191,6 +194,7 @@ impl<D: Decider> Runtime<D> {
                 spawner,
                 reaper: Reaper::new(orphans),
                 starts: Starts::default(),
+                notices,
                 probes,
                 net,
                 catalog,

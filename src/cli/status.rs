@@ -157,7 +157,10 @@ fn next_step(now: &str, job: &Job) -> Option<String> {
     match job.state.as_str() {
         "failed" => Some(job.last_run(now)),
         "skipped" => job.reason.clone(),
-        "running" => job.failing_check(),
+        "running" => job.failing_check().or_else(|| job.process_status.clone()).or_else(|| {
+            let starting = job.readiness.as_deref() == Some("starting");
+            starting.then(|| "not ready yet".to_owned())
+        }),
         "waiting" | "restarting" | "stopping" => {
             job.deadlines.first().map(|deadline| job.deadline(deadline, false))
         }

@@ -91,6 +91,9 @@ fn job_line(job: &Job) -> String {
     if !job.groups.is_empty() {
         parts.push(format!("in {}", groups(&job.groups)));
     }
+    if let Some(ready) = &job.ready {
+        parts.push(format!("ready when it {}", ready.words()));
+    }
     if let Some(health) = &job.health {
         parts.push(checks(&health.checks));
     }
@@ -107,12 +110,15 @@ fn groups(groups: &[String]) -> String {
 
 /// `checked every 5s`, `2 checks, every 1s and 5s`; a job without a probe is healthy while it runs (H1).
 fn checks(checks: &[Check]) -> String {
-    let probes: Vec<&Check> = checks.iter().filter(|check| check.probe != Probe::Running).collect();
+    let probes: Vec<&Check> = checks.iter().filter(|check| !check.probe.is_passive()).collect();
     let mut intervals: Vec<Duration> = probes.iter().map(|check| check.interval).collect();
     intervals.sort();
     intervals.dedup();
     let intervals = intervals.into_iter().map(time).collect::<Vec<_>>().join(" and ");
     match probes.as_slice() {
+        [] if checks.iter().any(|check| check.probe == Probe::Ready) => {
+            "healthy while it is ready".to_owned()
+        }
         [] => "healthy while it runs".to_owned(),
         [_] => format!("checked every {intervals}"),
         probes => format!("{} checks, every {intervals}", probes.len()),

@@ -243,6 +243,8 @@ fn job_json<'a>(
         last_exit: status.last_exit.map(exit_json),
         failed_runs: job.failed_runs,
         start_error: job.start_error.clone(),
+        readiness: status.readiness.map(|readiness| readiness.name().to_owned()),
+        process_status: job.process_status.clone(),
         service: if job.service.is_none() { "none" } else { status.desired.name() }.to_owned(),
         catalog: service.map(|known| responses::CatalogEntry {
             wanted: status.desired.name().to_owned(),

@@ -75,6 +75,10 @@ pub(crate) struct Job {
     pub(crate) failed_runs: u64,
     /// Why the last start failed.
     pub(crate) start_error: Option<String>,
+    /// Whether its process is ready, as it says itself; `None` without `ready` or without a process.
+    pub(crate) readiness: Option<String>,
+    /// What its process says that it does.
+    pub(crate) process_status: Option<String>,
     /// The desired state of its service.
     pub(crate) service: String,
     /// What is known about its service in the catalog; `None` without a service.

@@ -20,7 +20,7 @@ use super::output::{Output, write_stderr};
 use super::queue::{Entry, Work};
 use super::stream::{Context, Stream};
 use super::writer::Writer;
-use super::{Shared, Source};
+use super::{ReadyLine, Shared, Source};
 use crate::error_text::describe;
 use crate::failpoints::failpoint;
 use crate::process::sys::{self, Readable};
@@ -209,7 +209,7 @@ impl LogWorker {
         self.unfinished.extend(self.shared.queue.take_work());
         while let Some((number, work)) = self.unfinished.pop_front() {
             match work {
-                Work::Attach { stdout, stderr, source } => self.attach(stdout, stderr, source),
+                Work::Attach { stdout, stderr, source, line } => self.attach(stdout, stderr, source, line),
                 Work::Exited(pid, exited) => {
                     self.write_entries(number);
                     for number in self.processes.remove(&pid).unwrap_or_default() {
@@ -261,18 +261,19 @@ impl LogWorker {
         self.shared.queue.wake();
     }
 
-    fn attach(&mut self, stdout: OwnedFd, stderr: OwnedFd, source: Source) {
+    fn attach(&mut self, stdout: OwnedFd, stderr: OwnedFd, source: Source, line: Option<ReadyLine>) {
         if self.buffer.is_empty() {
             // Untouched pages take no memory until the first output arrives.
             self.buffer = vec![0; READ];
         }
         let tail = source.check.is_none().then(|| self.shared.tail(&source.job));
-        let source = Arc::new(source);
+        let (source, line) = (Arc::new(source), line.map(Arc::new));
         let numbers = [(stdout, StreamName::Stdout), (stderr, StreamName::Stderr)].map(|(fd, name)| {
             let number = self.next_stream;
             self.next_stream += 1;
             match Stream::new(fd, Arc::clone(&source), name, tail.clone()) {
-                Ok(stream) => {
+                Ok(mut stream) => {
+                    stream.ready_line.clone_from(&line);
                     self.streams.insert(number, Box::new(stream));
                     self.new_streams.push(number);
                 }

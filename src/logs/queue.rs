@@ -16,9 +16,9 @@ use std::time::{Duration, Instant, SystemTime};
 use containerpilot_core::log_entry::Fields;
 use containerpilot_core::plan::{Level, Logging};
 
-use super::Source;
 use super::loss::Loss;
 use super::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use super::{ReadyLine, Source};
 use crate::process::sys::Waker;
 
 /// The limit of the queued entries, in bytes of memory: about 80,000 entries.
@@ -64,6 +64,8 @@ pub(super) enum Work {
         stdout: OwnedFd,
         stderr: OwnedFd,
         source: Source,
+        /// The line that is looked for (H11).
+        line: Option<ReadyLine>,
     },
     /// The process with this pid was found to have exited at this time: read the rest of its output.
     Exited(u32, SystemTime),

@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use containerpilot_log_format::{HiddenValues, Redactor, StreamName};
 
+use super::ReadyLine;
 use super::Source;
 use super::loss::Loss;
 use super::tail::Tail;
@@ -53,6 +54,8 @@ pub(super) struct Stream {
     error: Option<io::Error>,
     /// Hides secrets (P11), from the first output on.
     redactor: Option<Box<Redactor>>,
+    /// The line that is looked for, until it is found (H11).
+    pub(super) ready_line: Option<Arc<ReadyLine>>,
 }
 
 /// The content of a pipe is being read to its end, because the process has exited.
@@ -96,6 +99,7 @@ impl Stream {
             size: USUAL_PIPE,
             error: None,
             redactor: None,
+            ready_line: None,
         })
     }
 
@@ -326,13 +330,25 @@ impl Stream {
             tail.push(self.source.pid, self.read_at, done);
             tail.count(self.name, memchr::memchr_iter(b'\n', done).count());
         }
+        if let Some(done) = lines.get(..done) {
+            self.look_for_ready(done);
+        }
         done
+    }
+
+    /// Looks for the line by which the process tells that it is ready, in complete lines.
+    fn look_for_ready(&mut self, lines: &[u8]) {
+        let ready = self.ready_line.as_ref().filter(|_| !lines.is_empty());
+        if ready.is_some_and(|line| line.look(lines)) {
+            self.ready_line = None;
+        }
     }
 
     /// Writes what is held as one line.
     fn write_held(&mut self, continued: bool, context: &mut Context<'_>) {
         let mut line = std::mem::take(&mut self.held);
         *context.held = context.held.saturating_sub(line.len());
+        self.look_for_ready(&line);
         if let Some(tail) = &self.tail {
             let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
             tail.push_line(self.source.pid, self.read_at, &line);

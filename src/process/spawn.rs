@@ -11,7 +11,7 @@ mod variables;
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,6 +49,23 @@ pub(crate) struct Request<'a> {
     pub(crate) raw_output: bool,
     /// The directory of the cgroup for it. The start does not fail if it cannot be moved there.
     pub(crate) cgroup: Option<OwnedFd>,
+    /// How it reports about itself.
+    pub(crate) reports: Reports,
+}
+
+/// What a process needs to report about itself (H11, H12), in addition to its variables.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reports {
+    /// The descriptor that is the write end of a new pipe.
+    pub(crate) descriptor: Option<u16>,
+    /// Whether it gets `WATCHDOG_PID`.
+    pub(crate) watchdog: bool,
+}
+
+/// The user of a process.
+pub(crate) fn user_of(process: &Process) -> u32 {
+    let identity = Identity::of(process).ok();
+    identity.and_then(|identity| identity.user).unwrap_or_else(|| sys::effective_ids().0)
 }
 
 /// Returns true if a process switches to another user or group.
@@ -80,7 +97,24 @@ struct Slots {
     result: OwnedFd,
     cgroup: OwnedFd,
     secrets: OwnedFd,
+    /// The write end of the pipe for a descriptor of the process.
+    ready: OwnedFd,
+    /// Takes the place of `result` if the process's descriptor has that number.
+    spare: OwnedFd,
     close_from: Option<u32>,
+}
+
+impl Slots {
+    /// Where the result pipe is: not where the process wants its own descriptor.
+    fn result_for(&self, request: &Request<'_>) -> &OwnedFd {
+        let taken = request.reports.descriptor.map(i32::from) == Some(self.result.as_raw_fd());
+        if taken { &self.spare } else { &self.result }
+    }
+}
+
+/// The errno of a pipe end that cannot be made non-blocking.
+fn nonblocking(fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    sys::set_nonblocking(fd).map_err(|error| error.raw_os_error().map_or(Errno::EIO, Errno::from_raw))
 }
 
 impl Spawner {
@@ -94,7 +128,8 @@ impl Spawner {
         let duplicate = || sys::duplicate_low(null.as_fd());
         let (slot_null, out, err) = (duplicate()?, duplicate()?, duplicate()?);
         let (result, cgroup, secrets) = (duplicate()?, duplicate()?, duplicate()?);
-        let slots = [&slot_null, &out, &err, &result, &cgroup, &secrets];
+        let (ready, spare) = (duplicate()?, duplicate()?);
+        let slots = [&slot_null, &out, &err, &result, &cgroup, &secrets, &ready, &spare];
         let last = slots.map(|fd| fd.as_raw_fd()).into_iter().max().unwrap_or(2);
         let close_from = u32::try_from(last + 1).ok().filter(|_| has_close_range);
         Ok(Self {
@@ -104,7 +139,7 @@ impl Spawner {
             descriptor_limit: sys::raise_descriptor_limit(),
             may_share_memory: sys::may_share_memory(),
             null,
-            slots: Slots { null: slot_null, out, err, result, cgroup, secrets, close_from },
+            slots: Slots { null: slot_null, out, err, result, cgroup, secrets, ready, spare, close_from },
             secrets: SecretReader::default(),
         })
     }
@@ -126,22 +161,26 @@ impl Spawner {
     }
 
     fn try_spawn(&mut self, request: &Request<'_>) -> Result<Start, SpawnError> {
-        let (result, output) = self.pipes(request.raw_output).map_err(|errno| {
+        let (result, output, ready) = self.pipes(request).map_err(|errno| {
             let program = request.command.program.text().into_owned();
             SpawnError::Pipe { program, errno }
         })?;
         let started = self.start(request, result);
         // The supervisor's copies of the write ends must be closed, or the readers would never see end of file.
-        let slots = &self.slots;
-        for slot in [&slots.result, &slots.out, &slots.err, &slots.cgroup, &slots.secrets] {
+        let Slots { result, out, err, cgroup, secrets, ready: ready_slot, spare, .. } = &self.slots;
+        let own = ready.iter().flat_map(|_| [ready_slot, spare]);
+        for slot in [result, out, err, cgroup, secrets].into_iter().chain(own) {
             let _ = sys::replace(slot, self.null.as_fd());
         }
         let (child, attempt, hidden) = started?;
-        Ok(Start::new(child, output, attempt, hidden))
+        let mut start = Start::new(child, output, attempt, hidden);
+        start.ready = ready;
+        Ok(start)
     }
 
-    /// Puts the write ends of new pipes into the slots, and returns the read ends of the result and of the output.
-    fn pipes(&self, raw_output: bool) -> Result<(OwnedFd, Output), Errno> {
+    /// Puts the write ends of new pipes into the slots, and returns the read ends of the result, of the output and of the
+    /// process's own descriptor.
+    fn pipes(&self, request: &Request<'_>) -> Result<(OwnedFd, Output, Option<OwnedFd>), Errno> {
         let pipe = |slot: &OwnedFd| -> Result<OwnedFd, Errno> {
             let (reader, writer) =
                 std::io::pipe().map_err(|error| error.raw_os_error().map_or(Errno::EIO, Errno::from_raw))?;
@@ -149,12 +188,20 @@ impl Spawner {
             Ok(reader.into())
         };
         let (result, writer) = sys::nonblocking_pipe()?;
-        sys::replace(&self.slots.result, writer.as_fd())?;
-        let output = match raw_output {
+        sys::replace(self.slots.result_for(request), writer.as_fd())?;
+        let output = match request.raw_output {
             true => None,
             false => Some((pipe(&self.slots.out)?, pipe(&self.slots.err)?)),
         };
-        Ok((result, output))
+        let ready = match request.reports.descriptor {
+            None => None,
+            Some(_) => {
+                let reader = pipe(&self.slots.ready)?;
+                nonblocking(reader.as_fd())?;
+                Some(reader)
+            }
+        };
+        Ok((result, output, ready))
     }
 
     fn start(
@@ -202,7 +249,9 @@ impl Spawner {
             cwd,
             stdin: (!request.own_stdin).then(|| slots.null.as_raw_fd()),
             output: (!request.raw_output).then(|| (slots.out.as_raw_fd(), slots.err.as_raw_fd())),
-            result: slots.result.as_raw_fd(),
+            result: slots.result_for(request).as_raw_fd(),
+            ready: request.reports.descriptor.map(|number| (slots.ready.as_raw_fd(), number.into())),
+            watchdog_pid: request.reports.watchdog,
             cgroup: cgroup.map(|_| slots.cgroup.as_raw_fd()),
             close_from: slots.close_from,
             ignored: self.ignored,

@@ -18,6 +18,7 @@ use crate::net::LazyNet;
 use crate::process::reaper::{Exited, Owner, Reaper};
 use crate::process::spawn::Spawner;
 use crate::runtime::manager::ServiceManager;
+use crate::runtime::notices::Notices;
 use crate::runtime::probe::{Probes, Target};
 use crate::runtime::queries::QueryHandler;
 use crate::runtime::reload::Reloads;
@@ -29,6 +30,7 @@ pub(crate) struct EffectExecutor {
     pub(crate) spawner: Spawner,
     pub(crate) reaper: Reaper,
     pub(crate) starts: Starts,
+    pub(crate) notices: Notices,
     pub(crate) probes: Probes,
     pub(crate) net: LazyNet,
     pub(crate) catalog: Discovery,
@@ -123,6 +125,9 @@ impl EffectExecutor {
     /// Ends what is kept for a process.
     fn process_ended(&mut self, owner: Owner, pid: i32, status: ExitStatus) {
         self.check_outputs.exited(pid.unsigned_abs(), &self.logs);
+        if let Owner::Run(run) = owner {
+            self.notices.ended(run);
+        }
         if let Owner::Run(run) = owner
             && let Some(InvalidOutput { job, message }) = self.sensors.exited(run, status.is_success())
         {

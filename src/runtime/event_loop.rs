@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use containerpilot_core::effect::Exit;
 use containerpilot_core::plan::Level;
 use containerpilot_core::rules::signals::{reloads_at, reopens_log};
-use containerpilot_core::{Input, Time};
+use containerpilot_core::{Input, Notice, Time};
 use nix::errno::Errno;
 
 use super::effects::EffectExecutor;
@@ -19,6 +19,7 @@ use crate::messages::LoopMessage;
 use crate::messages::query::Query;
 use crate::messages::reload::ReloadRequest;
 use crate::process::orphans::Look;
+use crate::process::reaper::Owner;
 use crate::process::sys::{self, POLL_FAILED_DELAY, PollFd};
 use crate::runtime::oom::OomCounter;
 use crate::runtime::panics::caught;
@@ -56,6 +57,7 @@ impl<D: Decider> Runtime<D> {
             self.oom = Some(OomCounter::open());
             self.release_at = Some(Instant::now() + RELEASE_DELAY);
         }
+        self.executor.notices.resume();
         self.list_sources(&mut fds);
         let busy = !self.results.is_empty() || !self.messages.is_empty() || !self.exited.is_empty();
         let release = !busy && self.release_at.take_if(|at| *at <= Instant::now()).is_some();
@@ -105,6 +107,7 @@ impl<D: Decider> Runtime<D> {
         if !paused {
             self.executor.starts.add_poll_fds(fds);
             self.executor.probes.add_poll_fds(fds);
+            self.executor.notices.add_poll_fds(fds);
         }
     }
 
@@ -119,7 +122,8 @@ impl<D: Decider> Runtime<D> {
         let load = self.executor.reloads.deadline();
         let network = self.network.retry_at();
         let look = self.executor.reaper.next_look();
-        let next = [core, self.reap_at, checks, load, network, look, paused, self.release_at];
+        let notices = self.executor.notices.next_due();
+        let next = [core, notices, self.reap_at, checks, load, network, look, paused, self.release_at];
         let next = next.into_iter().flatten().min()?;
         Some(next.saturating_duration_since(Instant::now()))
     }
@@ -129,6 +133,7 @@ impl<D: Decider> Runtime<D> {
         self.paused_until = self.paused_until.filter(|until| *until > Instant::now());
         let ready = |place: usize| fds.get(place).is_some_and(|fd| fd.revents != 0);
         let starts = self.executor.starts.ready(fds.get(FIXED_SOURCES..).unwrap_or_default());
+        let notices = self.executor.notices.ready(fds);
         // The results of the last iteration first: a start before its exit (E3).
         self.handle_results()?;
         self.guarded_flow("continuing starts", |this| this.handle_starts(&starts))?;
@@ -144,6 +149,7 @@ impl<D: Decider> Runtime<D> {
         if ready(1) || !self.messages.is_empty() {
             self.guarded_flow("handling messages", Self::handle_messages)?;
         }
+        self.guarded_flow("reading what processes report", |this| this.handle_notices(&notices))?;
         let reap = ready(2) || self.reap_at.is_some_and(|at| at <= Instant::now());
         if reap && self.guarded("collecting exited processes", Self::collect_children).is_none() {
             // No signal will announce them again.
@@ -226,6 +232,7 @@ impl<D: Decider> Runtime<D> {
                 let is_wanted = self.telemetry.as_ref().is_some_and(|telemetry| telemetry.is_at(address));
                 is_wanted.then_some(Input::TelemetryListens(result))
             }
+            LoopMessage::ReadyLine(run) => Some(Input::Notified { run, notice: Notice::Ready }),
             LoopMessage::Loaded(loaded) => return self.loaded(*loaded),
             LoopMessage::OrphansRead(report) => {
                 let look = self.executor.reaper.orphans_read(report);
@@ -280,6 +287,9 @@ impl<D: Decider> Runtime<D> {
                 Ok(started) => {
                     if let Some(started) = started {
                         self.handle(started)?;
+                    }
+                    if let Owner::Run(run) = exited.owner {
+                        self.handle_notices_of(run)?;
                     }
                     self.guarded("reading the last output of a process", |this| {
                         failpoint("exit");

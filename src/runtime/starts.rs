@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::os::fd::RawFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 
 use containerpilot_core::Input;
@@ -16,10 +16,10 @@ use containerpilot_core::plan::{Check, Command, Job, Plan, Role};
 use containerpilot_core::variables::Environment;
 
 use super::{Decider, Runtime};
-use crate::logs::Source;
+use crate::logs::{ReadyLine, Source};
 use crate::process::orphans;
 use crate::process::reaper::{Exited, Owner};
-use crate::process::spawn::{Progress, Request, Start};
+use crate::process::spawn::{Progress, Reports, Request, Start};
 use crate::process::sys::{self, PollFd};
 use crate::runtime::effects::EffectExecutor;
 use crate::telemetry;
@@ -42,6 +42,8 @@ struct PendingStart {
     source: Source,
     /// The metric of a sensor, whose output is the value.
     metric: Option<String>,
+    /// The line by which it tells that it is ready.
+    line: Option<ReadyLine>,
 }
 
 impl Starts {
@@ -96,7 +98,12 @@ impl EffectExecutor {
                 why: StartError { kind: StartErrorKind::Other, message },
             });
         };
-        let environment = &marked(environment, Some(run));
+        let mut environment = marked(environment, Some(run));
+        let mut prepared = match self.notices.prepare(job, run, &mut environment) {
+            Ok(prepared) => prepared,
+            Err(why) => return Some(Input::StartFailed { run, why }),
+        };
+        let environment = &environment;
         let request = Request {
             command,
             environment,
@@ -104,6 +111,7 @@ impl EffectExecutor {
             own_stdin: plan.pass_signals && job.role == Role::Main,
             raw_output: job.raw_output,
             cgroup: self.reaper.cgroups.create(run),
+            reports: prepared.reports,
         };
         let metric = match job.role {
             Role::Sensor(place) => telemetry::definitions(plan).get(place as usize),
@@ -111,7 +119,11 @@ impl EffectExecutor {
         };
         let metric = metric.map(|metric| metric.name.clone());
         match self.start(&request, Owner::Run(run), job, None, metric) {
-            Ok(pid) => {
+            Ok((pid, pipe)) => {
+                self.notices.started(run, prepared.take_socket(), pipe);
+                if let Some(pending) = self.starts.pending.get_mut(&Owner::Run(run)) {
+                    pending.line = prepared.line;
+                }
                 self.pids.insert(ix, pid);
                 None
             }
@@ -138,6 +150,7 @@ impl EffectExecutor {
             own_stdin: false,
             raw_output: check.raw_output,
             cgroup: None,
+            reports: Reports::default(),
         };
         let started = self.start(&request, Owner::Check(run), job, Some(check.name.clone()), None);
         started.err().map(|why| Err(why.message))
@@ -150,7 +163,7 @@ impl EffectExecutor {
         job: &Job,
         check: Option<String>,
         metric: Option<String>,
-    ) -> Result<i32, StartError> {
+    ) -> Result<(i32, Option<OwnedFd>), StartError> {
         let mut start = self.spawner.spawn(request)?;
         let pid = start.pid;
         self.reaper.started(pid, owner);
@@ -162,14 +175,18 @@ impl EffectExecutor {
         } else if let Some((stdout, stderr)) = start.output.take() {
             self.check_outputs.started(stdout, stderr, source.clone());
         }
-        self.starts.pending.insert(owner, PendingStart { start, source, metric });
-        Ok(pid)
+        let pipe = start.ready.take();
+        self.starts.pending.insert(owner, PendingStart { start, source, metric, line: None });
+        Ok((pid, pipe))
     }
 
     /// Gives up a start: its process is killed, and reaped whenever it exits.
     pub(super) fn cancel_start(&mut self, owner: Owner) {
         if let Some(pending) = self.starts.pending.remove(&owner) {
             self.reaper.abandon(owner);
+            if let Owner::Run(run) = owner {
+                self.notices.ended(run);
+            }
             self.starts.ending.push(pending.start);
             self.starts.ending.retain_mut(|start| !start.is_over());
         }
@@ -209,7 +226,10 @@ impl EffectExecutor {
                 self.starts.pending.remove(&owner);
                 match owner {
                     // Other processes of its user may have joined its group.
-                    Owner::Run(run) => self.reaper.kill_orphans(run),
+                    Owner::Run(run) => {
+                        self.notices.ended(run);
+                        self.reaper.kill_orphans(run);
+                    }
                     Owner::Check(_) => self.check_outputs.exited(exited.pid.unsigned_abs(), &self.logs),
                 }
                 Err(owner.start_failed(why))
@@ -219,12 +239,12 @@ impl EffectExecutor {
 
     /// A process has executed its program: from now on its output is read.
     fn executed(&mut self, owner: Owner) -> Option<Input> {
-        let PendingStart { start, source, metric } = self.starts.pending.remove(&owner)?;
+        let PendingStart { start, source, metric, line } = self.starts.pending.remove(&owner)?;
         let Start { pid, output, .. } = start;
         match (owner, output) {
             (Owner::Check(_), _) | (_, None) => {}
             (Owner::Run(run), Some((stdout, stderr))) => match metric {
-                None => self.logs.attach(stdout, stderr, source),
+                None => self.logs.attach_until_ready(stdout, stderr, source, line),
                 Some(metric) => {
                     self.sensors.started(run, &source.job, &metric, stdout);
                     // The log gets an empty stream in place of its standard output.

@@ -428,7 +428,7 @@ fn w15_job_runs_at_its_time_of_day() {
         for mode in modes() {
             // Three seconds before 03:00 in winter.
             let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
-            let shift = i64::try_from(1_767_225_600 + 2 * 3_600 - 3).unwrap() - i64::try_from(now).unwrap();
+            let shift = (1_767_225_600_i64 + 2 * 3_600 - 3) - i64::try_from(now).unwrap();
             let script = format!("export CLOCK_SHIFT={shift}; exec {} \"$@\"", program.display());
             let mut run = Supervisor::with_setup(mode, &script, config);
             run.wait_for_line("nightly started");

@@ -48,6 +48,7 @@ mod events;
 mod fingerprint;
 mod health;
 mod model;
+mod readiness;
 mod reload;
 mod requires;
 mod runs;
@@ -379,6 +380,7 @@ impl<'a> Oracle<'a> {
                     if let Some(run) = &mut self.jobs[job].run {
                         run.started = Some(now);
                     }
+                    self.see_started(job);
                 }
             }
             Input::StartFailed { run, why } => {
@@ -404,12 +406,12 @@ impl<'a> Oracle<'a> {
                 self.maintenance = !self.maintenance;
             }
             Input::Instances { watch, instances } => self.see_instances(watch.index(), instances),
+            Input::Notified { run, notice } => self.see_notice(*run, notice),
             Input::Deregistered { job } => self.see_deregistered(job.index()),
             Input::Request { .. }
             | Input::Ready
             | Input::OrphansFound { .. }
             | Input::OutOfMemory { .. }
-            | Input::Notified { .. }
             | Input::Signal(_)
             | Input::TelemetryListens(_)
             | Input::Clock { .. }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::{
-    Catalog, Check, Job, OnCompletion, OnUnhealthy, Probe, Restarts, Signal, Trigger, When,
+    Catalog, Check, Job, OnCompletion, OnUnhealthy, Restarts, Signal, Trigger, When,
 };
 use containerpilot_core::request::Request;
 
@@ -155,7 +155,7 @@ const SIMPLIFICATIONS: [Simplification; 24] = [
                 put(&mut check.failures, 1)
                     | put(&mut check.successes, 1)
                     | put(&mut check.start_period, Duration::ZERO)
-                    | (check.probe != Probe::Running && {
+                    | (!check.probe.is_passive() && {
                         let interval = check.interval;
                         put(&mut check.timeout, interval)
                     })

@@ -6,12 +6,12 @@ use std::time::Duration;
 use containerpilot_core::Time;
 use containerpilot_core::ids::{CheckIx, JobIx, WatchIx};
 use containerpilot_core::input::{ExitStatus, Instance};
-use containerpilot_core::plan::{Catalog, Job, Plan, Probe, Watch};
+use containerpilot_core::plan::{Catalog, Job, Plan, Watch};
 
 use crate::defaults;
 use crate::scenario::{CheckAnswer, CheckAnswers, Lifetime, Observation, RunScript, Scenario};
 use crate::world::script::{
-    AgentScript, CheckScript, ProgramScript, Reaction, ResponseScript, Script, WatchScript,
+    AgentScript, CheckScript, ProgramScript, Reaction, ReportScript, ResponseScript, Script, WatchScript,
 };
 
 /// Something the scenario does at a set time.
@@ -102,6 +102,11 @@ impl Script for Behavior<'_> {
             dies_after: Some(Duration::ZERO),
             orphans: false,
             daemons: None,
+            reports: ReportScript {
+                ready: script.ready.map_or(Some(Duration::ZERO), Lifetime::time),
+                hangs: script.watchdog_stops.and_then(Lifetime::time),
+                ..ReportScript::default()
+            },
         }
     }
 
@@ -119,7 +124,7 @@ impl Script for Behavior<'_> {
         let health = planned.and_then(|job| job.health.as_ref());
         let check = health.and_then(|health| health.checks.get(check.index()));
         let (answer, takes) = match (planned, check) {
-            (Some(job), Some(check)) if check.probe != Probe::Running => {
+            (Some(job), Some(check)) if !check.probe.is_passive() => {
                 self.check_answer(&job.name, &check.name, now)
             }
             _ => (CheckAnswer::Pass, Duration::ZERO),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
-use containerpilot_core::plan::{Catalog, Job, Plan, Probe, Role, Signal};
+use containerpilot_core::plan::{Catalog, Job, Plan, Role, Signal};
 use containerpilot_core::rng::Rng;
 
 use crate::defaults;
@@ -133,7 +133,7 @@ impl Fault {
             }
         }
         let checked = |health: &containerpilot_core::plan::Health| {
-            health.checks.iter().any(|check| check.probe != Probe::Running)
+            health.checks.iter().any(|check| !check.probe.is_passive())
         };
         if job.health.as_ref().is_some_and(checked) {
             all.push(Self::HealthyLate(name(), 20 * SECOND));

@@ -62,6 +62,10 @@ section! {
             "Its exit code on a stop signal.";
         healthy_after: DurationOrNever = "healthyAfter", Is("0"), "X4",
             "When its checks start to pass, counted from its start.";
+        ready: DurationOrNever = "ready", Is("0"), "X4, H11",
+            "When it says that it is ready, counted from its start, if its job has `ready`.";
+        watchdog_stops: DurationOrNever = "watchdogStops", Is("\"never\""), "X4, H12",
+            "When it stops to send WATCHDOG=1, counted from its start, if its job has a `watchdog`.";
     }
 }
 

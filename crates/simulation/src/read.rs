@@ -225,6 +225,8 @@ impl Reader<'_> {
             stops_in: self.lifetime(&fields.stops_in),
             stop_exit: small(&fields.stop_exit),
             healthy_after: self.lifetime(&fields.healthy_after),
+            ready: self.lifetime(&fields.ready),
+            watchdog_stops: self.lifetime(&fields.watchdog_stops),
         }
     }
 

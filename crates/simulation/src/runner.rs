@@ -11,7 +11,7 @@ use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RunId};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Level, Plan, Signal, fmt_utc};
 use containerpilot_core::rules::signals::reloads_at;
-use containerpilot_core::{Core, Phase, Request, RequestId, Time};
+use containerpilot_core::{Core, Notice, Phase, Request, RequestId, Time};
 
 use crate::behavior::{Behavior, Event};
 use crate::expect;
@@ -246,7 +246,12 @@ impl Runner<'_> {
     fn step(&mut self, input: Input) {
         let mut effects = Vec::new();
         let at = self.world.now();
-        let routine = matches!(input, Input::CheckDone { result: Ok(()), .. } | Input::Tick);
+        let routine = matches!(
+            input,
+            Input::CheckDone { result: Ok(()), .. }
+                | Input::Notified { notice: Notice::Watchdog, .. }
+                | Input::Tick
+        );
         let is_tick = matches!(input, Input::Tick);
         let before = self.run.entries.len();
         if let Input::CheckDone { check, result } = &input {

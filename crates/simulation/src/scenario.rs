@@ -110,6 +110,10 @@ pub struct RunScript {
     pub stop_exit: Option<u8>,
     /// When its checks start to pass, counted from its start.
     pub healthy_after: Option<Lifetime>,
+    /// When it says that it is ready, counted from its start.
+    pub ready: Option<Lifetime>,
+    /// When it stops to send `WATCHDOG=1`, counted from its start.
+    pub watchdog_stops: Option<Lifetime>,
 }
 
 /// The result of checks for a while.

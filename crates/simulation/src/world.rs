@@ -19,7 +19,7 @@ use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::Plan;
 use containerpilot_core::plan::diff::Moves;
-use containerpilot_core::{Request, RequestId, Time};
+use containerpilot_core::{Notice, Request, RequestId, Time};
 
 pub use self::catalog::CatalogChange;
 use self::catalog::CatalogSlot;
@@ -36,6 +36,8 @@ enum Scheduled<E> {
     Start(RunId),
     Exit(RunId),
     Check(CheckRunId),
+    /// A process says something about itself.
+    Notice(RunId, Notice),
     /// Watches of this name are answered.
     Watch(String),
     Script(E),
@@ -150,6 +152,10 @@ impl<S: Script> World<S> {
             Scheduled::Start(run) => self.start(run),
             Scheduled::Exit(run) => self.exit(run),
             Scheduled::Check(run) => self.check_done(run),
+            Scheduled::Notice(run, notice) => match self.notice(run, notice) {
+                Some(input) => input,
+                None => return Item::Nothing,
+            },
             Scheduled::Script(event) => return Item::Script(event),
             Scheduled::Watch(name) => {
                 self.answer_watches(&name, self.now);

@@ -47,6 +47,8 @@ pub(super) fn job(screen: Screen, now: &str, job: &Job) -> String {
         (wanted, None) => fact("service", format!("wanted: {wanted}")),
         (_, Some(entry)) => fact("service", entry.text(now)),
     }
+    fact("ready", readiness(job).unwrap_or_default().to_owned());
+    fact("says", job.process_status.clone().unwrap_or_default());
     for check in &job.checks {
         fact("check", check_line(check, now));
     }
@@ -58,6 +60,16 @@ pub(super) fn job(screen: Screen, now: &str, job: &Job) -> String {
         fact("next", text.strip_prefix("next ").unwrap_or(&text).to_owned());
     }
     out
+}
+
+/// What the process says about its readiness, in words.
+fn readiness(job: &Job) -> Option<&'static str> {
+    Some(match job.readiness.as_deref()? {
+        "starting" => "not yet",
+        "reloading" => "yes, reloading its configuration",
+        "stopping" => "no, stopping by itself",
+        _ => "yes",
+    })
 }
 
 fn restarts(job: &Job) -> String {

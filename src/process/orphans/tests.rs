@@ -9,7 +9,7 @@ use containerpilot_core::plan::{Command, Process, StopScope};
 use super::*;
 use crate::process::cgroups::Cgroups;
 use crate::process::descendants::kill_descendants;
-use crate::process::spawn::{Request, Spawner};
+use crate::process::spawn::{Reports, Request, Spawner};
 use crate::test_support::{collect, folder, isolated, until};
 
 /// A reaper, the reports of its thread, and what starts processes.
@@ -53,6 +53,7 @@ impl Fixture {
             own_stdin: false,
             raw_output: true,
             cgroup,
+            reports: Reports::default(),
         };
         let pid = self.spawner.spawn(&request).unwrap().pid;
         self.reaper.started(pid, Owner::Run(run));

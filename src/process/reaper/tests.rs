@@ -2,7 +2,7 @@ use containerpilot_config::template::Environment;
 use containerpilot_core::plan::{Command, Process};
 
 use super::*;
-use crate::process::spawn::{Request, Spawner, Start};
+use crate::process::spawn::{Reports, Request, Spawner, Start};
 use crate::test_support::{collect, isolated, until};
 
 fn spawner() -> Spawner {
@@ -21,6 +21,7 @@ fn shell(spawner: &mut Spawner, script: &str) -> Start {
         own_stdin,
         raw_output,
         cgroup: None,
+        reports: Reports::default(),
     };
     spawner.spawn(&request).unwrap()
 }

@@ -3,7 +3,7 @@
 //! The pipe is closed when the program is executed. A child that fails writes an [`ExecError`] before it exits; one that
 //! is killed before it has executed its program writes nothing, and the kernel tells that it has not.
 
-use std::os::fd::RawFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 
 use containerpilot_core::input::{ExitStatus, StartError, StartErrorKind};
@@ -68,6 +68,8 @@ pub(crate) struct Start {
     pub(crate) output: Output,
     /// What the log hides in its output (P11).
     pub(crate) hidden: Option<HiddenValues>,
+    /// The read end of the pipe for the process's own descriptor.
+    pub(crate) ready: Option<OwnedFd>,
     attempt: Attempt,
 }
 
@@ -88,7 +90,7 @@ impl Start {
         attempt: Attempt,
         hidden: Option<HiddenValues>,
     ) -> Self {
-        Self { pid: child.pid, child, output, hidden, attempt }
+        Self { pid: child.pid, child, output, hidden, ready: None, attempt }
     }
 
     /// Readable when there is progress; `None` if only the exit of the process will tell.

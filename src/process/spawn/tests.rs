@@ -30,6 +30,7 @@ fn spawn(spawner: &mut Spawner, words: &[&str], process: &Process) -> Result<Sta
         own_stdin,
         raw_output,
         cgroup: None,
+        reports: Reports::default(),
     })?)
 }
 
@@ -74,6 +75,7 @@ fn start(spawner: &mut Spawner, command: &Command) -> Start {
         own_stdin: false,
         raw_output: true,
         cgroup: None,
+        reports: Reports::default(),
     };
     spawner.spawn(&request).unwrap()
 }
@@ -340,7 +342,7 @@ isolated! {
         let cause = vec![pair("BOTH", "trigger"), pair("X", "1"), pair("X", "2"), pair("OWN", "trigger")];
         let environment = containerpilot_core::variables::Environment { cause: cause.into(), ..Default::default() };
         let (own_stdin, raw_output) = (false, false);
-        let request = Request { command: &command, environment: &environment, process: &process, own_stdin, raw_output, cgroup: None };
+        let request = Request { command: &command, environment: &environment, process: &process, own_stdin, raw_output, cgroup: None, reports: Reports::default() };
         let spawned = executed(spawner.spawn(&request).unwrap()).unwrap();
         let pid = std::process::id();
         let expected = format!("BOTH=trigger\nCONTAINERPILOT_PID={pid}\nOWN=own\nX=2\n");

@@ -100,6 +100,10 @@ pub(crate) struct ExecSpec {
     pub(crate) output: Option<(RawFd, RawFd)>,
     /// The write end of the pipe for an [`ExecError`]. It is closed when the program is executed.
     pub(crate) result: RawFd,
+    /// A descriptor, and the number that it has in the program.
+    pub(crate) ready: Option<(RawFd, RawFd)>,
+    /// Whether the program gets its own pid in `WATCHDOG_PID`.
+    pub(crate) watchdog_pid: bool,
     /// The directory of the cgroup v2 for the process, which is left where it is if it cannot be moved there.
     pub(crate) cgroup: Option<RawFd>,
     /// The child closes all descriptors from this number on. `None` if the kernel has no `close_range`: `execve` closes

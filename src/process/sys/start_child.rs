@@ -7,6 +7,7 @@
 //! has left the shared memory before.
 #![expect(unsafe_code, reason = "raw system calls; every block has its SAFETY comment")]
 
+use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -23,6 +24,11 @@ use super::signals::{KernelAction, SET_SIZE};
 /// Much more than the child needs, also in a debug build.
 const STACK_BYTES: usize = 64 * 1024;
 
+/// A variable with the pid of the child: ten digits are enough for a pid.
+type PidVariable = [u8; 24];
+const WATCHDOG_PREFIX: usize = 13;
+const WATCHDOG_PID: PidVariable = *b"WATCHDOG_PID=\0\0\0\0\0\0\0\0\0\0\0";
+
 /// Everything that a child uses until it has executed its program: its stack and its description, with the strings as
 /// null-terminated pointer lists.
 #[derive(Debug)]
@@ -35,6 +41,8 @@ struct ChildMemory {
     /// Where the child puts its secrets, which `environment` has room for.
     secrets: Vec<u8>,
     stack: Box<[MaybeUninit<u8>]>,
+    /// `WATCHDOG_PID=` and room for the pid, which the child writes itself. A string of the environment if it is there.
+    watchdog_pid: Option<Box<UnsafeCell<PidVariable>>>,
     /// Whether the child was created in its cgroup.
     is_in_cgroup: bool,
 }
@@ -117,7 +125,9 @@ pub(crate) fn may_share_memory() -> bool {
 pub(crate) fn start(spec: ExecSpec, result: OwnedFd) -> Result<NewChild, Errno> {
     let shared = if spec.share_memory { libc::CLONE_VM } else { 0 };
     let (secrets, secret_bytes) = spec.secrets.map_or((0, 0), |pipe| (pipe.count, pipe.max_bytes));
-    let mut environment = spec.environment.list();
+    let watchdog_pid = spec.watchdog_pid.then(|| Box::new(UnsafeCell::new(WATCHDOG_PID)));
+    let own = watchdog_pid.iter().map(|variable| variable.get().cast_const().cast::<c_char>());
+    let mut environment: Vec<*const c_char> = own.chain(spec.environment.list()).collect();
     environment.extend(std::iter::repeat_n(std::ptr::null(), secrets));
     let mut memory = Box::new(ChildMemory {
         files: spec.files.list(),
@@ -128,6 +138,7 @@ pub(crate) fn start(spec: ExecSpec, result: OwnedFd) -> Result<NewChild, Errno> 
         secrets: vec![0; secret_bytes],
         stack: Box::new_uninit_slice(STACK_BYTES),
         is_in_cgroup: spec.cgroup.is_some(),
+        watchdog_pid,
         spec,
     });
     let in_cgroup = match memory.spec.cgroup {
@@ -398,6 +409,19 @@ unsafe fn exec_child(memory: &mut ChildMemory) -> Failure {
         if spec.no_new_privileges {
             must!(Privileges, SYS_prctl, libc::PR_SET_NO_NEW_PRIVS as usize, 1, 0, 0, 0);
         }
+        if let Some((from, to)) = spec.ready {
+            // After all others: `to` may be the number of one of them, which is not needed any more.
+            if from == to {
+                must!(Descriptors, SYS_fcntl, fd(from), libc::F_SETFD as usize, 0);
+            } else {
+                must!(Descriptors, SYS_dup3, fd(from), fd(to), 0);
+            }
+        }
+        if let Some(variable) = &memory.watchdog_pid {
+            let own = call(libc::SYS_getpid, []).unwrap_or(0);
+            // Only this child uses the variable.
+            write_pid(variable.get(), own);
+        }
         // `execve` resets handlers, but keeps ignored signals ignored.
         let default: KernelAction = [0; 8];
         for signal in spec.ignored.numbers() {
@@ -524,6 +548,25 @@ unsafe fn read_secrets(
         *place = variable.as_ptr().cast();
     }
     Ok(())
+}
+
+/// Appends a number to the variable.
+///
+/// # Safety
+/// The variable is valid, and nothing else uses it.
+unsafe fn write_pid(variable: *mut PidVariable, pid: usize) {
+    let start = variable.cast::<u8>();
+    let (mut rest, mut digits) = (pid % 10_000_000_000, 1);
+    while rest >= 10 {
+        (rest, digits) = (rest / 10, digits + 1);
+    }
+    let (mut rest, mut at) = (pid, WATCHDOG_PREFIX + digits);
+    while at > WATCHDOG_PREFIX {
+        at -= 1;
+        // SAFETY: at most ten digits follow the prefix, and the array has room for eleven bytes there.
+        unsafe { start.add(at).write(b'0' + (rest % 10) as u8) };
+        rest /= 10;
+    }
 }
 
 /// Executes the first file that can be executed, as `execvp` does: EACCES is remembered, and the search continues.

@@ -15,6 +15,7 @@ use crate::report::status::{Awaited, Cause as StartedBy, DeadlineKind, JobOvervi
 use crate::report::words::{self, WAITING_UNTIL};
 use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
 use crate::state::journal::{EndReason, Event};
+use crate::state::run::Readiness;
 use crate::state::supervisor::{Core, Phase};
 use crate::time::{Time, fmt_duration};
 
@@ -264,6 +265,7 @@ impl Core {
             }
             reasons.push(Reason { sentence, because: Vec::new() });
         }
+        reasons.extend(self.unready(job).map(|sentence| Reason { sentence, because: Vec::new() }));
         for check in &overview.checks {
             let Some(Err(message)) = check.last.as_ref().map(|last| &last.result) else { continue };
             let sentence = words::failing_check(
@@ -309,6 +311,20 @@ impl Core {
             }
         }
         reasons
+    }
+
+    /// H11: what the process says about itself, unless it is ready and says nothing else.
+    fn unready(&self, job: JobIx) -> Option<String> {
+        let ready = self.planned(job).ready.as_ref()?;
+        let status = self.job_overview(job).process_status.map(|text| format!("; it says: {text}"));
+        let text = match self.readiness(job)? {
+            Readiness::Starting => format!("not ready yet: ready when it {}", ready.words()),
+            Readiness::Reloading => "ready, reloading its configuration".into(),
+            Readiness::Stopping => "says that it stops by itself".into(),
+            Readiness::Ready if status.is_none() => return None,
+            Readiness::Ready => "ready".into(),
+        };
+        Some(format!("{text}{}", status.unwrap_or_default()))
     }
 
     /// The conditions of a waiting job.

@@ -278,3 +278,15 @@ fn h11_without_a_service_manager_nothing_is_told() {
     harness.signal(15);
     assert!(!harness.take_output().iter().any(|line| line.starts_with("notify")));
 }
+
+#[test]
+fn h11_explain_says_what_a_process_must_do_to_be_ready() {
+    let mut harness = Harness::running("{ name: 'web', exec: 'x', ready: { line: 'listening' } }");
+    let explained =
+        |harness: &Harness| harness.core.explain(containerpilot_core::ids::JobIx(0), None).sentences();
+    let first = explained(&harness).join("\n");
+    assert!(first.contains("not ready yet: ready when it prints a line that matches `listening`"), "{first}");
+    harness.notify("web", "READY=1\nSTATUS=5 clients");
+    let then = explained(&harness).join("\n");
+    assert!(then.contains("ready; it says: 5 clients"), "{then}");
+}

@@ -194,6 +194,7 @@ impl Oracle<'_> {
             Code::Healthy => self.seen[job].healthy += 1,
             Code::Unhealthy => self.seen[job].unhealthy += 1,
             Code::BecameHealthy | Code::BecameUnhealthy => self.seen[job].changes.push(code),
+            Code::Ready => return self.see_ready(job),
             other => return self.job_violation("E1", job, &format!("jobs do not send {other}")),
         }
         Ok(())

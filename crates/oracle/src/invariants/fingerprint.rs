@@ -7,7 +7,7 @@ use std::time::Duration;
 use containerpilot_core::plan::{Check, Job, Repeat, Restarts, Trigger};
 use containerpilot_core::state::fingerprint::{Fingerprint, Name, Order};
 
-use super::model::{CheckModel, JobModel, RunModel};
+use super::model::{CheckModel, JobModel, RunModel, Said};
 use super::reload::Reloading;
 use super::runs::EXEC_TIMEOUT;
 use super::{ABANDON_TIMEOUT, KILL_TIMEOUT, Oracle, Time};
@@ -138,6 +138,7 @@ impl JobModel {
             gave_up,
             has_begun,
             active,
+            epoch,
             health_state,
             desired,
             last_heartbeat,
@@ -204,6 +205,9 @@ impl JobModel {
         if let Some(pace) = planned.health.as_ref().and_then(|health| health.heartbeat) {
             print.age(*last_heartbeat, pace);
         }
+        if planned.ready.as_ref().is_some_and(|ready| ready.watchdog().is_some()) {
+            print.time(*epoch);
+        }
         print.option(run.as_ref(), |print, run| {
             let durations = backoff.map(|backoff| backoff.reset).into_iter().chain(planned.timeout);
             run.fingerprint(durations.max().unwrap_or_default(), print);
@@ -249,6 +253,7 @@ impl RunModel {
             first_killed,
             timed_out,
             killed_for_reload,
+            said: Said { ready, reloading, stopping, alive },
         } = self;
         print.name(Name::Run, run.0);
         if started.is_none() {
@@ -260,5 +265,9 @@ impl RunModel {
             print.option(*time, |print, at| print.age(at, *stop_timeout));
         }
         print.add((stop_timeout, escalated, killed.is_some(), timed_out, is_hook, killed_for_reload));
+        print.add((ready, reloading, stopping));
+        if *ready {
+            print.time(*alive);
+        }
     }
 }

@@ -16,7 +16,7 @@ use super::{Check, Oracle};
 impl Oracle<'_> {
     fn is_not_run(&self, job: usize, check: usize) -> bool {
         let health = self.plan.jobs[job].health.as_ref();
-        health.is_none_or(|health| health.checks[check].probe == Probe::Running)
+        health.is_none_or(|health| health.checks[check].probe.is_passive())
     }
 
     pub(super) fn see_check_done(&mut self, run: CheckRunId, passes: bool) {
@@ -148,11 +148,12 @@ impl Oracle<'_> {
                 maintenance_is_over && status.stop_stage.is_none() && status.state == State::Running;
             let may = status.state == State::Running
                 && status.stop_stage <= Some(StopStage::Hooks)
-                && !self.maintenance;
+                && !self.maintenance
+                && !self.jobs[job].run.as_ref().is_some_and(|run| run.said.stopping);
             if self.jobs[job].active || !may || !(started || begun || resumed) {
                 continue;
             }
-            self.jobs[job].active = true;
+            (self.jobs[job].active, self.jobs[job].epoch) = (true, self.now);
             for (model, check) in self.jobs[job].checks.iter_mut().zip(&health.checks) {
                 let idle = check.probe == Probe::Running;
                 (model.passed, model.passes) = (idle, idle);
@@ -229,6 +230,9 @@ impl Oracle<'_> {
 
     pub(super) fn check_health(&mut self, job: usize, status: &JobStatus, phase: Phase) -> Check {
         let Some(health) = &self.plan.jobs[job].health else { return Ok(()) };
+        if self.plan.jobs[job].ready.is_some() {
+            return self.check_readiness(job, status, phase);
+        }
         let (model, seen) = (&self.jobs[job], &self.seen[job]);
         if !self.exact || phase == Phase::Exited {
             return Ok(());

@@ -41,6 +41,18 @@ pub(super) struct RunModel {
     pub(super) timed_out: bool,
     /// True if it was killed because a reload has waited long enough: it has no further timeout.
     pub(super) killed_for_reload: bool,
+    /// What it has said about itself (H11).
+    pub(super) said: Said,
+}
+
+/// What a process has said about itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) ready: bool,
+    pub(super) reloading: bool,
+    pub(super) stopping: bool,
+    /// When it was ready, or sent its last `WATCHDOG=1`.
+    pub(super) alive: Time,
 }
 
 #[derive(Clone, Debug)]
@@ -121,6 +133,8 @@ pub(super) struct JobModel {
     pub(super) has_begun: bool,
     /// True if it is being checked.
     pub(super) active: bool,
+    /// Since when it is being checked.
+    pub(super) epoch: Time,
     pub(super) health_state: Option<bool>,
     pub(super) desired: DesiredService,
     pub(super) last_heartbeat: Time,
@@ -151,6 +165,9 @@ pub(super) struct Seen {
     pub(super) expected_changes: Vec<Code>,
     /// It has become unhealthy.
     pub(super) became_unhealthy: bool,
+    /// How often it sends `ready`.
+    pub(super) ready: u32,
+    pub(super) expected_ready: u32,
     /// It starts with a reload.
     pub(super) reloaded: bool,
     /// It has started and ended in one part of a step, without a process.
@@ -218,6 +235,7 @@ impl JobModel {
             gave_up: false,
             has_begun: false,
             active: false,
+            epoch: Time::ZERO,
             health_state: None,
             desired: DesiredService::Absent,
             last_heartbeat: Time::ZERO,

@@ -11,6 +11,7 @@ use containerpilot_core::variables::Environment;
 use containerpilot_core::{JobStatus, Phase, State, StopStage, Time};
 use containerpilot_simulation::world::pid_of;
 
+use super::model::Said;
 use super::stopping::is_hook;
 use super::{ABANDON_TIMEOUT, Check, Oracle, Pending, RunModel, Seen};
 
@@ -86,6 +87,7 @@ impl Oracle<'_> {
             first_killed: None,
             timed_out: false,
             killed_for_reload: false,
+            said: Said::default(),
         });
         self.seen[job].spawned += 1;
         self.check_own_trigger(job, environment, by_hand || is_stop_event)?;

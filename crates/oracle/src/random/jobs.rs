@@ -6,7 +6,8 @@ use containerpilot_core::event::{Code, Source};
 use containerpilot_core::exit_status::ExitStatus;
 use containerpilot_core::plan::{
     Backoff, Check, Escalation, EventPattern, Exec, Health, Job, OnCompletion, OnStartLimit, OnUnhealthy,
-    Probe, Repeat, RestartOn, Restarts, Signal, StartLimit, Status, Stop, StopScope, Trigger, Watch, When,
+    Probe, Ready, Repeat, RestartOn, Restarts, Signal, StartLimit, Status, Stop, StopScope, Trigger, Watch,
+    When,
 };
 
 use super::plain::{command, plain_job, service};
@@ -65,8 +66,27 @@ impl JobGenerator<'_> {
         let advertises = job.service.is_some();
         if self.rng.percent(if advertises { 20 } else { 1 }) {
             job.exec = Exec::Nothing;
+        } else if self.rng.percent(15) {
+            self.make_ready(&mut job);
         }
         job
+    }
+
+    /// H11, H12: the job says when it is ready, with the check that its configuration would give it.
+    fn make_ready(&mut self, job: &mut Job) {
+        let watchdog = self.rng.percent(60).then(|| time(self.rng, &SPAN).max(Duration::from_millis(1)));
+        job.ready = Some(match self.rng.below(4) {
+            0 => Ready::Descriptor(3),
+            1 => Ready::Line("listening".into()),
+            _ => Ready::Notify { watchdog },
+        });
+        let mut check = self.check(9);
+        (check.probe, check.successes) = (Probe::Ready, 1);
+        let mut health = job.health.take().unwrap_or_else(|| Health { checks: Vec::new(), ..self.health() });
+        health.checks.retain(|check| check.probe != Probe::Running);
+        health.checks.push(check);
+        job.health = Some(health);
+        self.set_ttl(job);
     }
 
     /// The TTL: always longer than the time to the next heartbeat (C7), even if a canceled check takes a while to end.
@@ -127,6 +147,7 @@ impl JobGenerator<'_> {
                     Code::Healthy,
                     Code::BecameHealthy,
                     Code::BecameUnhealthy,
+                    Code::Ready,
                     Code::Unhealthy,
                     Code::TimerExpired,
                     Code::CrashLoop,

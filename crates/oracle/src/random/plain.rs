@@ -88,7 +88,7 @@ pub(super) fn make_coprocess(job: &mut Job) {
     job.exec = Exec::Program(command("coprocess"));
     job.when = When::at_startup();
     job.timeout = None;
-    (job.health, job.service) = (None, None);
+    (job.health, job.ready, job.service) = (None, None, None);
     (job.on_failure, job.on_success) = (OnCompletion::Continue, OnCompletion::Continue);
 }
 
@@ -99,7 +99,7 @@ pub(super) fn make_sensor(job: &mut Job, seconds: u64) {
     job.exec = Exec::Program(command("sensor"));
     job.when = When { trigger: Trigger::every(interval), timeout: None };
     (job.timeout, job.restarts, job.backoff) = (Some(interval), Restarts::Unlimited, None);
-    (job.health, job.service) = (None, None);
+    (job.health, job.ready, job.service) = (None, None, None);
     (job.on_failure, job.on_success) = (OnCompletion::Continue, OnCompletion::Continue);
 }
 

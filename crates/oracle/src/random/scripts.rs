@@ -9,7 +9,9 @@ use super::{LONG, SHORT, time};
 use crate::agents;
 use crate::scenario::{CatalogScript, JobScript};
 use containerpilot_core::rng::Rng;
-use containerpilot_simulation::world::script::{AgentFault, CheckScript, ProgramScript, Reaction};
+use containerpilot_simulation::world::script::{
+    AgentFault, CheckScript, ProgramScript, Reaction, ReportScript,
+};
 
 /// What the programs and checks of a job do.
 pub(super) fn script(rng: &mut Rng, job: &Job) -> JobScript {
@@ -81,7 +83,14 @@ fn run_script(rng: &mut Rng) -> ProgramScript {
         dies_after: if rng.percent(4) { None } else { Some(time(rng, &SHORT)) },
         orphans: rng.percent(10),
         daemons: if rng.percent(10) { Some(time(rng, &LONG)) } else { None },
+        reports: reports(rng),
     }
+}
+
+/// What a program says about itself, if its job has `ready`.
+fn reports(rng: &mut Rng) -> ReportScript {
+    let mut maybe = |percent| rng.percent(percent).then(|| time(rng, &LONG));
+    ReportScript { ready: maybe(85), reloads: maybe(15), stopping: maybe(15), hangs: maybe(40) }
 }
 
 fn check_scripts(rng: &mut Rng) -> Vec<CheckScript> {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use containerpilot_core::ids::{CheckIx, CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input, StartError, StartErrorKind};
-use containerpilot_core::plan::{Job, Probe, Signal};
+use containerpilot_core::plan::{Job, Probe, Ready, Signal};
+use containerpilot_core::{Notice, Time};
 
 use super::queue::Slot;
 use super::script::{CheckScript, ProgramScript, Reaction, Script};
@@ -13,6 +14,9 @@ use super::{Scheduled, World};
 
 /// SIGCHLD, SIGCONT, SIGURG and SIGWINCH: by default they do not end a process.
 const HARMLESS: [Signal; 4] = [Signal(17), Signal(18), Signal(23), Signal(28)];
+
+/// How long a program takes to reload its own configuration.
+const RELOAD: Duration = Duration::from_millis(50);
 
 pub(super) struct Program {
     job: String,
@@ -25,6 +29,9 @@ pub(super) struct Program {
     running: bool,
     exit: Option<Slot>,
     status: ExitStatus,
+    /// How its job wants to be told that it is ready.
+    ready: Option<Ready>,
+    started: Time,
 }
 
 pub(super) struct RunningCheck {
@@ -60,6 +67,8 @@ impl<S: Script> World<S> {
             running: false,
             exit: None,
             status: script.status,
+            ready: planned.ready.clone(),
+            started: self.now,
         };
         self.programs.insert(run, program);
     }
@@ -75,10 +84,43 @@ impl<S: Script> World<S> {
         }
         program.running = true;
         self.script.started(&program.job, self.now);
+        program.started = self.now;
+        let reports = program.script.reports;
+        if program.ready.is_some() {
+            let reload = reports.reloads.map(|at| (at, Notice::Reloading));
+            let reloaded = reports
+                .reloads
+                .map(|at| (at + RELOAD, Notice::Ready))
+                .filter(|_| reports.ready <= reports.reloads);
+            let ready = reports.ready.map(|at| (at, Notice::Ready));
+            let stopping = reports.stopping.map(|at| (at, Notice::Stopping));
+            for (after, notice) in [ready, reload, reloaded, stopping].into_iter().flatten() {
+                self.queue.add(self.now + after, Scheduled::Notice(run, notice));
+            }
+        }
         if let Some(after) = program.script.exits_after {
             program.exit = Some(self.queue.add(self.now + after, Scheduled::Exit(run)));
         }
         Input::Started { run, pid: pid_of(run) }
+    }
+
+    /// A process says something about itself, unless it is gone. One with a watchdog says that it is alive, twice as often as
+    /// it must.
+    pub(super) fn notice(&mut self, run: RunId, notice: Notice) -> Option<Input> {
+        let now = self.now;
+        let program = self.programs.get(&run).filter(|program| program.running)?;
+        let hangs = program.script.reports.hangs;
+        let is_alive = hangs.is_none_or(|after| now.since(program.started) < after);
+        if notice == Notice::Watchdog && !is_alive {
+            return None;
+        }
+        if matches!(notice, Notice::Ready | Notice::Watchdog)
+            && let Some(time) = program.ready.as_ref().and_then(Ready::watchdog)
+        {
+            let pace = (time / 2).max(Duration::from_millis(1));
+            self.queue.add(now + pace, Scheduled::Notice(run, Notice::Watchdog));
+        }
+        Some(Input::Notified { run, notice })
     }
 
     fn start_failed(&mut self, run: RunId, why: StartError) -> Input {

@@ -61,6 +61,21 @@ pub struct ProgramScript {
     pub orphans: bool,
     /// How long after its end other processes of it are found, if there are any.
     pub daemons: Option<Duration>,
+    /// What it says about itself, if its job has `ready`.
+    pub reports: ReportScript,
+}
+
+/// What a program says about itself (H11, H12). All times count from its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReportScript {
+    /// When it is ready; `None` if it never is.
+    pub ready: Option<Duration>,
+    /// When it reloads its own configuration, for a moment.
+    pub reloads: Option<Duration>,
+    /// When it says that it stops.
+    pub stopping: Option<Duration>,
+    /// When it hangs and sends no further `WATCHDOG=1`; `None` if it never does.
+    pub hangs: Option<Duration>,
 }
 
 /// What a program does on a stop signal.

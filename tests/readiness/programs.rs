@@ -1,0 +1,1 @@
+//! Programs as they are: servers that support systemd or s6.
