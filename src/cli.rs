@@ -9,6 +9,7 @@ mod explain;
 mod flags;
 pub(crate) mod fuzz;
 mod graph;
+mod groups;
 mod health;
 mod help;
 mod logs;

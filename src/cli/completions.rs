@@ -26,13 +26,16 @@ pub(super) fn completions(args: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// The names of the running supervisor's jobs, one per line; nothing if the supervisor does not answer.
+/// The names of the running supervisor's jobs and groups, one per line; nothing if the supervisor does not answer.
 fn jobs(args: &Arguments) -> String {
     // Completion must be fast and must not print errors.
     let client = Client::of(&args.flags_only()).with_timeout(Duration::from_secs(1));
     let status = client.get("/v3/status").map_err(Failure::from).and_then(|response| response.json());
     let status: Status = status.unwrap_or_default();
-    status.jobs.iter().map(|job| format!("{}\n", sanitized(&job.name))).collect()
+    let groups: BTreeSet<String> =
+        status.jobs.iter().flat_map(|job| &job.groups).map(|group| format!("@{group}")).collect();
+    let names = status.jobs.iter().map(|job| &job.name).chain(&groups);
+    names.map(|name| format!("{}\n", sanitized(name))).collect()
 }
 
 /// The command by which a completion script gets the names of the jobs.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::client::{Client, Response};
 use super::flags::{self, Arguments};
 use super::responses::{JobMessage, Maintenance, Reload, Status};
-use super::{Failure, as_json, print};
+use super::{Failure, as_json, groups, print};
 use crate::net::percent_encoded;
 
 fn utf8_arguments(args: &Arguments) -> Result<Vec<&str>, Failure> {
@@ -24,9 +24,9 @@ pub(super) fn jobs(command: &str, args: &Arguments) -> Result<(), Failure> {
     let client = Client::of(args);
     let mut ok = true;
     let query = if command == "restart" && args.is_on("rolling") { "?rolling=true" } else { "" };
-    for job in utf8_arguments(args)? {
-        let response = client.post(&format!("/v3/jobs/{}/{command}{query}", percent_encoded(job)), None)?;
-        ok &= report_done(job, &response)?;
+    for job in groups::expanded(&client, &utf8_arguments(args)?)? {
+        let response = client.post(&format!("/v3/jobs/{}/{command}{query}", percent_encoded(&job)), None)?;
+        ok &= report_done(&job, &response)?;
     }
     if ok { Ok(()) } else { Err(Failure::Reported) }
 }
@@ -93,9 +93,13 @@ pub(super) fn signal(args: &Arguments) -> Result<(), Failure> {
         let message = format!("unknown signal `{signal}`; {help}");
         return Err(Failure::Usage(message));
     }
-    let path = format!("/v3/jobs/{}/signal", percent_encoded(job));
-    let response = Client::of(args).post(&path, Some(&json_body(&Body { signal })?))?;
-    if report(job, response.json())? { Ok(()) } else { Err(Failure::Reported) }
+    let (client, body) = (Client::of(args), json_body(&Body { signal })?);
+    let mut ok = true;
+    for job in groups::expanded(&client, &[job])? {
+        let response = client.post(&format!("/v3/jobs/{}/signal", percent_encoded(&job)), Some(&body))?;
+        ok &= report(&job, response.json())?;
+    }
+    if ok { Ok(()) } else { Err(Failure::Reported) }
 }
 
 pub(super) fn reload(args: &Arguments) -> Result<(), Failure> {

@@ -5,14 +5,21 @@ use super::client::{Client, Response};
 use super::flags::Arguments;
 use super::responses::{Explanation, Status, WatchExplanation};
 use super::terminal::sanitized;
-use super::{Failure, as_json, print};
+use super::{Failure, as_json, groups, print};
 use crate::net::percent_encoded;
 
 pub(super) fn explain(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
     let name = args.rest.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let client = Client::of(args);
-    let mut response = client.get(&format!("/v3/jobs/{}/explain", percent_encoded(&name)))?;
+    for name in groups::expanded(&client, &[&name])? {
+        one(&client, &name, json)?;
+    }
+    Ok(())
+}
+
+fn one(client: &Client, name: &str, json: bool) -> Result<(), Failure> {
+    let mut response = client.get(&format!("/v3/jobs/{}/explain", percent_encoded(name)))?;
     let watch = name.strip_prefix("watch.").filter(|_| response.is_not_found());
     if let Some(watch) = watch {
         response = client.get(&format!("/v3/watches/{}/explain", percent_encoded(watch)))?;
@@ -20,7 +27,7 @@ pub(super) fn explain(args: &Arguments) -> Result<(), Failure> {
     if response.is_not_found() {
         // A job with replicas (W20).
         let status: Status = client.get("/v3/status")?.json()?;
-        let replicas = status.jobs.iter().filter(|job| job.replica_of.as_ref() == Some(&name));
+        let replicas = status.jobs.iter().filter(|job| job.replica_of.as_deref() == Some(name));
         let replicas: Vec<&str> = replicas.map(|job| job.name.as_str()).collect();
         for replica in &replicas {
             let path = format!("/v3/jobs/{}/explain", percent_encoded(replica));

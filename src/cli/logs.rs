@@ -11,7 +11,7 @@ use std::time::{Instant, SystemTime};
 use super::client::{ByteStream, Client, DEFAULT_TIMEOUT};
 use super::flags::Arguments;
 use super::responses::Status;
-use super::{Failure, invalid_value, line_limit, parse_duration, timestamps, write_stdout};
+use super::{Failure, groups, invalid_value, line_limit, parse_duration, timestamps, write_stdout};
 use crate::logs::rfc3339;
 use crate::net::percent_encoded;
 
@@ -23,7 +23,9 @@ pub(super) fn logs(args: &Arguments) -> Result<(), Failure> {
     let limit = line_limit(args)?;
     let since = since(args, SystemTime::now())?;
     let client = Client::of(args);
-    let mut names: Vec<String> = args.rest.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+    let words: Vec<String> = args.rest.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut names = groups::expanded(&client, &words)?;
     if names.is_empty() {
         let status: Status = client.get("/v3/status")?.json()?;
         let jobs = status.jobs.into_iter().filter(|job| job.role != "telemetry");

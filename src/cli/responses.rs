@@ -104,6 +104,9 @@ impl Job {
         let Some(exit) = &self.last_exit else { return "could not be started".to_owned() };
         let ended = self.ended_at.as_deref().unwrap_or_default();
         let ago = timestamps::seconds_between(ended, now);
+        if let (Some(why), Some(_)) = (&self.start_error, &self.action) {
+            return format!("was refused {} ago: {why}", short_duration(ago.unwrap_or_default()));
+        }
         if let Some(why) = &self.start_error {
             return words::failed_start(short_duration(ago.unwrap_or_default()), why);
         }

@@ -11,7 +11,7 @@ use super::client::Client;
 use super::flags::Arguments;
 use super::responses::{Job, Status, Watch};
 use super::terminal::{Cell, Screen, Tone, sanitized, short_duration, table};
-use super::{Failure, as_json, print};
+use super::{Failure, as_json, groups, print};
 
 pub(super) fn status(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
@@ -34,6 +34,17 @@ pub(super) fn status(args: &Arguments) -> Result<(), Failure> {
             let jobs = status.jobs.iter().filter(|job| job.replica_of.as_ref() == Some(&name));
             jobs_table(Screen::of_stdout(), &status.now, jobs)
         });
+    }
+    if groups::is_group(&name) {
+        let members = groups::in_status(&status, &[&name])?;
+        let chosen = members.iter().map(|name| status.job_index(name)).collect::<Result<Vec<_>, _>>()?;
+        if json {
+            let jobs = response.json::<Verbatim>()?.jobs.into_iter().enumerate();
+            let jobs: Vec<Value> = jobs.filter(|(nth, _)| chosen.contains(nth)).map(|(_, job)| job).collect();
+            return print(&format!("{}\n", Value::from(jobs)));
+        }
+        let jobs = chosen.iter().filter_map(|nth| status.jobs.get(*nth));
+        return print(&jobs_table(Screen::of_stdout(), &status.now, jobs));
     }
     let subject = subject(&status, &name)?;
     print(&if json { subject.json(response.json()?) } else { subject.text(Screen::of_stdout(), &status) })

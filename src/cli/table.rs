@@ -202,7 +202,8 @@ pub(crate) const STATUS: Command = Command {
               again after its back-off), stopping, stopped (by hand, by a reload or by the shutdown), complete (it \
               will not run again), failed (its last run failed, and it will not run again) and skipped (it never \
               ran and never will).\n\n\
-              With JOB, or `watch.NAME` for a watch, prints all details of it. If several jobs share a name, \
+              With JOB, or `watch.NAME` for a watch, prints all details of it; with `@GROUP`, one line per job \
+              of the group. If several jobs share a name, \
               NAME:2 is the second of them. `containerpilot explain JOB` shows why a job is in its state.",
     flags: &[&CONFIG, &SOCKET, &FORMAT],
 };
@@ -216,7 +217,7 @@ pub(crate) const EXPLAIN: Command = Command {
               For a job whose last run failed it prints how that exited, how many runs in a row failed, when the \
               next one starts, and its last lines of output.\n\n\
               JOB may also be `watch.NAME`, for the instances that a watch sees and the jobs that it starts, or \
-              `service.NAME`, for the job that advertises a service.",
+              `service.NAME`, for the job that advertises a service, or `@GROUP`, for every job of a group.",
     flags: &[&CONFIG, &SOCKET, &FORMAT],
 };
 
@@ -238,7 +239,7 @@ pub(crate) const WAIT: Command = Command {
     arguments: "[JOB…] STATE",
     about: "wait until jobs are in a state",
     details: "STATE is running, healthy, unhealthy, waiting, stopped (it has ended in any way), complete (it \
-              has ended successfully), failed or skipped (it never ran and never will). With several jobs, all of \
+              has ended successfully), failed or skipped (it never ran and never will). JOB may be `@GROUP`. With several jobs, all of \
               them must be in the state; with --all, every job that does work and can be in it: a job that runs \
               repeatedly or is complete need not be running, and one that is restarted without limit need not be \
               complete.\n\n\
@@ -253,7 +254,7 @@ pub(crate) const LOGS: Command = Command {
     name: "logs",
     arguments: "[JOB…]",
     about: "show the last lines that jobs have written",
-    details: "For one job, prints its lines unchanged. For several jobs, or for all jobs if none is named, \
+    details: "JOB may be `@GROUP`. For one job, prints its lines unchanged. For several jobs, or for all jobs if none is named, \
               prints the lines in the order of their times, with the name of the job in front of each. The \
               supervisor keeps the last lines of each job in memory, except for jobs with `logging: { raw: true \
               }`.",
@@ -276,7 +277,7 @@ pub(crate) const START: Command = Command {
     name: "start",
     arguments: "JOB…",
     about: "start jobs now, without waiting for their conditions",
-    details: "A job that is already running is left alone. The command does not wait until the job runs; use \
+    details: "JOB may be `@GROUP`, for every job of a group. A job that is already running is left alone. The command does not wait until the job runs; use \
               `containerpilot wait JOB running` for that.",
     flags: &[&CONFIG, &SOCKET],
 };
@@ -285,7 +286,7 @@ pub(crate) const STOP: Command = Command {
     name: "stop",
     arguments: "JOB…",
     about: "stop jobs gracefully; they stay stopped until started by hand",
-    details: "The job stops as in a shutdown: its hooks (jobs with `when: { source: JOB, once: \"stopping\" }`) \
+    details: "JOB may be `@GROUP`, for every job of a group. The job stops as in a shutdown: its hooks (jobs with `when: { source: JOB, once: \"stopping\" }`) \
               run first, then its service is deregistered and drained, then it gets its `stopSignal`. The \
               command does not wait until the job has stopped; use `containerpilot wait JOB stopped` for that.",
     flags: &[&CONFIG, &SOCKET],
@@ -295,7 +296,8 @@ pub(crate) const RESTART: Command = Command {
     name: "restart",
     arguments: "JOB…",
     about: "stop jobs gracefully and start them again",
-    details: "A job that is not running is only started. JOB may also be a job with `replicas`, for all of them. The command does \
+    details: "A job that is not running is only started. JOB may also be a job with `replicas`, for all of them, or `@GROUP`, \
+              for every job of a group. The command does \
               not wait until the job runs; use `containerpilot wait JOB healthy` for that.\n\n\
               With --rolling, the replicas of a job are restarted one at a time: each must be healthy (or running, if it has no \
               checks) before the next is stopped. If one does not get so far, the rest is not restarted. The command \
@@ -318,7 +320,7 @@ pub(crate) const SIGNAL: Command = Command {
     name: "signal",
     arguments: "JOB SIGNAL",
     about: "send a signal to the process group of a job",
-    details: "SIGNAL is a name, with or without SIG, or a number.\n\n\
+    details: "SIGNAL is a name, with or without SIG, or a number. JOB may be `@GROUP`, for every job of a group.\n\n\
               For example: containerpilot signal nginx HUP",
     flags: &[&CONFIG, &SOCKET],
 };

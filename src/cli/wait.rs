@@ -11,7 +11,7 @@ use super::client::{Client, ClientError, DEFAULT_TIMEOUT, Messages, StreamError}
 use super::flags::Arguments;
 use super::health::{named, state_and_health, state_verb};
 use super::responses::{Event, Job, Status};
-use super::{Failure, time_limit, timestamps};
+use super::{Failure, groups, time_limit, timestamps};
 
 const POLL: Duration = Duration::from_secs(1);
 const FAST_POLL: Duration = Duration::from_millis(20);
@@ -186,8 +186,10 @@ fn judge_all(status: &Status, jobs: &[String], state: &str) -> Result<Verdict, F
     let chosen: Vec<&Job> = if jobs.is_empty() {
         status.jobs.iter().filter(|job| counts(job, state)).collect()
     } else {
+        let names: Vec<&str> = jobs.iter().map(String::as_str).collect();
+        let names = groups::in_status(status, &names)?;
         let named: Vec<Vec<&Job>> =
-            jobs.iter().map(|name| status.jobs_named(name)).collect::<Result<_, _>>()?;
+            names.iter().map(|name| status.jobs_named(name)).collect::<Result<_, _>>()?;
         named.into_iter().flatten().collect()
     };
     if chosen.is_empty() {

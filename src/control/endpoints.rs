@@ -16,7 +16,9 @@ use super::render;
 use super::responses::{JobMessage, Maintenance, ReloadInProgress};
 use super::routes::{self, Endpoint, Found};
 use super::{ControlHandles, events};
-use crate::messages::query::{ControlRequest, Explained, JobAction, JobLookupError, ambiguous_job};
+use crate::messages::query::{
+    ControlRequest, Explained, JobAction, JobLookupError, ambiguous_job, group_members,
+};
 use crate::messages::reload::ReloadOutcome;
 use crate::net::server::{
     Body, Handler, JSON, Limits, Request, Response, StatusCode, TEXT, error, method_not_allowed, ok,
@@ -114,17 +116,17 @@ impl ControlApi {
                 }
                 Err(error) => Err(unresolved(&job, &error)),
             },
-            Endpoint::Start => self.act(job, JobAction::Start, peer_uid).await,
-            Endpoint::Stop => self.act(job, JobAction::Stop, peer_uid).await,
+            Endpoint::Start => self.act_on(job, JobAction::Start, peer_uid).await,
+            Endpoint::Stop => self.act_on(job, JobAction::Stop, peer_uid).await,
             Endpoint::Restart => {
                 let [rolling] = routes::parameters(query, ["rolling"]).map_err(bad_request)?;
                 match routes::flag("rolling", rolling, false).map_err(bad_request)? {
                     true => self.rolling_restart(job, peer_uid).await,
-                    false => self.act(job, JobAction::Restart, peer_uid).await,
+                    false => self.act_on(job, JobAction::Restart, peer_uid).await,
                 }
             }
             Endpoint::Scale => self.scale(job, bodies::replicas(body)?, peer_uid).await,
-            Endpoint::Signal => self.act(job, JobAction::Signal(bodies::signal(body)?), peer_uid).await,
+            Endpoint::Signal => self.act_on(job, JobAction::Signal(bodies::signal(body)?), peer_uid).await,
         }
     }
 
@@ -233,7 +235,33 @@ impl ControlApi {
         Ok(ok(TEXT, last.iter().map(|line| line.print(times)).collect::<String>()))
     }
 
-    async fn act(&self, job: String, action: JobAction, peer_uid: Option<u32>) -> EndpointResult {
+    /// Acts on a job, or on every job of a group (W22). A group is refused if every job of it refuses.
+    async fn act_on(&self, name: String, action: JobAction, peer_uid: Option<u32>) -> EndpointResult {
+        if !name.starts_with('@') {
+            return self.act(&name, action, peer_uid).await.map(|message| job_message(name, message));
+        }
+        let jobs = self.members(&name).await?;
+        let (mut done, mut refused) = (Vec::new(), None);
+        for job in jobs {
+            match self.act(&job, action, peer_uid).await {
+                Ok(message) => done.push(format!("{job}: {message}")),
+                Err(refusal) => refused = Some(refusal),
+            }
+        }
+        match refused.filter(|_| done.is_empty()) {
+            Some(refusal) => Err(refusal),
+            None => Ok(job_message(name, done.join(", "))),
+        }
+    }
+
+    /// The jobs of a group.
+    async fn members(&self, name: &str) -> Result<Vec<String>, Refusal> {
+        let snapshot = self.handles.queries.overview().await.ok_or_else(no_answer)?;
+        let jobs = snapshot.overview.jobs.iter().map(|job| (job.name.as_str(), job.groups.as_slice()));
+        group_members(name, jobs).map_err(|why| refusal(StatusCode::NOT_FOUND, why))
+    }
+
+    async fn act(&self, job: &str, action: JobAction, peer_uid: Option<u32>) -> Result<String, Refusal> {
         let what = match action {
             JobAction::Start => "start of".to_owned(),
             JobAction::Stop => "stop of".to_owned(),
@@ -242,20 +270,17 @@ impl ControlApi {
             JobAction::Signal(signal) => format!("{signal} for"),
         };
         self.log(format!("{} requested {what} {job}", user(peer_uid)));
-        let reply = self.handles.queries.request(ControlRequest::Job(job.clone(), action)).await;
-        let message = match reply.map_err(|error| unresolved(&job, &error))? {
-            Reply::Refused(why) => {
-                return Err(refusal(StatusCode::CONFLICT, format!("{job}: {why}")));
-            }
-            Reply::Done(message) => message,
-            Reply::Updated(_) | Reply::Reloaded(_) => "done".to_owned(),
-        };
-        Ok(ok(JSON, render::line(&JobMessage { job, message })))
+        let reply = self.handles.queries.request(ControlRequest::Job(job.to_owned(), action)).await;
+        match reply.map_err(|error| unresolved(job, &error))? {
+            Reply::Refused(why) => Err(refusal(StatusCode::CONFLICT, format!("{job}: {why}"))),
+            Reply::Done(message) => Ok(message),
+            Reply::Updated(_) | Reply::Reloaded(_) => Ok("done".to_owned()),
+        }
     }
 
     /// Restarts jobs one at a time. The response comes when that is done, or when it takes too long for a request.
     async fn rolling_restart(&self, job: String, peer_uid: Option<u32>) -> EndpointResult {
-        match timeout(RELOAD_TIMEOUT, self.act(job.clone(), JobAction::RollingRestart, peer_uid)).await {
+        match timeout(RELOAD_TIMEOUT, self.act_on(job.clone(), JobAction::RollingRestart, peer_uid)).await {
             Ok(response) => response,
             Err(_) => {
                 let message = "the rolling restart continues; it is logged when it is done".to_owned();
@@ -301,6 +326,10 @@ fn scaled(count: u16, started: &[String], stopped: &[String]) -> String {
         }
     }
     message
+}
+
+fn job_message(job: String, message: String) -> Response {
+    ok(JSON, render::line(&JobMessage { job, message }))
 }
 
 /// The response of 3.8 to a successful request.

@@ -276,6 +276,10 @@ fn job_json<'a>(
             .to_owned()
         }),
         cause: cause.map(|event| journaled_json(event, source(event.origin), clock)),
+        action: job.action.clone(),
+        groups: job.groups.clone(),
+        pending_events: job.pending_events.try_into().unwrap_or(u64::MAX),
+        dropped_events: job.dropped_events,
     }
 }
 

@@ -97,9 +97,16 @@ pub(crate) struct Job {
     pub(crate) hooks: Vec<String>,
     /// The jobs that must end before it stops.
     pub(crate) stops_after: Vec<String>,
-    /// What started the current or last run: `event`, `hand`, `interval` or `cron`.
+    /// What started the current or last run: `event`, `hand`, `action`, `interval` or `cron`.
     pub(crate) started_by: Option<String>,
     pub(crate) cause: Option<Event>,
+    /// What it does in place of a program.
+    pub(crate) action: Option<String>,
+    pub(crate) groups: Vec<String>,
+    /// Events that wait for the end of its run.
+    pub(crate) pending_events: u64,
+    /// Events that were dropped because too many were pending; `None` without a queue.
+    pub(crate) dropped_events: Option<u64>,
 }
 
 const fn yes() -> bool {

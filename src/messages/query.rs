@@ -2,7 +2,7 @@
 //!
 //! The loop only copies what it knows; the client renders names, times and formats.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -195,6 +195,39 @@ pub(crate) fn unknown_job_hint<'a>(name: &str, jobs: impl Iterator<Item = &'a st
         None if names.len() > 20 => "`containerpilot status` lists all jobs".to_owned(),
         None => format!("the jobs are: {}", names.join(", ")),
     }
+}
+
+/// W22: the jobs of a group, by the names that identify them. An error names the groups.
+pub(crate) fn group_members<'a>(
+    name: &str,
+    jobs: impl Iterator<Item = (&'a str, &'a [String])> + Clone,
+) -> Result<Vec<String>, String> {
+    let group = name.strip_prefix('@').unwrap_or(name);
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut members = Vec::new();
+    for (job, groups) in jobs.clone() {
+        let nth = counts.entry(job).or_default();
+        *nth += 1;
+        if groups.iter().any(|other| other == group) {
+            members.push((job, *nth));
+        }
+    }
+    if members.is_empty() {
+        let groups: BTreeSet<String> =
+            jobs.flat_map(|(_, groups)| groups).map(|group| format!("@{group}")).collect();
+        let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
+        let hint = match suggest::nearest(name, groups.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if groups.is_empty() => "no job has `groups`".to_owned(),
+            None => format!("the groups are: {}", groups.join(", ")),
+        };
+        return Err(format!("there is no group `{name}`; {hint}"));
+    }
+    let is_alone = |job: &str| counts.get(job).is_none_or(|count| *count == 1);
+    let names = members
+        .into_iter()
+        .map(|(job, nth)| if is_alone(job) { job.to_owned() } else { format!("{job}:{nth}") });
+    Ok(names.collect())
 }
 
 #[cfg(test)]

@@ -43,6 +43,7 @@ pub(super) fn add_to(
     jobs(page, snapshot);
     job_states(page, snapshot);
     job_runs(page, snapshot);
+    dropped_events(page, snapshot);
     job_usage(page, snapshot, &measured.usage);
     log_lines(page, snapshot, &measured.lines);
     checks(page, snapshot);
@@ -187,6 +188,20 @@ fn job_runs(page: &mut Page, snapshot: &Snapshot) {
     page.family("containerpilot_job_runs_total", help, Kind::Counter, |samples| {
         for ((name, result), count) in by_name {
             samples.add("", &[("name", name), ("result", result)], count_to_f64(count));
+        }
+    });
+}
+
+/// W21: events that were dropped because too many were pending.
+fn dropped_events(page: &mut Page, snapshot: &Snapshot) {
+    let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
+    for (job, dropped) in shown_jobs(snapshot).filter_map(|job| Some((job, job.dropped_events?))) {
+        *by_name.entry(&job.name).or_default() += dropped;
+    }
+    let help = "Number of events that were dropped because too many were pending.";
+    page.family("containerpilot_job_events_dropped_total", help, Kind::Counter, |samples| {
+        for (name, count) in by_name {
+            samples.add("", &[("name", name)], count_to_f64(count));
         }
     });
 }

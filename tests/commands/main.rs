@@ -6,6 +6,7 @@
 mod supervisor;
 
 mod actions;
+mod groups;
 mod queries;
 mod replicas;
 mod streams;

@@ -1,6 +1,7 @@
 //! The real binary with real jobs, both as an ordinary process and as PID 1.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
+mod actions;
 mod coprocesses;
 mod environment;
 mod events;

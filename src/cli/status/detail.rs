@@ -27,6 +27,10 @@ pub(super) fn job(screen: Screen, now: &str, job: &Job) -> String {
         "job" | "" => {}
         role => fact("role", role.to_owned()),
     }
+    fact("action", job.action.clone().unwrap_or_default());
+    let groups: Vec<String> = job.groups.iter().map(|group| format!("@{group}")).collect();
+    fact("groups", groups.join(", "));
+    fact("pending", pending(job));
     if let Some(pid) = job.pid {
         let up = job.uptime_seconds.map_or_else(String::new, |up| format!(", up {}", short_duration(up)));
         let since = job.started_at.as_deref().map(timestamps::to_millis);
@@ -70,6 +74,16 @@ fn readiness(job: &Job) -> Option<&'static str> {
         "stopping" => "no, stopping by itself",
         _ => "yes",
     })
+}
+
+/// Events that wait for the end of the run, and events that were dropped.
+fn pending(job: &Job) -> String {
+    let events = |count: u64| format!("{count} event{}", if count == 1 { "" } else { "s" });
+    match (job.pending_events, job.dropped_events.unwrap_or(0)) {
+        (0, 0) => String::new(),
+        (pending, 0) => events(pending),
+        (pending, dropped) => format!("{}, {dropped} dropped", events(pending)),
+    }
 }
 
 fn restarts(job: &Job) -> String {
