@@ -144,6 +144,10 @@ impl Waiter<'_> {
 
     /// Whether the jobs have reached the state when the supervisor exited.
     fn judge_exit(&mut self) -> Result<Verdict, Failure> {
+        if self.status.is_none() && self.jobs.iter().any(|name| groups::is_group(name)) {
+            // The jobs of a group are not known without a status.
+            return Ok(Verdict::NotYet { why: String::new(), poll_fast: false });
+        }
         let unknown = |name: &String| Job { name: name.clone(), ..Job::default() };
         let mut status = self
             .status

@@ -2,8 +2,9 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::process::Command;
 
-use super::{json, run_err, run_ok, supervisor, wait};
+use super::{decode, json, run_err, run_ok, supervisor, wait};
 
 const GROUPS: &str = "{ defaults: { groups: ['all'], restarts: 1 }, jobs: [
     { name: 'a', exec: ['sh', '-c', 'echo from a; exec sleep 1000'], groups: ['web', 'all'] },
@@ -30,7 +31,9 @@ fn w22_commands_take_a_group_in_place_of_a_job() {
     let shown = json(&run_ok(&it, &["status", "@web", "--format", "json"]));
     assert_eq!(shown[1]["groups"][0], "web");
     assert!(run_ok(&it, &["status", "a"]).contains("groups     @web, @all"));
-    let names = run_ok(&it, &["completions", "jobs"]);
+    let mut completions = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
+    completions.args(["completions", "jobs"]).env("CONTAINERPILOT", it.file("config.json5"));
+    let (_, names, _) = decode(&completions.output().unwrap());
     assert!(names.contains("\n@all\n@web\n"), "{names}");
     let error = run_err(&it, &["stop", "@wob"]);
     assert_eq!(error, "there is no group `@wob`; did you mean `@web`?");

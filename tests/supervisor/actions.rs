@@ -13,7 +13,7 @@ fn w19_an_action_signals_a_job_without_a_shell_or_kill() {
     for mode in modes() {
         let mut it = Supervisor::start(mode, config);
         it.wait_for_line("ready");
-        it.signal("HUP");
+        it.signal("-HUP");
         let (code, log) = it.wait();
         assert_eq!(code, 42, "{log}");
         assert!(log.contains("server-reload server: sent SIGHUP to process group"), "{log}");
@@ -27,14 +27,16 @@ fn w19_an_action_reloads_the_configuration_and_sets_variables() {
     let config = "{ jobs: [
         { name: 'main', exec: ['sh', '-c', 'echo ready; exec sleep 1000'] },
         { name: 'env', do: { setEnv: { GREETING: 'hello from an action' } } },
-        { name: 'reload', do: { reload: true }, when: { source: 'SIGHUP' } } ] }";
+        { name: 'reload', do: { reload: true }, when: { source: 'SIGHUP' } },
+        /* more */ ] }";
     let mut it = Supervisor::start(modes()[0], config);
     it.wait_for_line("ready");
     let file = it.file("config.json5");
     let text = fs::read_to_string(&file).unwrap();
-    let more = "{ name: 'new', exec: 'printenv GREETING' }, { name: 'end', do: { shutdown: 3 }, when: { source: 'new', once: 'exitSuccess' } } ] }";
-    fs::write(&file, text.replace("] }", &format!(", {more}"))).unwrap();
-    it.signal("HUP");
+    let more = "{ name: 'new', exec: 'printenv GREETING' },
+        { name: 'end', do: { shutdown: 3 }, when: { source: 'new', once: 'exitSuccess' } }";
+    fs::write(&file, text.replace("/* more */", more)).unwrap();
+    it.signal("-HUP");
     let (code, log) = it.wait();
     assert_eq!(code, 3, "{log}");
     assert!(log.contains("hello from an action"), "{log}");
