@@ -235,8 +235,8 @@ impl Core {
                 format!("skipped: {}", self.skip_reason(job).unwrap_or_else(|| words::skipped(reason).into()))
             }
             (Outcome::Failed, Some(StopReason::CrashLoop)) => {
-                let limit = self.start_limit_in_words(job).unwrap_or_default();
-                format!("failed: crash loop ({limit}), {last_run}")
+                let limit = self.start_limit_in_words(job).map(|limit| format!(" ({limit})"));
+                format!("failed: crash loop{}, {last_run}", limit.unwrap_or_default())
             }
             (Outcome::Failed, _) if state.start_error.is_some() => last_run,
             (Outcome::Failed, _) => format!("failed, {last_run}"),

@@ -233,7 +233,10 @@ impl Core {
         run.kill_timer = None;
         let nth = run.escalated;
         run.escalated += 1;
-        let Some(next) = self.planned(job).stop.escalation.get(nth).copied() else { return };
+        // A reload may have shortened the list (R5); then SIGKILL is next.
+        let Some(next) = self.planned(job).stop.escalation.get(nth).copied() else {
+            return self.set_kill_timer(job);
+        };
         let fields = LogEvent::Timeout.fields().pid(self.job(job).pid());
         let fields = fields.signal(next.signal).duration(next.after).cause("stop signal");
         let (after, signal) = (fmt_duration(next.after), next.signal);
