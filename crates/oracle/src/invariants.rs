@@ -53,6 +53,7 @@ mod reload;
 mod requires;
 mod runs;
 mod stopping;
+mod times;
 mod waiting;
 
 use std::collections::BTreeMap;
@@ -70,7 +71,7 @@ use containerpilot_core::{Core, JobStatus, Outcome, Phase, State, StopStage, Tim
 
 use self::model::{JobModel, Pending, RunModel, Seen};
 use self::reload::Reloading;
-use crate::scenario::{Scenario, Version};
+use crate::scenario::{CLOCK, Scenario, Version};
 
 /// A rule that was broken.
 #[derive(Clone, Debug)]
@@ -95,6 +96,8 @@ pub struct Oracle<'a> {
     /// True if the core is called exactly at its deadlines.
     exact: bool,
     now: Time,
+    /// The last reading of the system clock.
+    clock: (Time, Duration),
     /// The state before the step (`phase_before`, `before`), and before the current part of it (`phase`, `previous`).
     phase_before: Phase,
     before: Vec<JobStatus>,
@@ -149,6 +152,7 @@ impl<'a> Oracle<'a> {
             plan,
             exact: !scenario.late,
             now: Time::ZERO,
+            clock: (Time::ZERO, CLOCK),
             phase_before: Phase::Starting,
             before: Vec::new(),
             phase: Phase::Starting,
@@ -408,13 +412,13 @@ impl<'a> Oracle<'a> {
             Input::Instances { watch, instances } => self.see_instances(watch.index(), instances),
             Input::Notified { run, notice } => self.see_notice(*run, notice),
             Input::Deregistered { job } => self.see_deregistered(job.index()),
+            Input::Clock { unix } => self.see_clock(*unix),
             Input::Request { .. }
             | Input::Ready
             | Input::OrphansFound { .. }
             | Input::OutOfMemory { .. }
             | Input::Signal(_)
             | Input::TelemetryListens(_)
-            | Input::Clock { .. }
             | Input::Tick => {}
         }
     }

@@ -6,6 +6,7 @@
 mod actions;
 mod jobs;
 mod plain;
+mod schedules;
 mod scripts;
 mod versions;
 
@@ -42,6 +43,12 @@ pub fn scenario(seed: u64) -> Scenario {
     }
     // Later additions have their own generator, so that an old seed still gives the same schedule.
     let mut more_rng = Rng::from_seed(mix(seed));
+    let mut first = first;
+    let mut schedule_rng = Rng::from_seed(mix(mix(seed)));
+    if schedule_rng.percent(30) && !first.plan.legacy_maintenance && !first.plan.pass_signals {
+        schedules::change(&mut schedule_rng, &mut first.plan);
+        actions.extend(actions::clocks(&mut schedule_rng));
+    }
     let mut versions = vec![first];
     if !versions[0].plan.pass_signals {
         actions.extend(actions::commands(&mut more_rng, versions[0].plan.jobs.len()));

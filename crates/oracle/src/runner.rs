@@ -20,7 +20,7 @@ use containerpilot_simulation::world::{Item, World};
 
 use crate::agents;
 use crate::invariants::{Oracle, Violation};
-use crate::scenario::{Action, Progress, Scenario};
+use crate::scenario::{Action, CLOCK, Progress, Scenario};
 
 /// What happened in a scenario that broke no rule.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,7 +51,8 @@ struct Runner<'a> {
 
 /// Runs a scenario to its end, or to the first violation of a rule. Writes what happens to `timeline`.
 pub fn run(scenario: &Scenario, timeline: Option<&mut String>) -> Result<Totals, Violation> {
-    let core = Core::new(scenario.versions[0].plan.clone());
+    let mut core = Core::new(scenario.versions[0].plan.clone());
+    core.step(Time::ZERO, Input::Clock { unix: CLOCK }, &mut Vec::new());
     let mut world = World::new(Progress::new(scenario), core.shared_plan(), Some(scenario.order));
     world.schedule_input(scenario.ready_at, Input::Ready);
     for (nth, (at, _)) in scenario.actions.iter().enumerate() {
@@ -194,6 +195,7 @@ impl Runner<'_> {
                 Some(watch) => Input::Instances { watch: WatchIx::at(watch), instances: instances.clone() },
                 None => Input::Tick,
             },
+            Action::Clock(unix) => Input::Clock { unix: *unix },
             Action::Nothing => Input::Tick,
             Action::Pause(time) => {
                 self.world.pause(*time);

@@ -80,9 +80,14 @@ pub enum Action {
     Instances(usize, Vec<Instance>),
     /// The core is called without a reason.
     Nothing,
+    /// The system clock is set to this time since 1970, or the machine was asleep (W15).
+    Clock(Duration),
     /// The machine is paused for this long, and everything that is due meanwhile comes late.
     Pause(Duration),
 }
+
+/// The system clock at the start: half a second before a whole minute.
+pub const CLOCK: Duration = Duration::from_millis(1_767_225_599_500);
 
 /// The response of an agent for which nothing is scripted.
 pub const USUAL_RESPONSE: ResponseScript = ResponseScript::Done(1);

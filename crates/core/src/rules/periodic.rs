@@ -23,10 +23,12 @@ impl Core {
             let now = self.now;
             let (state, timers) = self.job_and_timers(job);
             state.ticks.due = now;
-            // W16: the event has come in time.
-            timers.cancel(&mut state.start_timeout);
             if is_cron {
+                // W16: the event has come in time.
+                let had_timeout = state.start_timeout.is_some();
+                timers.cancel(&mut state.start_timeout);
                 state.cause = Some(Cause::Tick(Some(event)));
+                self.plan_state.reachability_dirty |= had_timeout;
             }
             return self.set_next_tick(job);
         }

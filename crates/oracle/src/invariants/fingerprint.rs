@@ -17,6 +17,8 @@ impl Oracle<'_> {
     pub fn fingerprint(&self, print: &mut Fingerprint) {
         let Self {
             versions: _,
+            // The core's fingerprint has it.
+            clock: _,
             version,
             plan,
             exact,
@@ -104,6 +106,7 @@ impl JobModel {
             // In the oracle's.
             created: _,
             ticks_from,
+            minutes,
             by_hand,
             off_schedule,
             runs_since_manual_start,
@@ -165,6 +168,7 @@ impl JobModel {
             print.list(starts, |print, start| print.age(*start, limit.within));
         }
         let periodic = matches!(planned.when.trigger, Trigger::Interval { .. });
+        print.add(minutes);
         if let Trigger::Interval { every: interval, .. } = planned.when.trigger {
             // Only the phase of the ticks counts.
             print.add(ticks_from.map(|from| now.since(from).as_nanos() % interval.as_nanos()));

@@ -79,6 +79,8 @@ pub(super) struct JobModel {
     pub(super) created: Time,
     /// The time that its ticks count from (W4).
     pub(super) ticks_from: Option<Time>,
+    /// W15: when its times of day count from, and the last minute that has come; of the system clock, since 1970.
+    pub(super) minutes: Option<(Duration, u64)>,
     /// How often it was started by hand, and how many of those runs were not ticks.
     pub(super) by_hand: u64,
     pub(super) off_schedule: u64,
@@ -201,6 +203,7 @@ impl JobModel {
             generation: 0,
             created: Time::ZERO,
             ticks_from: None,
+            minutes: None,
             by_hand: 0,
             off_schedule: 0,
             runs_since_manual_start: 0,

@@ -41,7 +41,7 @@ impl Oracle<'_> {
         let in_shutdown = self.phase == Phase::Stopping;
         let why = environment.iter().find(|(name, _)| *name == "CONTAINERPILOT_EVENT").map(|(_, why)| why);
         let is_stop_event = why.is_some_and(|why| matches!(why, "stopping" | "stopped" | "shutdown"));
-        let periodic = matches!(planned.when.trigger, Trigger::Interval { .. });
+        let periodic = planned.when.is_periodic();
         let by_hand = self.seen[job].by_hand && why.is_none();
         if periodic && !by_hand && self.is_paused() && self.maintenance_before {
             return self.job_violation("C8", job, "it is started in maintenance mode");
@@ -110,6 +110,11 @@ impl Oracle<'_> {
                 > (most + manual).saturating_mul(1 + restarts)
         {
             return self.job_violation("W6", job, &format!("it has {} runs", self.jobs[job].runs));
+        }
+        if planned.when.cron().is_some() && !by_hand {
+            self.check_time(job)?;
+        } else if planned.when.cron().is_some() && self.jobs[job].runs == 1 {
+            self.begin_times(job);
         }
         // A tick that had to wait for a requirement is not on time (W18).
         if periodic && planned.requires.is_empty() { self.check_tick(job) } else { Ok(()) }
@@ -215,7 +220,7 @@ impl Oracle<'_> {
         let on_time = since.as_nanos().is_multiple_of(interval.as_nanos());
         let followed = self.seen[job].ended || self.seen[job].by_hand;
         let too_early =
-            since.is_zero() && self.jobs[job].by_hand == 0 && !self.plan.jobs[job].when.ticks_from_startup();
+            since.is_zero() && self.jobs[job].by_hand == 0 && !self.plan.jobs[job].when.runs_at_once();
         if too_early {
             return self.job_violation("C8", job, "its first run is not one interval after its event");
         }
@@ -437,6 +442,8 @@ impl Oracle<'_> {
         }
         match (&planned.when.trigger, planned.when.repeat()) {
             (Trigger::Interval { every: interval, .. }, _) => self.check_ticks(job, *interval),
+            (Trigger::Cron { .. }, _) => self.check_times(job),
+            (Trigger::Manual, _) => self.check_each(job, status),
             // A hook runs once for each generation of its job.
             (_, Repeat::Once) if self.runs_once_per_generation(job) => self.check_each(job, status),
             (_, Repeat::Once) => self.check_once(job, status),

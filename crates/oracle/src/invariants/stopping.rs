@@ -63,8 +63,8 @@ impl Oracle<'_> {
         let failure = model.last_failure.filter(|_| !model.was_terminated);
         let working = !self.plan.jobs.iter().any(does_work) || does_work(planned);
         // During the shutdown only hooks can still fail.
-        if matches!(planned.role, Role::Coprocess | Role::Sensor(_)) {
-            // C6: it does not affect the exit code.
+        if matches!(planned.role, Role::Coprocess | Role::Sensor(_)) || planned.when.is_manual() {
+            // C6, W17: it does not affect the exit code.
         } else if working && self.shutdown.is_none() {
             self.first_failure = self.first_failure.or(failure);
         } else {

@@ -202,7 +202,9 @@ impl Oracle<'_> {
         let working = self.plan.jobs.iter().any(does_work);
         let done = self.plan.jobs.iter().zip(after).all(|(job, status)| {
             let complete = status.state.has_ended() && !Self::will_start_again(status);
-            complete || (working && !does_work(job))
+            // W17: a run of a user is finished before.
+            let runs = matches!(status.state, State::Starting | State::Running | State::Delaying);
+            complete || (working && !does_work(job) && !(runs && job.when.is_manual()))
         });
         if done {
             Err(self.violation("W10", "all work is done, and the supervisor does not stop"))
@@ -219,7 +221,7 @@ pub(super) fn does_work(job: &Job) -> bool {
     };
     let works = is_server(job) || job.restarts != Restarts::Limited(0);
     let works = works && job.when.patterns().iter().any(after_stop);
-    !job.role.is_secondary() && (!only_reacts(job) || works)
+    !job.role.is_secondary() && !job.when.is_manual() && (!only_reacts(job) || works)
 }
 
 /// Returns true if a job is not expected to end by itself (S13).

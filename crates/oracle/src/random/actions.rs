@@ -8,7 +8,7 @@ use containerpilot_core::plan::{Signal, Watch};
 use containerpilot_core::request::Request;
 
 use super::time;
-use crate::scenario::Action;
+use crate::scenario::{Action, CLOCK};
 use containerpilot_core::rng::Rng;
 
 /// Manual commands.
@@ -66,6 +66,17 @@ fn standstill(rng: &mut Rng) -> Duration {
         // More than a year.
         _ => Duration::from_secs(86_400 * (365 + rng.below(1_000))),
     }
+}
+
+/// The system clock is set.
+pub(super) fn clocks(rng: &mut Rng) -> Vec<(Duration, Action)> {
+    let count = rng.pick(&[0, 1, 1, 2, 4]);
+    let one = |rng: &mut Rng| {
+        let at = time(rng, &[0, 1, 10, 100, 200, 500, 1_000, 2_000, 5_000]);
+        let other = Duration::from_millis(rng.pick(&[500, 1_000, 61_000, 600_000, 90_000_000]));
+        (at, Action::Clock(if rng.percent(50) { CLOCK + other } else { CLOCK - other }))
+    };
+    (0..count).map(|_| one(rng)).collect()
 }
 
 /// Reloads, sometimes several at once (R4).
