@@ -78,7 +78,7 @@ fn job_line(job: &Job) -> String {
         Restarts::Limited(count) if periodic => {
             parts.push(format!("{count} further tick{}", if count == 1 { "" } else { "s" }));
         }
-        other => parts.push(words::restarts(other)),
+        _ => parts.push(words::restart_policy(job)),
     }
     if job.when.queues_events() {
         parts.push("one run for every event".to_owned());

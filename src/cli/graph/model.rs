@@ -254,7 +254,7 @@ fn note(job: &Job) -> String {
         (Trigger::Manual, _) => words.push("manual".to_owned()),
         // The label of its edge has the interval.
         (Trigger::Interval { .. }, Restarts::Unlimited) => {}
-        (_, other) => words.push(restarts(other)),
+        _ => words.push(restarts(job)),
     }
     match &job.exec {
         Exec::Program(_) => {}
@@ -270,9 +270,9 @@ fn note(job: &Job) -> String {
     words.join(", ")
 }
 
-fn restarts(restarts: Restarts) -> String {
-    match restarts {
+fn restarts(job: &Job) -> String {
+    match job.restarts {
         Restarts::Limited(0) => String::new(),
-        other => words::restarts(other),
+        _ => words::restart_policy(job),
     }
 }

@@ -252,7 +252,10 @@ impl<'a> Picture<'a> {
         let mut last: BTreeMap<&str, f64> = BTreeMap::new();
         for entry in &self.run.entries {
             let Some(lane) = self.lanes.get(&*entry.source) else { continue };
-            let bad = matches!(entry.what, What::Killed | What::Event(Code::ExitFailed | Code::TimerExpired));
+            let bad = matches!(
+                entry.what,
+                What::Killed | What::Event(Code::ExitFailed | Code::CrashLoop | Code::TimerExpired)
+            );
             let x = self.x(entry.at);
             if !bad || last.get(&*entry.source).is_some_and(|before| x - before < 1.0) {
                 continue;

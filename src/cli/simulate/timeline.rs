@@ -58,7 +58,7 @@ fn is_always_shown(what: What) -> bool {
 fn row(entry: &Entry, cause: Option<&Entry>) -> Vec<(Tone, String)> {
     let tone = match entry.what {
         What::Event(Code::Healthy) | What::InCatalog(_) => Tone::Good,
-        What::Event(Code::ExitFailed | Code::Unhealthy | Code::TimerExpired)
+        What::Event(Code::ExitFailed | Code::CrashLoop | Code::Unhealthy | Code::TimerExpired)
         | What::Killed
         | What::Warning
         | What::ChecksFail

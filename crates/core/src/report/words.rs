@@ -7,10 +7,11 @@ use core::fmt::Display;
 
 use crate::event::{Code, Source};
 use crate::input::ExitStatus;
-use crate::plan::Restarts;
+use crate::plan::{Job, RestartOn, Restarts};
 use crate::report::status::DeadlineKind;
 use crate::state::job::SkipReason;
 use crate::state::journal::EndReason;
+use crate::time::fmt_duration;
 
 /// The start of every sentence about an unmet condition.
 pub const WAITING_UNTIL: &str = "waiting until ";
@@ -227,7 +228,21 @@ pub fn failing_check(name: &str, failures: u64, needed: u64, message: &str) -> S
     format!("{what}{name} failed{times}{why}")
 }
 
-/// The restart policy of a job.
+/// The restart policy of a job: how often, after which runs (W13) and up to which limit (W14).
+#[must_use]
+pub fn restart_policy(job: &Job) -> String {
+    let after = match job.restart_on {
+        RestartOn::Exit => "",
+        RestartOn::Failure => " after a failure",
+        RestartOn::Success => " after a success",
+    };
+    let limit = job.start_limit.map_or_else(String::new, |limit| {
+        format!(", at most {} starts within {}", limit.count, fmt_duration(limit.within))
+    });
+    format!("{}{after}{limit}", restarts(job.restarts))
+}
+
+/// How often a job is restarted.
 #[must_use]
 pub fn restarts(restarts: Restarts) -> String {
     match restarts {
