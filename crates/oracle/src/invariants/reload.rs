@@ -193,7 +193,7 @@ impl Oracle<'_> {
             if let Some(from) = is_kept {
                 let mut model = self.jobs[from].clone();
                 // R5: a drain time that has begun stays as it is.
-                if self.previous[from].stop_stage == Some(StopStage::Drain) {
+                if self.previous[from].stop_stage >= Some(StopStage::Drain) {
                     model.drain = model.drain.or(Some(self.plan.jobs[from].stop.drain));
                 }
                 // W12: the health of a watch that has changed or is gone is unknown.

@@ -24,6 +24,9 @@ pub(super) fn other(rng: &mut Rng, from: &Version) -> Version {
     {
         watch.interval += Duration::from_secs(1);
     }
+    // R5: another process in each version. The model does not know checks that change while the process keeps running.
+    let changed = from.plan.jobs.iter().filter_map(|job| job.process.env.get("VERSION"));
+    let version = changed.max().map_or_else(|| "x".to_owned(), |last| format!("{last}x"));
     let mut generator = JobGenerator { rng, names: &names, watches: &plan.watches };
     let mut jobs: Vec<(Job, JobScript)> = Vec::new();
     for (job, script) in plan.jobs.iter().zip(&from.scripts) {
@@ -35,6 +38,7 @@ pub(super) fn other(rng: &mut Rng, from: &Version) -> Version {
             _ if is_internal => jobs.push((job.clone(), script.clone())),
             55..70 => {
                 let mut job = generator.job(&job.name);
+                job.process.env.insert("VERSION".to_owned(), version.clone());
                 if generator.rng.percent(8) {
                     make_coprocess(&mut job);
                 }
@@ -57,7 +61,8 @@ pub(super) fn other(rng: &mut Rng, from: &Version) -> Version {
         if taken && generator.rng.percent(90) {
             continue;
         }
-        let job = generator.job(name);
+        let mut job = generator.job(name);
+        job.process.env.insert("VERSION".to_owned(), version.clone());
         let script = scripts::script(generator.rng, &job);
         // The telemetry job stays last.
         let place = jobs.iter().position(|(job, _)| job.role == Role::Telemetry).unwrap_or(jobs.len());
