@@ -21,8 +21,7 @@ fn w18_a_bound_job_comes_back_with_its_source() {
     let world = r#"jobs: [{ name: "db", checks: { from: "10s", to: "20s" } }],"#;
     let (holds, happened) = verdict(BOUND, world, r#"{ see: "app starts", times: 2, before: "25s" }"#);
     assert!(holds, "{happened}");
-    let (holds, happened) =
-        verdict(BOUND, world, r#"{ see: "app gets SIGTERM", after: "10s", before: "12s" }"#);
+    let (holds, happened) = verdict(BOUND, world, r#"{ see: "app stopping", after: "10s", before: "12s" }"#);
     assert!(holds, "{happened}");
 }
 
