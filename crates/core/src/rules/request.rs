@@ -145,6 +145,10 @@ impl Core {
     pub(crate) fn start_by(&mut self, job: JobIx, cause: Cause) {
         let newest_generation = self.last_ids.generation;
         let periodic = self.planned(job).when.is_periodic();
+        // W14: in a ring of actions, a periodic one runs once at a time; its ticks go on.
+        if periodic && self.job(job).started_at == Some(self.now) && self.starts_itself(job) {
+            return;
+        }
         let state = self.job_mut(job);
         // W14: a user may start it however often it was started before.
         state.starts.clear();
