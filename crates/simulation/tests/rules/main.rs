@@ -5,6 +5,7 @@ mod defaults;
 mod expectations;
 mod explore;
 mod fields;
+mod readiness;
 mod requires;
 mod stop_and_restart;
 mod support;
