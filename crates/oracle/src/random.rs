@@ -55,7 +55,7 @@ pub fn scenario(seed: u64) -> Scenario {
         let others = more_rng.pick(&[0, 0, 0, 1, 1, 2]);
         for _ in 0..others {
             let from = more_rng.index(versions.len());
-            let other = versions::other(&mut more_rng, &versions[from]);
+            let other = versions::other(&mut more_rng, &versions[from], versions.len());
             versions.push(other);
         }
         actions.extend(actions::reloads(&mut more_rng, versions.len()));

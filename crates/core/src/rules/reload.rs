@@ -27,7 +27,7 @@ use crate::plan::{Level, Plan, Repeat};
 use crate::request::{Reply, RequestId};
 use crate::rules::request::SHUTTING_DOWN;
 use crate::state::dependency_graph::{SourceKey, Subscription};
-use crate::state::job::{StopReason, StopStage};
+use crate::state::job::{State, StopReason, StopStage};
 use crate::state::journal::{Event, Origin};
 use crate::state::plan_state::PlanState;
 use crate::state::run::LastExit;
@@ -348,7 +348,10 @@ impl Core {
         match code {
             Code::Healthy | Code::BecameHealthy => healthy == Some(true),
             Code::Unhealthy | Code::BecameUnhealthy => healthy == Some(false),
-            Code::Ready => state.run().is_some_and(|run| run.readiness().is_ready()),
+            // E3: what a process says before its start has not been sent yet.
+            Code::Ready => {
+                state.state() == State::Running && state.run().is_some_and(|run| run.readiness().is_ready())
+            }
             Code::ExitSuccess => exited(true),
             Code::ExitFailed => exited(false),
             Code::CrashLoop => state.stop_reason() == Some(StopReason::CrashLoop),

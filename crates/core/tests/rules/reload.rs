@@ -577,7 +577,7 @@ fn r5_a_job_stays_healthy_until_its_new_checks_fail() {
     assert_eq!(harness.take_events(), [] as [&str; 0]);
     harness.finish_check(false);
     assert_eq!(harness.status("web").healthy, Some(false));
-    assert_eq!(harness.take_events(), ["event web unhealthy", "event web becameUnhealthy"]);
+    assert_eq!(harness.take_events(), ["web unhealthy", "web becameUnhealthy"]);
 }
 
 #[test]

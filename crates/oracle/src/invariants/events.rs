@@ -167,6 +167,7 @@ impl Oracle<'_> {
                 if seen.exit_events > seen.ends {
                     return self.job_violation("E3", job, "an exit event without an exit");
                 }
+                self.jobs[job].last_exit = Some(code);
                 let failed = self.jobs[job].last_failure.is_some();
                 if failed != (code == Code::ExitFailed) {
                     return self.job_violation("P3", job, &format!("{code} does not match its exit status"));
@@ -196,7 +197,13 @@ impl Oracle<'_> {
             }
             Code::Healthy => self.seen[job].healthy += 1,
             Code::Unhealthy => self.seen[job].unhealthy += 1,
-            Code::BecameHealthy | Code::BecameUnhealthy => self.seen[job].changes.push(code),
+            Code::BecameHealthy | Code::BecameUnhealthy => {
+                self.seen[job].changes.push(code);
+                // H6: the heartbeats of a job that says when it is ready count from the time it became healthy, too.
+                if code == Code::BecameHealthy && self.plan.jobs[job].ready.is_some() {
+                    self.jobs[job].last_heartbeat = self.now;
+                }
+            }
             Code::Ready => return self.see_ready(job),
             other => return self.job_violation("E1", job, &format!("jobs do not send {other}")),
         }

@@ -128,6 +128,7 @@ impl JobModel {
             free_at,
             ended_at,
             last_failure,
+            last_exit,
             last_code,
             run_failed,
             starts,
@@ -153,7 +154,7 @@ impl JobModel {
         let stop_event = stopping.map(|(_, event)| event);
         print.add((first_fire.map(|fire| stop_event.is_some_and(|stop| fire < stop)), stop_event.is_some()));
         print.add(stop_event.zip(shutdown).map(|(stop, shutdown)| stop < shutdown));
-        print.add((last_code, run_failed, crash_looped));
+        print.add((last_exit, last_code, run_failed, crash_looped));
         print.add(((*runs).min(2), last_failure, was_terminated, gave_up, health_state, desired, active));
         let planned_checks = planned.health.iter().flat_map(|health| &health.checks);
         print.list(checks.iter().zip(planned_checks), |print, (check, planned)| {

@@ -111,6 +111,8 @@ pub(super) struct JobModel {
     pub(super) free_at: Option<Time>,
     pub(super) ended_at: Option<Time>,
     pub(super) last_failure: Option<u8>,
+    /// The event of its last exit. A crash loop is a failure whatever its last exit was (W14).
+    pub(super) last_exit: Option<Code>,
     /// The exit code of its last run.
     pub(super) last_code: u8,
     /// True if its last run failed, or was ended because it was unhealthy (W13).
@@ -225,6 +227,7 @@ impl JobModel {
             free_at: None,
             ended_at: None,
             last_failure: None,
+            last_exit: None,
             last_code: 0,
             run_failed: false,
             starts: Vec::new(),

@@ -281,8 +281,11 @@ impl Oracle<'_> {
                     && match code {
                         Code::Healthy | Code::BecameHealthy => model.health_state == Some(true),
                         Code::Unhealthy | Code::BecameUnhealthy => model.health_state == Some(false),
-                        Code::ExitSuccess => ended && model.last_failure.is_none(),
-                        Code::ExitFailed => ended && model.last_failure.is_some(),
+                        Code::ExitSuccess | Code::ExitFailed => ended && model.last_exit == Some(code),
+                        Code::Ready => model
+                            .run
+                            .as_ref()
+                            .is_some_and(|run| run.started.is_some() && run.said.ready && !run.said.stopping),
                         Code::CrashLoop => model.crash_looped && !Self::will_start_again(&self.previous[nth]),
                         Code::Stopping => model.stopping.is_some(),
                         Code::Stopped => model.stopped.is_some(),

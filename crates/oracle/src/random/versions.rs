@@ -10,8 +10,8 @@ use super::{NAMES, scripts, stop_timeout, watches};
 use crate::scenario::{JobScript, Version};
 use containerpilot_core::rng::Rng;
 
-/// Another version of a plan: jobs and watches are kept, changed, removed and added.
-pub(super) fn other(rng: &mut Rng, from: &Version) -> Version {
+/// The nth version of a plan: jobs and watches are kept, changed, removed and added.
+pub(super) fn other(rng: &mut Rng, from: &Version, nth: usize) -> Version {
     let mut plan = from.plan.clone();
     let names: Vec<String> = plan.jobs.iter().map(|job| job.name.clone()).collect();
     let embedded = plan.catalog == Catalog::Embedded;
@@ -25,8 +25,7 @@ pub(super) fn other(rng: &mut Rng, from: &Version) -> Version {
         watch.interval += Duration::from_secs(1);
     }
     // R5: another process in each version. The model does not know checks that change while the process keeps running.
-    let changed = from.plan.jobs.iter().filter_map(|job| job.process.env.get("VERSION"));
-    let version = changed.max().map_or_else(|| "x".to_owned(), |last| format!("{last}x"));
+    let version = nth.to_string();
     let mut generator = JobGenerator { rng, names: &names, watches: &plan.watches };
     let mut jobs: Vec<(Job, JobScript)> = Vec::new();
     for (job, script) in plan.jobs.iter().zip(&from.scripts) {
