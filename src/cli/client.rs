@@ -109,12 +109,15 @@ impl Client {
     }
 
     pub(super) fn post(&self, path: &str, body: Option<&str>) -> Result<Response, ClientError> {
-        self.send(Method::POST, path, body).map_err(|error| match error {
-            ClientError::Timeout { .. } => {
-                ClientError::Failed(format!("{error}; it may still do what was requested"))
-            }
-            other => other,
-        })
+        self.send(Method::POST, path, body).map_err(may_continue)
+    }
+
+    /// Like `post`, for a request that may be accepted (202) long before it is done. It waits for the end of the response.
+    pub(super) fn post_until_done(&self, path: &str, body: Option<&str>) -> Result<Response, ClientError> {
+        let deadline = Instant::now() + self.timeout;
+        let (status, mut stream) = self.open(Method::POST, path, body, deadline).map_err(may_continue)?;
+        let deadline = Some(deadline).filter(|_| status != 202);
+        Ok(Response { status, body: stream.read_all(deadline).map_err(may_continue)? })
     }
 
     /// A stream of bytes that continues as long as the supervisor sends.
@@ -122,7 +125,7 @@ impl Client {
         let deadline = Instant::now() + self.timeout;
         let (status, mut stream) = self.open(Method::GET, path, None, deadline)?;
         if status != 200 {
-            let body = stream.read_all(deadline)?;
+            let body = stream.read_all(Some(deadline))?;
             return Err(ClientError::Failed(Response { status, body }.reason()));
         }
         Ok(stream)
@@ -136,7 +139,7 @@ impl Client {
     fn send(&self, method: Method, path: &str, body: Option<&str>) -> Result<Response, ClientError> {
         let deadline = Instant::now() + self.timeout;
         let (status, mut stream) = self.open(method, path, body, deadline)?;
-        Ok(Response { status, body: stream.read_all(deadline)? })
+        Ok(Response { status, body: stream.read_all(Some(deadline))? })
     }
 
     /// Sends a request and reads the head of the response.
@@ -234,6 +237,15 @@ impl Client {
     }
 }
 
+fn may_continue(error: ClientError) -> ClientError {
+    match error {
+        ClientError::Timeout { .. } => {
+            ClientError::Failed(format!("{error}; it may still do what was requested"))
+        }
+        other => other,
+    }
+}
+
 /// Explains to a user without access who may use a socket.
 fn permission_hint(socket: &Path) -> String {
     let (user, _) = sys::effective_ids();
@@ -260,6 +272,10 @@ impl Response {
 
     pub(super) fn is_not_found(&self) -> bool {
         self.status == 404
+    }
+
+    pub(super) fn is_conflict(&self) -> bool {
+        self.status == 409
     }
 
     pub(super) fn text(&self) -> std::borrow::Cow<'_, str> {
@@ -329,10 +345,10 @@ impl ByteStream {
         }
     }
 
-    fn read_all(&mut self, deadline: Instant) -> Result<Vec<u8>, ClientError> {
+    fn read_all(&mut self, deadline: Option<Instant>) -> Result<Vec<u8>, ClientError> {
         let mut all = Vec::new();
         loop {
-            match self.next(Some(deadline)) {
+            match self.next(deadline) {
                 Ok(Some(chunk)) => all.extend_from_slice(chunk),
                 Ok(None) => return Ok(all),
                 Err(StreamError::Timeout) => return Err(self.client.timed_out()),

@@ -22,24 +22,37 @@ fn utf8_arguments(args: &Arguments) -> Result<Vec<&str>, Failure> {
 /// `start`, `stop` and `restart`. If one job fails, the following jobs are still tried.
 pub(super) fn jobs(command: &str, args: &Arguments) -> Result<(), Failure> {
     let client = Client::of(args);
+    if command == "restart" && args.is_on("rolling") {
+        return rolling_restart(&client, &utf8_arguments(args)?);
+    }
     let mut ok = true;
-    let query = if command == "restart" && args.is_on("rolling") { "?rolling=true" } else { "" };
     for job in groups::expanded(&client, &utf8_arguments(args)?)? {
-        let response = client.post(&format!("/v3/jobs/{}/{command}{query}", percent_encoded(&job)), None)?;
-        ok &= report_done(&job, &response)?;
+        let response = client.post(&format!("/v3/jobs/{}/{command}", percent_encoded(&job)), None)?;
+        ok &= report(&job, response.json())?;
     }
     if ok { Ok(()) } else { Err(Failure::Reported) }
 }
 
-/// Like [`report`]. A request that is accepted and not done has failed for a script.
-fn report_done(job: &str, response: &Response) -> Result<bool, Failure> {
-    let outcome: Result<JobMessage, Failure> = response.json();
-    match outcome {
-        Ok(message) if response.status == 202 => {
-            report(job, Err(Failure::Failed(format!("{job}: {}", message.message))))
+/// `restart --rolling`. If one job fails, the following jobs are not restarted.
+fn rolling_restart(client: &Client, jobs: &[&str]) -> Result<(), Failure> {
+    for (nth, job) in jobs.iter().enumerate() {
+        let path = format!("/v3/jobs/{}/restart?rolling=true", percent_encoded(job));
+        if !report(job, done(&client.post_until_done(&path, None)?))? {
+            let left = jobs.get(nth + 1..).unwrap_or_default();
+            let left = (!left.is_empty()).then(|| format!("not restarted: {}", left.join(", ")));
+            return Err(left.map_or(Failure::Reported, Failure::Failed));
         }
-        outcome => report(job, outcome),
     }
+    Ok(())
+}
+
+/// The outcome of a request that may have been accepted before it was done.
+fn done(response: &Response) -> Result<JobMessage, Failure> {
+    if response.status == 202 && response.body.is_empty() {
+        return Err(Failure::Failed("the supervisor exited before this was done".to_owned()));
+    }
+    let message: JobMessage = response.json()?;
+    if message.done == Some(false) { Err(Failure::Failed(message.message)) } else { Ok(message) }
 }
 
 /// `scale`: another number of replicas.
@@ -58,8 +71,8 @@ pub(super) fn scale(args: &Arguments) -> Result<(), Failure> {
     let mut ok = true;
     for (job, replicas) in wanted {
         let path = format!("/v3/jobs/{}/scale", percent_encoded(job));
-        let response = client.post(&path, Some(&json_body(&Body { replicas })?))?;
-        ok &= report_done(job, &response)?;
+        let response = client.post_until_done(&path, Some(&json_body(&Body { replicas })?))?;
+        ok &= report(job, done(&response))?;
     }
     if ok { Ok(()) } else { Err(Failure::Reported) }
 }

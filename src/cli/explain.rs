@@ -24,8 +24,8 @@ fn one(client: &Client, name: &str, json: bool) -> Result<(), Failure> {
     if let Some(watch) = watch {
         response = client.get(&format!("/v3/watches/{}/explain", percent_encoded(watch)))?;
     }
-    if response.is_not_found() {
-        // A job with replicas (W20).
+    if response.is_conflict() {
+        // It may be a job with replicas (W20).
         let status: Status = client.get("/v3/status")?.json()?;
         let replicas = status.jobs.iter().filter(|job| job.replica_of.as_deref() == Some(name));
         let replicas: Vec<&str> = replicas.map(|job| job.name.as_str()).collect();

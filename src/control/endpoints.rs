@@ -17,7 +17,7 @@ use super::responses::{JobMessage, Maintenance, ReloadInProgress};
 use super::routes::{self, Endpoint, Found};
 use super::{ControlHandles, events};
 use crate::messages::query::{
-    ControlRequest, Explained, JobAction, JobLookupError, ambiguous_job, group_members,
+    ControlRequest, Explained, JobAction, JobLookupError, ambiguous_job, group_members, name_a_replica,
 };
 use crate::messages::reload::ReloadOutcome;
 use crate::net::server::{
@@ -278,38 +278,55 @@ impl ControlApi {
         }
     }
 
-    /// Restarts jobs one at a time. The response comes when that is done, or when it takes too long for a request.
+    /// Restarts jobs one at a time (W20).
     async fn rolling_restart(&self, job: String, peer_uid: Option<u32>) -> EndpointResult {
-        match timeout(RELOAD_TIMEOUT, self.act_on(job.clone(), JobAction::RollingRestart, peer_uid)).await {
-            Ok(response) => response,
-            Err(_) => {
-                let message = "the rolling restart continues; it is logged when it is done".to_owned();
-                let message = render::line(&JobMessage { job, message });
-                Ok(with_status(StatusCode::ACCEPTED, JSON, message))
-            }
+        if job.starts_with('@') {
+            self.members(&job).await?;
         }
+        self.log(format!("{} requested rolling restart of {job}", user(peer_uid)));
+        self.long(ControlRequest::Job(job.clone(), JobAction::RollingRestart), job, None).await
     }
 
     /// Runs another number of replicas (W20).
     async fn scale(&self, job: String, count: u16, peer_uid: Option<u32>) -> EndpointResult {
         self.log(format!("{} requested {count} replicas of {job}", user(peer_uid)));
-        let request = self.command(request::Request::Scale(job.clone(), count));
-        let message = match timeout(RELOAD_TIMEOUT, request).await {
-            Err(_) => {
-                let message = "jobs are still being stopped; it is logged when that is done".to_owned();
-                let message = render::line(&JobMessage { job, message });
-                return Ok(with_status(StatusCode::ACCEPTED, JSON, message));
-            }
-            Ok(reply) => match reply? {
-                Reply::Refused(why) => {
-                    return Err(refusal(StatusCode::CONFLICT, format!("{job}: {why}")));
+        let request = ControlRequest::Supervisor(request::Request::Scale(job.clone(), count));
+        self.long(request, job, Some(count)).await
+    }
+
+    /// A request that is answered when it is done, which may take longer than a request may. Then the body of the response, which
+    /// has been accepted, comes when it is done.
+    async fn long(&self, request: ControlRequest, job: String, scale: Option<u16>) -> EndpointResult {
+        let queries = self.handles.queries.clone();
+        let name = job.clone();
+        let mut outcome = Box::pin(async move {
+            let reply = queries.request(request).await.map_err(|error| unresolved(&name, &error))?;
+            let message = match (reply, scale) {
+                (Reply::Refused(why), _) => {
+                    return Err(refusal(StatusCode::CONFLICT, format!("{name}: {why}")));
                 }
-                Reply::Reloaded(Changes { started, stopped, .. }) => scaled(count, &started, &stopped),
-                Reply::Done(_) | Reply::Updated(_) => "done".to_owned(),
-            },
-        };
-        self.log(format!("{job}: {message}"));
-        Ok(ok(JSON, render::line(&JobMessage { job, message })))
+                (Reply::Reloaded(changes), Some(count)) => scaled(count, &changes),
+                (Reply::Done(message), _) => message,
+                (Reply::Updated(_) | Reply::Reloaded(_), _) => "done".to_owned(),
+            };
+            if scale.is_some() {
+                queries.log(Level::Info, format!("control: {name}: {message}"));
+            }
+            Ok(message)
+        });
+        if let Ok(outcome) = timeout(RELOAD_TIMEOUT, &mut outcome).await {
+            return outcome.map(|message| job_message(job, message));
+        }
+        let (mut sender, body) = Body::stream();
+        tokio::spawn(async move {
+            let (done, message) = match outcome.await {
+                Ok(message) => (true, message),
+                Err(refusal) => (false, refusal.reason),
+            };
+            // The client may have gone.
+            let _ = sender.offer(render::line(&JobMessage { job, message, done: Some(done) }).into(), "");
+        });
+        Ok(with_status(StatusCode::ACCEPTED, JSON, body))
     }
 
     async fn command(&self, command: request::Request) -> Result<Reply, Refusal> {
@@ -318,7 +335,8 @@ impl ControlApi {
     }
 }
 
-fn scaled(count: u16, started: &[String], stopped: &[String]) -> String {
+fn scaled(count: u16, changes: &Changes) -> String {
+    let Changes { started, stopped, .. } = changes;
     let mut message = if count == 1 { "1 replica".to_owned() } else { format!("{count} replicas") };
     for (what, names) in [("started", started), ("stopped", stopped)] {
         if !names.is_empty() {
@@ -329,7 +347,7 @@ fn scaled(count: u16, started: &[String], stopped: &[String]) -> String {
 }
 
 fn job_message(job: String, message: String) -> Response {
-    ok(JSON, render::line(&JobMessage { job, message }))
+    ok(JSON, render::line(&JobMessage { job, message, done: None }))
 }
 
 /// The response of 3.8 to a successful request.
@@ -364,5 +382,6 @@ fn unresolved(name: &str, error: &JobLookupError) -> Refusal {
             refusal(StatusCode::NOT_FOUND, format!("there is no job `{name}`; {hint}"))
         }
         JobLookupError::Ambiguous(count) => refusal(StatusCode::CONFLICT, ambiguous_job(name, *count)),
+        JobLookupError::Replicas(count) => refusal(StatusCode::CONFLICT, name_a_replica(name, *count)),
     }
 }

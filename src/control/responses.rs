@@ -318,12 +318,15 @@ pub(crate) struct Reason {
     pub(crate) because: Vec<Reason>,
 }
 
-/// `POST /v3/jobs/NAME/start`, `stop`, `restart` and `signal`
+/// `POST /v3/jobs/NAME/start`, `stop`, `restart`, `scale` and `signal`
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct JobMessage {
     pub(crate) job: String,
     pub(crate) message: String,
+    /// With status 202: false if it has failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) done: Option<bool>,
 }
 
 /// `POST /v3/maintenance/enable` and `disable`

@@ -65,6 +65,8 @@ pub(crate) enum JobLookupError {
     NotFound(String),
     /// This many jobs have the name.
     Ambiguous(usize),
+    /// It is the name of a job with this many replicas (W20), and not of one of them.
+    Replicas(usize),
     /// The loop did not answer: the supervisor is exiting, or answering has failed.
     NoAnswer,
 }
@@ -185,6 +187,15 @@ impl WallClock {
 pub(crate) fn ambiguous_job(name: &str, count: usize) -> String {
     let last = if count == 2 { "or" } else { "to" };
     format!("there are {count} jobs named `{name}`: use `{name}:1` {last} `{name}:{count}`")
+}
+
+/// Why the name of a job with replicas does not identify one job (W20).
+pub(crate) fn name_a_replica(name: &str, count: usize) -> String {
+    match count {
+        1 => format!("`{name}` has `replicas`: use `{name}-1`"),
+        2 => format!("`{name}` has 2 replicas: use `{name}-1` or `{name}-2`"),
+        _ => format!("`{name}` has {count} replicas: use `{name}-1` to `{name}-{count}`"),
+    }
 }
 
 /// Which job may be meant by a name that no job has: the nearest name, or all of them.

@@ -85,7 +85,7 @@ impl EffectExecutor {
             Effect::Heartbeat { job } => self.catalog.heartbeat(plan, job),
             Effect::Reply { id, reply } => match self.reloads.reply(id, reply) {
                 Ok((level, message)) => self.logs.entry(level, None, &message),
-                Err(reply) => self.queries.reply(id, reply),
+                Err(reply) => self.queries.reply(id, *reply),
             },
             // The loop handles them.
             Effect::PlanReplaced { plan: _, moves: _ } | Effect::Reload => {}

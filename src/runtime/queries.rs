@@ -231,11 +231,11 @@ fn command(plan: &Plan, request: ControlRequest) -> Result<Request, JobLookupErr
 /// The job with this name, or all jobs of a group or all replicas of a job (W20, W22).
 fn find_jobs(plan: &Plan, name: &str) -> Result<Vec<JobIx>, JobLookupError> {
     match find_job(plan, name) {
-        Err(JobLookupError::NotFound(hint)) => {
+        Err(error @ (JobLookupError::NotFound(_) | JobLookupError::Replicas(_))) => {
             let target = Target::named(name);
             let included = plan.jobs.iter().enumerate().filter(|(_, job)| target.includes(job));
             let jobs: Vec<JobIx> = included.map(|(nth, _)| JobIx::at(nth)).collect();
-            if jobs.is_empty() { Err(JobLookupError::NotFound(hint)) } else { Ok(jobs) }
+            if jobs.is_empty() { Err(error) } else { Ok(jobs) }
         }
         found => found.map(|job| vec![job]),
     }
@@ -247,8 +247,10 @@ fn find_job(plan: &Plan, name: &str) -> Result<JobIx, JobLookupError> {
         let name = name.to_owned();
         plan.jobs.iter().enumerate().filter(move |(_, job)| job.name == name).map(|(nth, _)| JobIx::at(nth))
     };
-    let not_found =
-        || JobLookupError::NotFound(unknown_job_hint(name, plan.jobs.iter().map(|job| job.name.as_str())));
+    let not_found = || match plan.jobs.iter().filter(|job| job.is_replica_of(name)).count() {
+        0 => JobLookupError::NotFound(unknown_job_hint(name, plan.jobs.iter().map(|job| job.name.as_str()))),
+        replicas => JobLookupError::Replicas(replicas),
+    };
     // `service.NAME` is the job that advertises the service.
     let name = match name.strip_prefix("service.") {
         Some(service) if named(name).next().is_none() => service,

@@ -200,8 +200,8 @@ impl Reloads {
 
     /// Passes the core's reply to the clients and returns a log entry. Returns the reply itself if it belongs to another
     /// request.
-    pub(crate) fn reply(&mut self, id: RequestId, reply: Reply) -> Result<(Level, String), Reply> {
-        let Some((requests, mut summary)) = self.applying.remove(&id) else { return Err(reply) };
+    pub(crate) fn reply(&mut self, id: RequestId, reply: Reply) -> Result<(Level, String), Box<Reply>> {
+        let Some((requests, mut summary)) = self.applying.remove(&id) else { return Err(Box::new(reply)) };
         let (outcome, entry) = match reply {
             Reply::Reloaded(changes) => {
                 summary.changes = changes;

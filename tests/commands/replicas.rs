@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::supervisor::Supervisor;
-use crate::{json, run_command, run_err, run_ok, supervisor, wait};
+use crate::supervisor::{Supervisor, wait_until};
+use crate::{TIMEOUT, command, decode, json, run_command, run_err, run_ok, supervisor, wait};
 
 const WEB: &str = "{ jobs: [{ name: 'web', exec: ['sh', '-c', 'echo $CONTAINERPILOT_REPLICA on $CONTAINERPILOT_PORT; exec sleep 1000'], \
     replicas: 3, port: '18000-18003', interfaces: 'static:127.0.0.1', health: { exec: 'true', interval: 1, ttl: 5 } }] }";
@@ -22,10 +23,11 @@ fn pids(supervisor: &Supervisor) -> BTreeMap<String, u64> {
     jobs.map(|job| (job["name"].as_str().unwrap().to_owned(), job["pid"].as_u64().unwrap_or(0))).collect()
 }
 
-/// Like `run_ok`, for a command that may warn about the configuration.
-fn run_with_warnings(supervisor: &Supervisor, args: &[&str]) -> String {
+/// Like `run_ok`, for a command that warns about a service that is advertised only inside the container.
+fn run_with_warning(supervisor: &Supervisor, args: &[&str]) -> String {
     let (code, out, err) = run_command(supervisor, args);
-    assert_eq!(code, 0, "{args:?}: {err}");
+    assert_eq!((code, err.matches("warning: ").count()), (0, 1), "{args:?}: {err}");
+    assert!(err.starts_with("warning: without `consul`"), "{args:?}: {err}");
     out
 }
 
@@ -63,7 +65,7 @@ fn w20_scale_changes_the_number_and_keeps_the_other_processes() {
     let (code, _, err) = run_command(&supervisor, &["scale", "web"]);
     assert_eq!(code, 2, "{err}");
     // A reload keeps it, as long as `replicas` is unchanged.
-    assert!(run_with_warnings(&supervisor, &["reload"]).contains("nothing changed"));
+    assert!(run_with_warning(&supervisor, &["reload"]).contains("nothing changed"));
     assert_eq!(pids(&supervisor), after);
 }
 
@@ -78,6 +80,63 @@ fn w20_a_rolling_restart_replaces_every_process() {
     assert!(after.iter().all(|(name, pid)| before.get(name) != Some(pid)), "{before:?} {after:?}");
 }
 
+/// A rolling restart that does not end before its job is released.
+const HELD: &str = "{ jobs: [{ name: 'web', exec: 'sleep 1000', replicas: 2, groups: ['all'], \
+    health: { exec: 'test ! -e @/held', interval: 1, ttl: 5 } }] }";
+
+/// Starts a supervisor whose replicas do not become healthy after a restart.
+fn held() -> Supervisor {
+    let supervisor = supervisor(HELD);
+    wait(&supervisor, "web", "healthy");
+    fs::write(supervisor.file("held"), "").unwrap();
+    supervisor
+}
+
+#[test]
+fn w20_a_rolling_restart_that_takes_long_is_awaited_to_its_end() {
+    let (succeeds, fails, raw) = (held(), held(), held());
+    let start = |supervisor: &Supervisor, name: &str| {
+        let before = pids(supervisor);
+        let mut command = command(supervisor, &["restart", "--rolling", name]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_until("web-1 is restarted", || pids(supervisor)["web-1"] != before["web-1"]);
+        child
+    };
+    let (first, second) = (start(&succeeds, "web"), start(&fails, "@all"));
+    let mut stream = UnixStream::connect(raw.file("socket")).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    stream.write_all(b"POST /v3/jobs/web/restart?rolling=true HTTP/1.0\r\n\r\n").unwrap();
+    let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+    // The response of this request begins after those of the others.
+    assert_eq!(lines.next().unwrap(), "HTTP/1.0 202 Accepted");
+    for supervisor in [&succeeds, &raw] {
+        fs::remove_file(supervisor.file("held")).unwrap();
+    }
+    run_ok(&fails, &["stop", "web-1"]);
+    let body = lines.last().unwrap();
+    let expected = "restarted web-1, web-2, one at a time";
+    assert_eq!(json(&body), serde_json::json!({ "job": "web", "message": expected, "done": true }));
+    let done = decode(&first.wait_with_output().unwrap());
+    assert_eq!(done, (0, format!("web: {expected}\n"), String::new()));
+    let failed = decode(&second.wait_with_output().unwrap());
+    let expected = "containerpilot: @all: web-1 has ended; not restarted: web-2\n";
+    assert_eq!(failed, (1, String::new(), expected.to_owned()));
+}
+
+#[test]
+fn w20_logs_and_explanations_over_http_are_those_of_one_replica() {
+    let supervisor = supervisor(WEB);
+    wait(&supervisor, "web", "healthy");
+    for endpoint in ["logs", "explain"] {
+        let mut stream = UnixStream::connect(supervisor.file("socket")).unwrap();
+        write!(stream, "GET /v3/jobs/web/{endpoint} HTTP/1.0\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.0 409 "), "{answer}");
+        assert!(answer.contains("`web` has 3 replicas: use `web-1` to `web-3`"), "{answer}");
+    }
+}
+
 #[test]
 fn r5_a_changed_tag_does_not_cost_the_process() {
     let supervisor = supervisor(WEB);
@@ -86,9 +145,9 @@ fn r5_a_changed_tag_does_not_cost_the_process() {
     let file = supervisor.file("config.json5");
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replace("replicas: 3", "replicas: 3, tags: ['new'], restarts: 5")).unwrap();
-    let preview = run_with_warnings(&supervisor, &["check", "--diff"]);
+    let preview = run_with_warning(&supervisor, &["check", "--diff"]);
     assert!(preview.contains("adjust     web-1, web-2, web-3"), "{preview}");
-    let done = run_with_warnings(&supervisor, &["reload"]);
+    let done = run_with_warning(&supervisor, &["reload"]);
     assert!(done.contains("adjusted   web-1, web-2, web-3"), "{done}");
     assert_eq!(pids(&supervisor), before);
 }

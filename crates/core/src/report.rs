@@ -3,5 +3,6 @@
 pub mod explain;
 pub mod explain_watch;
 pub mod health;
+mod replicas;
 pub mod status;
 pub mod words;

@@ -161,6 +161,10 @@ section! {
             "Stops a job by hand.";
         restart: Text = "restart", Nothing, "X4, X2",
             "Restarts a job by hand.";
+        rolling_restart: Text = "rollingRestart", Nothing, "X4, W20",
+            "Restarts the replicas of a job by hand, one at a time, each healthy before the next.";
+        scale: Text = "scale", Nothing, "X4, W20",
+            "Changes the number of replicas of a job: `NAME=NUMBER`.";
         send: SignalName = "send", Nothing, "X4, X2",
             "Sends a signal to the job in `to`.";
         to: Text = "to", Nothing, "X4, X2",

@@ -59,6 +59,13 @@ impl Draft {
         let PlainFile { file, fields, mut problems } = self.plain;
         let mut plans = vec![plan];
         plans.extend(others.values().filter_map(|other| other.as_ref().ok()));
+        // The names of replicas that the scenario adds.
+        let happens = fields.iter().flat_map(|fields| each(&fields.happens));
+        let scales = happens.filter_map(|action| scale(&action.scale.as_ref()?.value));
+        let scaled: Vec<Plan> = scales
+            .flat_map(|(name, count)| plans.iter().filter_map(move |plan| plan.scaled(name, count).ok()))
+            .collect();
+        plans.extend(&scaled);
         let scenario = fields.map(|fields| {
             let mut reader = Reader { plans: &plans, others, problems: &mut problems };
             reader.scenario(&fields)
@@ -69,6 +76,12 @@ impl Draft {
             None => Err(Report::new(vec![file], problems)),
         }
     }
+}
+
+/// The job and the number of its replicas in `NAME=NUMBER`.
+fn scale(text: &str) -> Option<(&str, u16)> {
+    let (name, count) = text.rsplit_once('=')?;
+    Some((name, count.parse().ok()?))
 }
 
 struct Reader<'a> {
@@ -177,6 +190,28 @@ impl Reader<'_> {
             self.error(name.place, format!("there is no job `{}`", name.value), help);
         }
         known.then_some(name)
+    }
+
+    /// A job, or a job with replicas (W20).
+    fn target<'f>(&mut self, name: &'f Spanned<String>) -> Option<&'f Spanned<String>> {
+        let mut jobs = self.plans.iter().flat_map(|plan| &plan.jobs);
+        if jobs.any(|job| job.is_replica_of(&name.value)) { Some(name) } else { self.job(name) }
+    }
+
+    /// Another number of replicas.
+    fn scale(&mut self, given: &Spanned<String>) -> Option<Action> {
+        let Some((name, count)) = scale(&given.value) else {
+            let message = format!("`{}` is not NAME=NUMBER", given.value);
+            self.error(given.place, message, "write for example \"web=4\"");
+            return None;
+        };
+        let possible: Vec<Result<Plan, String>> =
+            self.plans.iter().map(|plan| plan.scaled(name, count)).collect();
+        if possible.iter().all(Result::is_err) {
+            let why = possible.into_iter().find_map(Result::err).unwrap_or_default();
+            self.error(given.place, why, "");
+        }
+        Some(Action::Scale(name.to_owned(), count))
     }
 
     fn script<'f>(&mut self, fields: &'f ScriptFields) -> Option<(&'f Spanned<String>, JobScript)> {
@@ -315,16 +350,21 @@ impl Reader<'_> {
             (&fields.start, JobAction::Start),
             (&fields.stop, JobAction::Stop),
             (&fields.restart, JobAction::Restart),
+            (&fields.rolling_restart, JobAction::RollingRestart),
         ];
         for (name, action) in job_actions {
             if let Some(name) = name {
-                let internal = self.job(name).is_some() && self.is_internal(name);
+                let internal = self.target(name).is_some() && self.is_internal(name);
                 found.push((name.key, (!internal).then(|| Action::Job(action, name.value.clone()))));
             }
         }
+        if let Some(given) = &fields.scale {
+            let action = self.scale(given);
+            found.push((given.key, action));
+        }
         match (&fields.send, &fields.to) {
             (Some(send), Some(to)) => {
-                self.job(to);
+                self.target(to);
                 found.push((send.key, Some(Action::Job(JobAction::Send(send.value), to.value.clone()))));
             }
             (Some(send), None) => {
@@ -353,7 +393,7 @@ impl Reader<'_> {
             };
             found.push((path.key, plan));
         }
-        let choice = "`signal`, `maintenance`, `clock`, `start`, `stop`, `restart`, `send` or `reload`";
+        let choice = "`signal`, `maintenance`, `clock`, `start`, `stop`, `restart`, `rollingRestart`, `scale`, `send` or `reload`";
         match found.as_slice() {
             [] if !self.has_errors_in(fields.place) => {
                 self.error(fields.place, "this entry does nothing", format!("set one of {choice}"));
@@ -374,8 +414,9 @@ impl Reader<'_> {
 
     /// Reports a job that cannot be controlled by hand.
     fn is_internal(&mut self, name: &Spanned<String>) -> bool {
-        let own = self.plans.iter().flat_map(|plan| &plan.jobs).filter(|job| job.name == name.value);
-        let own = own.into_iter().all(|job| job.role == Role::Telemetry);
+        let mut named =
+            self.plans.iter().flat_map(|plan| &plan.jobs).filter(|job| job.name == name.value).peekable();
+        let own = named.peek().is_some() && named.all(|job| job.role == Role::Telemetry);
         if own {
             self.error(
                 name.place,

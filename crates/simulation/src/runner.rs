@@ -9,7 +9,7 @@ use std::time::Duration;
 use containerpilot_core::effect::Effect;
 use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RunId};
 use containerpilot_core::input::Input;
-use containerpilot_core::plan::{Level, Plan, Signal, fmt_utc};
+use containerpilot_core::plan::{Level, Plan, Signal, Target, fmt_utc};
 use containerpilot_core::rules::signals::reloads_at;
 use containerpilot_core::{Core, Notice, Phase, Request, RequestId, Time};
 
@@ -215,21 +215,38 @@ impl Runner<'_> {
                 (format!("maintenance {word}"), Request::Maintenance(*on))
             }
             Action::Reload(path, plan) => (format!("reload, with {path}"), Request::Reload(plan.clone())),
-            Action::Job(action, name) => {
-                let job = self.core.job_named(name).unwrap_or(JobIx(u32::MAX));
-                match action {
-                    JobAction::Start => (format!("start {name}"), Request::Start(job)),
-                    JobAction::Stop => (format!("stop {name}"), Request::Stop(job)),
-                    JobAction::Restart => (format!("restart {name}"), Request::Restart(job)),
-                    JobAction::Send(signal) => {
-                        let note = format!("send {signal} to {name}");
-                        (note, Request::Signal(job, *signal))
-                    }
-                }
+            Action::Scale(name, count) => {
+                (format!("scale {name}={count}"), Request::Scale(name.clone(), *count))
             }
+            Action::Job(action, name) => self.job_request(*action, name),
         };
         self.write("", What::Request, None, note);
         Input::Request { id, request: command }
+    }
+
+    /// A command for a job, or for all replicas of a job (W20).
+    fn job_request(&self, action: JobAction, name: &str) -> (String, Request) {
+        let target = Target::named(name);
+        let jobs = self.core.plan().jobs.iter().enumerate().filter(|(_, job)| target.includes(job));
+        let mut jobs: Vec<JobIx> = jobs.map(|(nth, _)| JobIx::at(nth)).collect();
+        if let Some(one) = self.core.job_named(name).or(jobs.is_empty().then_some(JobIx(u32::MAX))) {
+            jobs = vec![one];
+        }
+        let each = |request: &dyn Fn(JobIx) -> Request| match jobs.as_slice() {
+            [job] => request(*job),
+            several => Request::Several(several.iter().map(|job| request(*job)).collect()),
+        };
+        match action {
+            JobAction::Start => (format!("start {name}"), each(&Request::Start)),
+            JobAction::Stop => (format!("stop {name}"), each(&Request::Stop)),
+            JobAction::Restart => (format!("restart {name}"), each(&Request::Restart)),
+            JobAction::RollingRestart => {
+                (format!("rolling restart of {name}"), Request::RollingRestart(jobs))
+            }
+            JobAction::Send(signal) => {
+                (format!("send {signal} to {name}"), each(&|job| Request::Signal(job, signal)))
+            }
+        }
     }
 
     /// Carries out an effect, and what the agents of the catalog do about it at once.

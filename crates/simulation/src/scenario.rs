@@ -181,6 +181,8 @@ pub enum Action {
     Maintenance(bool),
     /// A command for a job.
     Job(JobAction, String),
+    /// A job gets another number of replicas.
+    Scale(String, u16),
     /// Another configuration is loaded, by its path.
     Reload(String, Box<Plan>),
     /// The system clock is set, or the machine was asleep: the time since 1970.
@@ -196,6 +198,8 @@ pub enum JobAction {
     Stop,
     /// Stop it and start it again.
     Restart,
+    /// Restart its replicas one at a time.
+    RollingRestart,
     /// Send it a signal.
     Send(Signal),
 }

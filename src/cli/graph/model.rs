@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    EventPattern, Exec, FirstTick, Job, OnCompletion, Plan, Repeat, RequiredSource, Requirement, Restarts,
-    Role, Trigger,
+    EventPattern, Exec, FirstTick, Job, OnCompletion, Plan, PortRange, Repeat, ReplicaGroup, RequiredSource,
+    Requirement, Restarts, Role, Trigger,
 };
 use containerpilot_core::report::words;
 
@@ -72,9 +72,26 @@ impl Graph {
         let mut builder = Builder { graph: Self::default(), jobs: BTreeMap::new(), sources: BTreeMap::new() };
         let jobs: Vec<&Job> =
             plan.jobs.iter().filter(|job| !matches!(job.role, Role::Telemetry | Role::Sensor(_))).collect();
+        let mut drawn = Vec::new();
         for job in &jobs {
-            let kind = if job.role == Role::Coprocess { Kind::Coprocess } else { Kind::Job };
-            let at = builder.node(kind, &job.name, note(job));
+            let at = match &job.replica {
+                // All replicas of a job are one node, which has the names of all of them.
+                Some(replica) if replica.number > 1 => builder.jobs.get(replica.group.as_str()).cloned(),
+                _ => None,
+            };
+            let at = at.and_then(|at| at.first().copied()).unwrap_or_else(|| {
+                let kind = if job.role == Role::Coprocess { Kind::Coprocess } else { Kind::Job };
+                let group = plan.replicas.iter().find(|group| job.is_replica_of(&group.template.name));
+                let at = match group {
+                    Some(group) => builder.node(kind, &group.template.name, group_note(group)),
+                    None => builder.node(kind, &job.name, note(job)),
+                };
+                if let Some(group) = group {
+                    builder.jobs.entry(&group.template.name).or_default().push(at);
+                }
+                drawn.push((at, *job));
+                at
+            });
             builder.jobs.entry(&job.name).or_default().push(at);
         }
         for watch in &plan.watches {
@@ -83,7 +100,7 @@ impl Graph {
             let at = builder.node(Kind::Watch, &source.to_string(), note);
             builder.sources.insert((source, None), at);
         }
-        for (to, job) in jobs.iter().enumerate() {
+        for (to, job) in drawn {
             builder.trigger(to, &job.when.trigger);
             builder.requires(to, job);
             builder.ends(to, job);
@@ -152,7 +169,13 @@ impl Builder<'_> {
                     Some(jobs) => jobs.clone(),
                     None => vec![self.source(source, Kind::Missing)],
                 };
-                (jobs, format!("{each}{}", event.code))
+                // An edge of one replica says of which.
+                let one = jobs
+                    .first()
+                    .and_then(|at| self.graph.nodes.get(*at))
+                    .filter(|node| node.kind != Kind::Missing && node.name != *name);
+                let one = one.map_or_else(String::new, |_| format!("{name}: "));
+                (jobs, format!("{one}{each}{}", event.code))
             }
         };
         for from in from {
@@ -268,6 +291,19 @@ fn note(job: &Job) -> String {
     }
     words.retain(|word| !word.is_empty());
     words.join(", ")
+}
+
+/// The same for a job with replicas.
+fn group_note(group: &ReplicaGroup) -> String {
+    let count = if group.count == 1 { "1 replica".to_owned() } else { format!("{} replicas", group.count) };
+    let note = note(&group.template);
+    let note = match (group.ports, &group.template.service) {
+        (Some(PortRange { first, last }), Some(service)) if first != last => {
+            note.replace(&format!("port {}", service.port), &format!("ports {first} to {last}"))
+        }
+        _ => note,
+    };
+    if note.is_empty() { count } else { format!("{count}, {note}") }
 }
 
 fn restarts(job: &Job) -> String {

@@ -203,3 +203,31 @@ fn w18_s10_the_graph_has_requirements_and_the_order_of_stops() {
     assert!(text.contains(r#"==>|"requires, bound"|"#), "{text}");
     assert!(text.contains(r#"-.->|"stops first"|"#), "{text}");
 }
+
+#[test]
+fn w20_replicas_are_one_node_with_the_edges_of_all_of_them() {
+    let graph = Graph::of(&plan(
+        r#"{ jobs: [
+            { name: "web", exec: "x", replicas: 3, port: "8000-8003", interfaces: "static:10.0.0.1",
+              health: { exec: "x", interval: 1, ttl: 5 } },
+            { name: "proxy", exec: "x", when: { source: "web", once: "healthy" } },
+            { name: "second", exec: "x", when: { source: "web-2", once: "healthy" }, requires: ["web"] },
+        ] }"#,
+    ));
+    let nodes: Vec<(&str, &str)> =
+        graph.nodes.iter().map(|node| (node.name.as_str(), node.note.as_str())).collect();
+    assert_eq!(
+        nodes,
+        [("web", "3 replicas, ports 8000 to 8003"), ("proxy", ""), ("second", ""), ("startup", "")]
+    );
+    let name = |at: usize| graph.nodes[at].name.as_str();
+    let edges: Vec<String> = graph
+        .edges
+        .iter()
+        .map(|edge| format!("{} {} {}", name(edge.from), name(edge.to), edge.label).trim().to_owned())
+        .collect();
+    assert_eq!(
+        edges,
+        ["startup web", "web proxy healthy", "web second web-2: healthy", "web second requires"]
+    );
+}

@@ -142,9 +142,7 @@ impl Target {
     #[must_use]
     pub fn includes(&self, job: &super::Job) -> bool {
         match self {
-            Self::Job(name) => {
-                job.name == *name || job.replica.as_ref().is_some_and(|replica| replica.group == *name)
-            }
+            Self::Job(name) => job.name == *name || job.is_replica_of(name),
             Self::Group(group) => job.groups.contains(group),
         }
     }

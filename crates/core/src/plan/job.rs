@@ -60,6 +60,14 @@ pub struct Job {
     pub replica: Option<Box<Replica>>,
 }
 
+impl Job {
+    /// Returns true if it is a replica of the job with this name (W20).
+    #[must_use]
+    pub fn is_replica_of(&self, group: &str) -> bool {
+        self.replica.as_ref().is_some_and(|replica| replica.group == group)
+    }
+}
+
 /// What kind of job it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {

@@ -181,10 +181,9 @@ impl Plan {
         }
         group.count = count;
         let mut made = Some(group.jobs().collect::<Vec<Job>>());
-        let is_replica = |job: &Job| job.replica.as_ref().is_some_and(|replica| replica.group == name);
         let jobs = core::mem::take(&mut plan.jobs);
         for job in jobs {
-            match is_replica(&job) {
+            match job.is_replica_of(name) {
                 false => plan.jobs.push(job),
                 true => plan.jobs.extend(made.take().unwrap_or_default()),
             }

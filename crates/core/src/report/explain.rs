@@ -249,7 +249,7 @@ impl Core {
 
     /// Why a job is not running, or is about to stop. `visited` holds the jobs that are explained already, so that a
     /// cycle ends.
-    fn reasons(&self, job: JobIx, visited: &mut Vec<JobIx>) -> Vec<Reason> {
+    pub(super) fn reasons(&self, job: JobIx, visited: &mut Vec<JobIx>) -> Vec<Reason> {
         if visited.contains(&job) || visited.len() >= MAX_DEPTH {
             return Vec::new();
         }
@@ -293,7 +293,10 @@ impl Core {
         let waits = overview.status.state == State::Waiting && overview.status.stop_stage.is_none();
         for required in overview.requires.iter().filter(|required| waits && !required.holds) {
             let sentence = words::missing_requirement(&required.source, &required.state);
-            let because = required.jobs.iter().flat_map(|job| self.reasons(*job, visited)).collect();
+            let because = match self.are_replicas_of(&required.jobs, &required.source) {
+                true => self.replica_reasons(&required.jobs, |job| self.job_is_there(job), visited),
+                false => required.jobs.iter().flat_map(|job| self.reasons(*job, visited)).collect(),
+            };
             reasons.push(Reason { sentence, because });
         }
         if overview.outcome == Some(Outcome::Skipped(SkipReason::Unreachable)) {
@@ -353,6 +356,11 @@ impl Core {
 
     fn unmet_condition(&self, awaited: &Awaited, visited: &mut Vec<JobIx>) -> Reason {
         let condition = words::condition(&awaited.source, awaited.code);
+        if self.are_replicas_of(&awaited.jobs, &awaited.source) {
+            let sentence = words::unmet(&condition, &awaited.state, awaited.possible, awaited.seen);
+            let holds = |job| self.event_holds(job, awaited.code, true);
+            return Reason { sentence, because: self.replica_reasons(&awaited.jobs, holds, visited) };
+        }
         // The summary of a job is more precise than its state in one word.
         let state = if awaited.jobs.is_empty() { awaited.state.as_str() } else { "" };
         let mut sentence = words::unmet(&condition, state, awaited.possible, awaited.seen);

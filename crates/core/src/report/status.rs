@@ -381,7 +381,7 @@ pub struct Awaited {
     pub seen: bool,
     /// The jobs with the name of the source.
     pub jobs: Vec<JobIx>,
-    /// What its source is doing, in one word.
+    /// What its source is doing, in a few words.
     pub state: String,
 }
 
@@ -652,7 +652,10 @@ impl Core {
                     holds: holds.get(nth).copied().unwrap_or(false),
                     possible: self.pattern_can_come(job, nth),
                     seen: self.has_come(job, nth, event.code),
-                    state: self.source_state(job, nth, &jobs),
+                    state: match self.are_replicas_of(&jobs, &event.source.to_string()) {
+                        true => self.replica_states(&jobs, event.code),
+                        false => self.source_state(job, nth, &jobs),
+                    },
                     jobs,
                 }
             })
@@ -662,6 +665,10 @@ impl Core {
     /// Returns true if the event of a job's nth pattern has come before.
     fn has_come(&self, job: JobIx, nth: usize, code: Code) -> bool {
         let graph = &self.plan_state.graph;
+        if self.waits_for_all_replicas(job, nth, code) {
+            let has_come = |job: &JobIx| self.event_counts.contains_key(&(Origin::Job(*job), code));
+            return graph.jobs_of_pattern(job, nth).iter().all(has_come);
+        }
         let jobs = graph.jobs_of_pattern(job, nth).iter().map(|job| Origin::Job(*job));
         let mut origins = jobs.chain(graph.origin_of_pattern(job, nth));
         origins.any(|origin| self.event_counts.contains_key(&(origin, code)))

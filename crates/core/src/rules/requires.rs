@@ -60,7 +60,7 @@ impl Core {
         self.plan_state.watches.get(watch.index())
     }
 
-    fn job_is_there(&self, job: JobIx) -> bool {
+    pub(crate) fn job_is_there(&self, job: JobIx) -> bool {
         let state = self.job(job);
         // S10: in a shutdown, a job stays until the jobs that require it have ended.
         let stays = state.is_stopping_in(StopStage::Requirers) && self.phase == Phase::Stopping;
@@ -312,9 +312,18 @@ impl Core {
     /// What a required source is doing, as a clause after "which".
     pub(crate) fn source_words(&self, key: SourceKey) -> String {
         match key {
-            SourceKey::Name(id) => match self.plan_state.graph.jobs_named(id).first() {
-                Some(job) => self.required_job_words(*job),
-                None => "does not exist".into(),
+            SourceKey::Name(id) => match self.plan_state.graph.jobs_named(id) {
+                [] => "does not exist".into(),
+                replicas if self.plan_state.graph.is_group(id) => {
+                    let (there, all) =
+                        (replicas.iter().filter(|job| self.job_is_there(**job)).count(), replicas.len());
+                    let missing = replicas.iter().find(|job| !self.job_is_there(**job));
+                    let missing = missing.map(|job| {
+                        format!(", {} {}", self.planned(*job).name, self.required_job_words(*job))
+                    });
+                    format!("has {there} of {all} replicas{}", missing.unwrap_or_default())
+                }
+                [job, ..] => self.required_job_words(*job),
             },
             SourceKey::Watch(watch) => {
                 match self.watch_state(watch).and_then(|watch| watch.instances.as_deref()) {

@@ -262,3 +262,28 @@ fn w20_a_rolling_restart_ends_with_a_shutdown() {
     harness.signal(15);
     assert!(matches!(harness.replies.as_slice(), [Reply::Refused(why)] if why.contains("shutting down")));
 }
+
+#[test]
+fn w20_explain_lists_the_replicas_that_a_job_waits_for() {
+    let mut harness = with(WEB, "{ source: 'web', once: 'healthy' }");
+    harness.finish_check(true);
+    let b = JobIx(3);
+    let lines = harness.core.explain(b, None).sentences();
+    assert_eq!(lines[1], "  waiting until web is healthy (1 of 3 replicas; 3 running)");
+    assert!(lines[2].starts_with("    web-2: running"), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with("    web-3: running")), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains("web-1")), "{lines:?}");
+    assert_eq!(harness.core.awaited(b)[0].state, "1 of 3 replicas; 3 running");
+}
+
+#[test]
+fn w18_explain_names_the_replica_that_is_missing() {
+    let jobs = format!("{WEB}, {{ name: 'b', exec: 'y', requires: ['web'] }}");
+    let mut harness = Harness::running(&jobs);
+    harness.finish_check(true);
+    let lines = harness.core.explain(JobIx(3), None).sentences();
+    let expected =
+        "  waiting for web, which has 1 of 3 replicas, web-2 is running but not yet healthy".to_owned();
+    assert!(lines.contains(&expected), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with("    web-3: running")), "{lines:?}");
+}

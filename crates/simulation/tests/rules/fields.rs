@@ -164,7 +164,7 @@ fn x4_x2_jobs_are_started_stopped_restarted_and_signalled_by_hand() {
 #[test]
 fn x4_r3_a_reload_restarts_changed_jobs_and_keeps_the_others() {
     let new = WEB
-        .replace("interval: 5", "interval: 4")
+        .replace("exec: \"web\"", "exec: \"web --new\"")
         .replace("\"greet\", exec: \"greet\"", "\"greet2\", exec: \"greet\"");
     let scenario =
         reloading(WEB, "{ happens: [{ at: 10, reload: 'new.json5' }] }", &[("new.json5", &new)]).unwrap();
@@ -173,6 +173,18 @@ fn x4_r3_a_reload_restarts_changed_jobs_and_keeps_the_others() {
     assert_eq!(times(&run, "web starts").len(), 2);
     assert_eq!(times(&run, "greet2 starts").len(), 1);
     assert_eq!(times(&run, "setup starts"), [0]);
+}
+
+#[test]
+fn x4_r5_a_reload_with_another_check_keeps_the_process() {
+    let new = WEB.replace("interval: 5", "interval: 4");
+    let scenario =
+        reloading(WEB, "{ happens: [{ at: 10, reload: 'new.json5' }] }", &[("new.json5", &new)]).unwrap();
+    let run = simulate(&plan(WEB), &scenario);
+    assert_eq!(times(&run, "reloaded").len(), 1);
+    assert_eq!(times(&run, "web starts").len(), 1);
+    // It is stopped by the shutdown at the end.
+    assert!(times(&run, "web unhealthy").iter().all(|at| *at >= 60_000));
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod expectations;
 mod explore;
 mod fields;
 mod readiness;
+mod replicas;
 mod requires;
 mod stop_and_restart;
 mod support;
