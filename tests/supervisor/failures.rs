@@ -59,16 +59,17 @@ fn p3_s5_program_that_cannot_run_is_reported_with_the_system_error() {
 }
 
 #[test]
-fn p3_p9_user_without_root_is_named_with_the_remedy() {
+fn p3_p9_user_without_the_capability_is_named_with_the_remedy() {
     if !is_root() {
         return;
     }
     let script = "set -- setpriv --bounding-set=-setuid,-setgid \"$@\"";
-    for (keys, what) in [("user: 'daemon'", "user `daemon`"), ("group: 1", "group `1`")] {
+    let user = ("user: 'daemon'", "user `daemon`", "CAP_SETUID and CAP_SETGID");
+    for (keys, what, needed) in [user, ("group: 1", "group `1`", "CAP_SETGID")] {
         let key = what.split(' ').next().unwrap();
         let config = format!("{{ jobs: [{{ name: 'a', exec: 'true', {keys} }}] }}");
         let (code, log) = Supervisor::with_setup(Mode::Plain, script, &config).wait();
-        let remedy = format!("only root can switch {key}s; remove `{key}` or run the supervisor as root");
+        let remedy = format!("the supervisor needs {needed}, or remove `{key}`");
         assert!(log.contains(&format!("true: cannot switch to {what}: EPERM ({remedy})")), "{log}");
         assert_eq!(code, 125, "{log}");
     }

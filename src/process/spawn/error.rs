@@ -110,11 +110,14 @@ fn process_limit(errno: Errno) -> String {
 }
 
 fn switch_hint(errno: Errno, switched: &Switched) -> String {
-    let key = match switched {
-        Switched::User(_) => "user",
-        Switched::Group(_) => "group",
+    let (key, needed) = match switched {
+        Switched::User(_) => ("user", "CAP_SETUID and CAP_SETGID"),
+        Switched::Group(_) => ("group", "CAP_SETGID"),
     };
     match errno {
+        Errno::EPERM if sys::effective_ids().0 == 0 => {
+            format!("EPERM (the supervisor needs {needed}, or remove `{key}`)")
+        }
         Errno::EPERM => {
             format!("EPERM (only root can switch {key}s; remove `{key}` or run the supervisor as root)")
         }
