@@ -64,10 +64,20 @@ impl Core {
     /// W14: returns true if an event that starts a job follows from the job's own events, directly or through other jobs
     /// that run at every event. A job sends stop events only once.
     pub(crate) fn triggers_itself(&self, job: JobIx, event: &Event) -> bool {
-        let Origin::Job(source) = event.origin else { return false };
         let each = self.planned(job).when.repeat() == Repeat::Each && !event.code.is_stop_event();
         // An action can start what it waits for again, also for a job that waits once.
-        (each || self.planned(job).exec.action().is_some()) && self.plan_state.graph.leads_to(job, source)
+        if !each && self.planned(job).exec.action().is_none() {
+            return false;
+        }
+        let graph = &self.plan_state.graph;
+        match (event.origin, event.code) {
+            (Origin::Job(source), _) => graph.leads_to(job, source),
+            (Origin::Global, Code::EnterMaintenance | Code::ExitMaintenance) => {
+                let mut sources = graph.maintainers(event.code == Code::EnterMaintenance).iter();
+                sources.any(|source| graph.leads_to(job, *source))
+            }
+            _ => false,
+        }
     }
 
     /// W7, W21: keeps an event for a run after this one.

@@ -49,9 +49,11 @@ pub(crate) struct DependencyGraph {
     subscriptions: BTreeMap<(SourceKey, Code), Vec<Subscription>>,
     /// For each name, the jobs that wait for any of its events.
     dependents: Vec<Vec<JobIx>>,
-    /// For each name, the jobs that run at every one of its events other than stop events, and those that an action of it
-    /// starts or stops (W14). An action follows each event, since it can renew what it waits for.
+    /// For each name, the jobs that run at every one of its events other than stop events (W14). If a job has an action,
+    /// all jobs that may run because of it: an action can start again what a job waits for, also for a job that runs once.
     followers: Vec<Vec<JobIx>>,
+    /// The jobs whose actions enter, and those whose actions leave maintenance mode (W19).
+    maintainers: [Vec<JobIx>; 2],
     /// For each job, the targets of its action, without itself (W19). Empty if no job has an action.
     targets: Vec<Vec<JobIx>>,
     /// For each job, the jobs whose actions start it (W19). Empty if no job has an action.
@@ -121,6 +123,7 @@ impl DependencyGraph {
             subscriptions: BTreeMap::new(),
             dependents: vec![Vec::new(); jobs_named.len()],
             followers: vec![Vec::new(); jobs_named.len()],
+            maintainers: [const { Vec::new() }; 2],
             targets: Vec::new(),
             starters: Vec::new(),
             hooks: vec![Vec::new(); jobs_named.len()],
@@ -138,11 +141,11 @@ impl DependencyGraph {
         }
         let named = |name: &str| name_ids.get(name).copied();
         graph.requirements = graph.requirements(plan, named, |name| watch_ids.get(name).copied());
+        // An event clears conditions before it sets any.
+        graph.subscriptions = crate::grouped(clearing.into_iter().rev().chain(setting));
         if plan.jobs.iter().any(|job| job.exec.action().is_some()) {
             graph.add_actions(plan);
         }
-        // An event clears conditions before it sets any.
-        graph.subscriptions = crate::grouped(clearing.into_iter().rev().chain(setting));
         graph
     }
 
@@ -214,8 +217,7 @@ impl DependencyGraph {
                     if event.code == Code::Stopping {
                         add(&mut self.hooks, id.0, job);
                     }
-                    let each = planned.when.repeat() == Repeat::Each && !event.code.is_stop_event();
-                    if each || planned.exec.action().is_some() {
+                    if planned.when.repeat() == Repeat::Each && !event.code.is_stop_event() {
                         add(&mut self.followers, id.0, job);
                     }
                 }
@@ -229,10 +231,20 @@ impl DependencyGraph {
     fn add_actions(&mut self, plan: &Plan) {
         self.targets = vec![Vec::new(); plan.jobs.len()];
         self.starters = vec![Vec::new(); plan.jobs.len()];
+        self.follow_everything();
         for (index, job) in plan.jobs.iter().enumerate() {
-            let Some((action, target)) = job.exec.action().and_then(|one| Some((one, one.target()?))) else {
-                continue;
-            };
+            let Some(action) = job.exec.action() else { continue };
+            let name = self.name(JobIx::at(index));
+            if let Action::Maintenance(on) = action {
+                self.maintainers[usize::from(!on)].push(JobIx::at(index));
+                let code = if *on { Code::EnterMaintenance } else { Code::ExitMaintenance };
+                let waiting = self.subscribers_of(SourceKey::Global, code).iter().map(|one| one.job);
+                // Checks end or begin.
+                let checked = plan.jobs.iter().enumerate().filter(|(_, job)| job.health.is_some());
+                let affected: Vec<JobIx> = waiting.chain(checked.map(|(nth, _)| JobIx::at(nth))).collect();
+                affected.into_iter().for_each(|other| add(&mut self.followers, name.0, other));
+            }
+            let Some(target) = action.target() else { continue };
             let others = plan.jobs.iter().enumerate().filter(|(nth, _)| *nth != index);
             let targets = others.filter(|(_, other)| other.role != Role::Telemetry && target.includes(other));
             for (nth, _) in targets {
@@ -241,11 +253,23 @@ impl DependencyGraph {
                     add(&mut self.starters, nth, JobIx::at(index));
                 }
                 if !matches!(action, Action::Signal(..)) {
-                    let name = self.name(JobIx::at(index));
                     add(&mut self.followers, name.0, JobIx::at(nth));
                 }
             }
         }
+    }
+
+    /// W14: with actions, a job follows from everything that it waits for or requires.
+    fn follow_everything(&mut self) {
+        self.followers.clone_from(&self.dependents);
+        for (id, requirers) in self.requirements.of_names.iter().enumerate() {
+            requirers.iter().for_each(|job| add(&mut self.followers, id, *job));
+        }
+    }
+
+    /// The jobs whose actions enter or leave maintenance mode.
+    pub(crate) fn maintainers(&self, on: bool) -> &[JobIx] {
+        &self.maintainers[usize::from(!on)]
     }
 
     /// The targets of a job's action.

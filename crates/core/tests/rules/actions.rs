@@ -208,6 +208,7 @@ fn w14_actions_in_a_ring_are_spaced() {
         "{ name: 'a', do: { restart: '@ring' }, groups: ['ring'] }, { name: 'b', do: { restart: '@ring' }, groups: ['ring'] }",
         "{ name: 'a', do: { maintenance: 'enter' }, when: { source: 'a', each: 'exitSuccess' } }, { name: 'b', do: { start: 'a' } }",
         "{ name: 'a', do: { start: 'b' }, restarts: 'unlimited' }, { name: 'b', do: { reload: true } }",
+        "{ name: 'a', do: { maintenance: 'exit' }, when: { each: 'enterMaintenance' } }, { name: 'c', do: { maintenance: 'enter' }, when: { each: 'exitMaintenance' } }, { name: 'b', do: { maintenance: 'enter' } }",
         "{ name: 'a', do: { start: 'b' }, when: { interval: '300ms' } }, { name: 'b', do: { restart: 'a' }, when: { interval: '300ms' } }",
     ] {
         let text = format!("{{ name: 'x', exec: 'x' }}, {ring}");

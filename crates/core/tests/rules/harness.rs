@@ -46,6 +46,11 @@ pub(crate) struct Harness {
 }
 
 pub(crate) fn plan(text: &str) -> Plan {
+    try_plan(text).unwrap_or_else(|problems| panic!("{problems:?}"))
+}
+
+/// The plan of a file, or its problems.
+pub(crate) fn try_plan(text: &str) -> Result<Plan, Vec<String>> {
     let host = StaticHost {
         addresses: vec![HostAddress { interface: "eth0".into(), ip: "10.0.0.1".parse().unwrap() }],
         hostname: "box".into(),
@@ -53,8 +58,8 @@ pub(crate) fn plan(text: &str) -> Plan {
     };
     let file = File { name: "plan".into(), text: text.into() };
     let loaded = load(vec![file], &host, Options { version: "0" });
-    let problems: Vec<_> = loaded.report.problems().iter().map(|one| one.problem.message.clone()).collect();
-    loaded.plan.unwrap_or_else(|| panic!("{problems:?}"))
+    let problems = loaded.report.problems().iter().map(|one| one.problem.message.clone());
+    loaded.plan.ok_or_else(|| problems.collect())
 }
 
 impl Harness {

@@ -1,6 +1,7 @@
 //! The rules, one by one, in virtual time: no process, no clock, no waiting.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what it does not expect")]
 
+mod action_rings;
 mod actions;
 mod coprocesses;
 mod discovery;
