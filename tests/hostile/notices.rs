@@ -1,0 +1,76 @@
+//! Processes that report too much about themselves (H11).
+
+use crate::fixture::{Hostile, as_init_and_child};
+use crate::supervisor::wait_until;
+
+/// A Perl program that has the address of its `NOTIFY_SOCKET` in `$to`, and a socket for it in `S`.
+fn perl(script: &str) -> String {
+    let start = "use Socket; socket(S, AF_UNIX, SOCK_DGRAM, 0); (my $n = $ENV{NOTIFY_SOCKET}) =~ s{^@}{\\0}; \
+                 my $to = pack_sockaddr_un($n); ";
+    serde_json::to_string(&["perl", "-e", &format!("{start}{script}")]).unwrap()
+}
+
+#[test]
+fn h11_floods_of_messages_do_not_slow_the_loop() {
+    let jobs = [
+        ("ready", perl("while (1) { send(S, qq(READY=1\\nRELOADING=1\\n) x 100, 0, $to) }")),
+        ("status", perl("my $i = 0; while (1) { $i++; send(S, qq(STATUS=$i\\nWATCHDOG=1), 0, $to) }")),
+        ("huge", perl("while (1) { send(S, q(STATUS=) . (q(x) x 100000), 0, $to) }")),
+        ("junk", perl("while (1) { send(S, join(q(), map { chr(rand 256) } 1 .. 500), 0, $to) }")),
+    ];
+    let jobs: Vec<String> = jobs
+        .iter()
+        .map(|(name, exec)| {
+            format!("{{ name: '{name}', user: 'nobody', exec: {exec}, ready: 'notify', watchdog: '5s' }}")
+        })
+        .collect();
+    as_init_and_child(|rank| {
+        // The fixture asks for an answer within a second all the time.
+        let mut hostile = Hostile::start(rank, 5, &format!("jobs: [{}]", jobs.join(",")));
+        hostile.await_job("ready", "is healthy", |job| job["health"] == "healthy");
+        hostile.await_job("status", "shows its status", |job| job["processStatus"].is_string());
+        let before = hostile.run.cpu_ticks();
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        let used = hostile.run.cpu_ticks() - before;
+        assert!(used < 100, "the supervisor used {used} hundredths of two seconds");
+        assert_eq!(hostile.job("huge")["processStatus"], serde_json::Value::Null, "too long a message");
+        hostile.stops();
+    });
+}
+
+#[test]
+fn h11_a_descriptor_that_is_written_without_end_does_not_slow_the_loop() {
+    let flood = r#"["sh", "-c", "yes >&3"]"#;
+    let dots = r#"["perl", "-e", "open(F, q(>&=), 4); $| = 1; select(F); print q(.) while 1"]"#;
+    let config = format!(
+        "jobs: [{{ name: 'flood', exec: {flood}, ready: {{ fd: 3 }} }}, {{ name: 'dots', exec: {dots}, ready: {{ fd: 4 }} }},
+                {{ name: 'silent', exec: 'sleep 1000', ready: {{ fd: 5 }} }}]"
+    );
+    as_init_and_child(|rank| {
+        let mut hostile = Hostile::start(rank, 5, &config);
+        hostile.await_job("flood", "is healthy", |job| job["health"] == "healthy");
+        let before = hostile.run.cpu_ticks();
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        let used = hostile.run.cpu_ticks() - before;
+        assert!(used < 100, "the supervisor used {used} hundredths of two seconds");
+        for name in ["dots", "silent"] {
+            assert_eq!(hostile.job(name)["readiness"], "starting");
+        }
+        wait_until("the others run", || hostile.job("dots")["state"] == "running");
+        hostile.stops();
+    });
+}
+
+#[test]
+fn h11_lines_without_end_do_not_hide_the_one_that_counts() {
+    let script = "perl -e 'print qq(listen) x 200000' ; i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; echo; \
+                  echo listening now; yes";
+    let exec = serde_json::to_string(&["sh", "-c", script]).unwrap();
+    let config =
+        format!("jobs: [{{ name: 'web', exec: {exec}, ready: {{ line: '^listening (now|soon)$' }} }}]");
+    as_init_and_child(|rank| {
+        let mut hostile = Hostile::start(rank, 5, &config);
+        hostile.await_job("web", "is healthy", |job| job["health"] == "healthy");
+        hostile.stops();
+    });
+}
