@@ -56,6 +56,10 @@ impl Core {
     }
 
     fn announce_readiness(&mut self, job: JobIx) {
+        let now = self.now;
+        if !self.job_mut(job).run_mut().is_some_and(|run| run.notified_mut().may_announce(now)) {
+            return;
+        }
         self.log(Level::Info, Some(job), Code::Ready, format_args!("ready"));
         self.send(Origin::Job(job), Code::Ready);
     }

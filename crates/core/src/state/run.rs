@@ -42,6 +42,25 @@ pub(crate) struct Notified {
     pub(crate) readiness: Readiness,
     /// Its last `STATUS=`.
     pub(crate) status: Option<String>,
+    /// When the current second of `ready` events began, and how many there were in it.
+    pub(crate) announced: (Time, u8),
+}
+
+/// How many `ready` events one process causes per second. A process that says without end that it is ready must not fill the
+/// log and start other jobs all the time.
+pub(crate) const MAX_READY_PER_SECOND: u8 = 5;
+
+impl Notified {
+    /// Returns true if the job may send another `ready` now.
+    pub(crate) fn may_announce(&mut self, now: Time) -> bool {
+        let (since, count) = self.announced;
+        let count = if now.since(since) >= Duration::from_secs(1) { 0 } else { count };
+        if count == 0 {
+            self.announced.0 = now;
+        }
+        self.announced.1 = count.saturating_add(1);
+        count < MAX_READY_PER_SECOND
+    }
 }
 
 /// Whether a process is ready, as it says itself (H11).
@@ -115,8 +134,9 @@ impl Run {
     }
 
     pub(crate) fn notified_mut(&mut self) -> &mut Notified {
-        self.notified
-            .get_or_insert_with(|| Box::new(Notified { readiness: Readiness::Starting, status: None }))
+        self.notified.get_or_insert_with(|| {
+            Box::new(Notified { readiness: Readiness::Starting, status: None, announced: (Time::ZERO, 0) })
+        })
     }
 }
 

@@ -290,3 +290,24 @@ fn h11_explain_says_what_a_process_must_do_to_be_ready() {
     let then = explained(&harness).join("\n");
     assert!(then.contains("ready; it says: 5 clients"), "{then}");
 }
+
+#[test]
+fn h11_a_process_that_is_ready_without_end_is_reported_a_few_times_per_second() {
+    let mut harness = Harness::running(
+        "{ name: 'web', exec: 'x', ready: 'notify' }, { name: 'after', exec: 'x', when: { source: 'web', each: 'ready' } }",
+    );
+    let events = |harness: &mut Harness| {
+        (0..1_000).for_each(|_| harness.notify("web", "READY=1\nRELOADING=1"));
+        harness.take_events().iter().filter(|event| *event == "web ready").count()
+    };
+    assert_eq!(events(&mut harness), 5);
+    harness.millis(900);
+    assert_eq!(events(&mut harness), 0);
+    harness.millis(100);
+    assert_eq!(events(&mut harness), 5);
+    assert_eq!(harness.log.iter().filter(|line| *line == "ready").count(), 10);
+    // Its readiness itself is exact.
+    assert_eq!(harness.status("web").healthy, Some(true));
+    harness.notify("web", "READY=1");
+    assert_eq!(harness.status("web").readiness, Some(Readiness::Ready));
+}

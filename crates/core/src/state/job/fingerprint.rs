@@ -1,11 +1,13 @@
 //! The fingerprint of a job's state.
 
+use core::time::Duration;
+
 use super::{Activity, CronTimes, Generation, JobState, State, StopState, Ticks};
 use crate::plan::{Job, Restarts};
 use crate::state::fingerprint::{Fingerprint, Name, Order};
 use crate::state::health::{CheckRun, CheckState, HealthState};
 use crate::state::journal::Event;
-use crate::state::run::{LastExit, Run};
+use crate::state::run::{LastExit, Notified, Run};
 
 impl JobState {
     /// Adds everything that decides the future of this job.
@@ -112,7 +114,11 @@ impl Activity {
                 }
                 print.add((timed_out, killed, replaced, escalated));
                 // The text of its status is only reported.
-                print.add(notified.as_ref().map(|notified| notified.readiness));
+                print.option(notified.as_deref(), |print, notified| {
+                    let Notified { readiness, status: _, announced: (since, count) } = notified;
+                    print.add((readiness, count));
+                    print.age(*since, Duration::from_secs(1));
+                });
             }
             Self::Delaying(timer) => timer.fingerprint(print),
             // Between two steps, no job acts.
