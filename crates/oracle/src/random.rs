@@ -6,6 +6,7 @@
 mod actions;
 mod jobs;
 mod plain;
+mod requires;
 mod schedules;
 mod scripts;
 mod versions;
@@ -34,7 +35,12 @@ const NAMES: [&str; 12] =
 #[must_use]
 pub fn scenario(seed: u64) -> Scenario {
     let mut rng = Rng::from_seed(seed);
-    let first = first_version(&mut rng);
+    let mut first = first_version(&mut rng);
+    // Later additions have their own generator, so that an old seed still gives the same schedule.
+    let mut requires_rng = Rng::from_seed(mix(mix(seed)));
+    if !first.plan.pass_signals && requires_rng.percent(35) {
+        requires::add(&mut requires_rng, &mut first.plan);
+    }
     let plan = &first.plan;
     let mut actions = actions::actions(&mut rng, &plan.watches);
     if plan.catalog == Catalog::Embedded {

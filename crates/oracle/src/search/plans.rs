@@ -9,7 +9,7 @@ use std::time::Duration;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
     Backoff, Check, Command, EventPattern, Exec, Health, Job, OnCompletion, OnUnhealthy, Plan, Probe, Repeat,
-    Restarts, Role, Signal, Status, Trigger, Watch,
+    RequiredSource, Requirement, Restarts, Role, Signal, Status, Trigger, Watch,
 };
 
 use crate::random::{consul, plain_job, plain_plan, service};
@@ -185,6 +185,11 @@ fn triggered(trigger: Trigger) -> Job {
     job
 }
 
+/// Requires job `a` (W18).
+fn requires(bind: bool) -> Vec<Requirement> {
+    vec![Requirement { source: RequiredSource::Job("a".into()), bind }]
+}
+
 /// What job `b` waits for.
 fn dependents() -> Vec<(&'static str, Job)> {
     let (once, each) = (Repeat::Once, Repeat::Each);
@@ -233,6 +238,8 @@ fn dependents() -> Vec<(&'static str, Job)> {
         ("shutdown", triggered(event(Source::Global, Code::Shutdown, once))),
         ("maintenance", triggered(event(Source::Global, Code::EnterMaintenance, each))),
         ("healthy-in-time", timed),
+        ("requires", Job { requires: requires(false), ..job() }),
+        ("bound", Job { requires: requires(true), restarts: Restarts::Limited(1), ..job() }),
         (
             "all-exits",
             triggered(Trigger::All {
