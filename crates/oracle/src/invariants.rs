@@ -128,6 +128,8 @@ pub struct Oracle<'a> {
     /// When maintenance mode last paused periodic jobs (C8).
     paused_at: Option<Time>,
     watches: Vec<Vec<Instance>>,
+    /// Whether each watch has answered.
+    answered: Vec<bool>,
     /// For each watch, the last answer in a maintenance mode that pauses it (C8).
     held_answers: Vec<Option<Vec<Instance>>>,
     /// The events that watches must send in this step.
@@ -176,6 +178,7 @@ impl<'a> Oracle<'a> {
             maintenance: false,
             paused_at: None,
             watches: vec![Vec::new(); plan.watches.len()],
+            answered: vec![false; plan.watches.len()],
             held_answers: vec![None; plan.watches.len()],
             expected_watch_events: Vec::new(),
             orphans: BTreeMap::new(),
@@ -562,8 +565,9 @@ impl<'a> Oracle<'a> {
         let was_stopped = self.shutdown.is_some() && (ran || may_have_run) && !failed;
         let fits = match outcome {
             Outcome::Stopped => Self::will_start_again(status) || was_stopped,
-            Outcome::Skipped(_) => !ran || empty,
-            Outcome::Failed => ran && failed,
+            // The starts before a source was gone count for the start limit, too (W14, W18).
+            Outcome::Skipped(_) => !ran && !model.crash_looped || empty,
+            Outcome::Failed => (ran || model.crash_looped) && failed,
             Outcome::Complete => ran && !failed && !model.was_terminated,
         };
         if fits { Ok(()) } else { self.job_violation("X7", job, &format!("its outcome is {outcome:?}")) }

@@ -85,9 +85,18 @@ impl Core {
     }
 
     /// S4: no process is left, or all wait, so every job that still waits for a stop event waits in a cycle. Stops the first of them.
-    /// Returns true if there was one.
+    /// Returns true if there was one. A coprocess is in a cycle if another job stops after it (C6, S10).
     pub(crate) fn break_stop_cycle(&mut self) -> bool {
-        let waiting = self.all_jobs().find(|job| self.job(*job).is_up());
+        let stops_first = |job: JobIx| {
+            let mut others = self.all_jobs();
+            others.any(|other| {
+                self.job(other).is_stopping_in(StopStage::Requirers)
+                    && self.outstanding_requirers(other).any(|first| first == job)
+            })
+        };
+        let waiting = || self.all_jobs().filter(|job| self.job(*job).is_up());
+        let in_cycle = waiting().find(|job| !self.outlives_other_jobs(*job) || stops_first(*job));
+        let waiting = in_cycle.or_else(|| waiting().next());
         if let Some(job) = waiting {
             self.begin_stop(job, StopReason::Shutdown);
         }

@@ -26,9 +26,13 @@ impl Oracle<'_> {
         // W18: what was stopped because a source was gone waits for it, without a start timeout (W5).
         let by_hand = self.previous[job].stop_reason != Some(StopReason::SourceGone);
         let resumed = !by_hand || self.plan.jobs[job].requires.iter().any(|one| one.bind);
-        let new = self.jobs[job].next_generation(&self.plan.jobs[job], self.now, self.generations);
+        let mut new = self.jobs[job].next_generation(&self.plan.jobs[job], self.now, self.generations);
+        if resumed {
+            // Starts count for the start limit (W14), until one by hand.
+            new.starts = std::mem::take(&mut self.jobs[job].starts);
+        }
+        new.resumed = resumed;
         self.jobs[job] = new;
-        self.jobs[job].resumed = resumed;
         let seen = &mut self.seen[job];
         (seen.is_new, seen.by_hand, seen.fired) = (true, by_hand, 0);
         Ok(())
@@ -115,7 +119,9 @@ impl Oracle<'_> {
                     Effect::CancelStart { run } | Effect::Abandon { run } => before == Some(*run),
                     _ => false,
                 });
-                if !runs && !will && !empty && !reload && !given_up {
+                // W18: it waits for a source that it is bound to, or that can never be there.
+                let waits = self.misses_bound_source(job, after);
+                if !runs && !will && !empty && !reload && !given_up && !waits {
                     return self.job_violation("X2", job, "it was started by hand, and does not start");
                 }
             }

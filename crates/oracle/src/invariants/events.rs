@@ -44,6 +44,7 @@ impl Oracle<'_> {
             (Origin::Global, Code::Startup) => {
                 self.startup = Some(self.now);
                 if self.is_paused() {
+                    self.answered.fill(false);
                     self.held_answers =
                         self.watches.iter_mut().map(|known| Some(std::mem::take(known))).collect();
                 }
@@ -177,7 +178,7 @@ impl Oracle<'_> {
                 let since = self.startup.map(|startup| startup.max(self.jobs[job].created));
                 let due = since.zip(self.plan.jobs[job].when.timeout).map(|(at, t)| at + t);
                 let early = due.is_none_or(|due| due > self.now || (self.exact && due != self.now));
-                if self.jobs[job].runs > 0 || early {
+                if !self.may_give_up(job) || early {
                     return self.job_violation("W5", job, "it gives up before its start timeout");
                 }
                 self.jobs[job].gave_up = true;
@@ -253,7 +254,7 @@ impl Oracle<'_> {
         instances.dedup();
         match self.phase_before {
             // It takes effect with the startup.
-            Phase::Starting => *known = instances,
+            Phase::Starting => (*known, self.answered[watch]) = (instances, true),
             Phase::Running if paused => *held = Some(instances),
             Phase::Running => {
                 *held = None;
@@ -264,6 +265,7 @@ impl Oracle<'_> {
     }
 
     fn expect_watch_events(&mut self, watch: usize, instances: Vec<Instance>) {
+        self.answered[watch] = true;
         let known = std::mem::replace(&mut self.watches[watch], instances);
         let instances = &self.watches[watch];
         if known != *instances {

@@ -49,13 +49,23 @@ impl Oracle<'_> {
             maintenance,
             paused_at,
             watches,
+            answered,
             held_answers,
             orphans,
             open_requests,
             early_starts,
             reloading,
         } = self;
-        print.add((version, exact, expected_code, maintenance, watches, held_answers, early_starts));
+        print.add((
+            version,
+            exact,
+            expected_code,
+            maintenance,
+            watches,
+            answered,
+            held_answers,
+            early_starts,
+        ));
         print.option(*paused_at, |print, at| print.age(at, Duration::MAX));
         print.add(expected_code.is_none().then_some((first_failure, first_hook_failure)));
         print.add(startup.is_some());

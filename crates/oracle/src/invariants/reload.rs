@@ -139,13 +139,15 @@ impl Oracle<'_> {
         }
         let changes = self.changes(&same_jobs, plan);
         let (mut watches, mut held) = (vec![Vec::new(); plan.watches.len()], vec![None; plan.watches.len()]);
+        let mut answered = vec![false; plan.watches.len()];
         let old = std::mem::take(&mut self.watches).into_iter().zip(std::mem::take(&mut self.held_answers));
-        for (old, to) in old.zip(&moves.watches) {
+        for ((old, was_answered), to) in old.zip(&self.answered).zip(&moves.watches) {
             if let Some(to) = to {
                 (watches[to.index()], held[to.index()]) = old;
+                answered[to.index()] = *was_answered;
             }
         }
-        (self.watches, self.held_answers) = (watches, held);
+        (self.watches, self.held_answers, self.answered) = (watches, held, answered);
         self.move_jobs(&same_jobs, plan);
         (self.reloading.moved, self.reloading.changing) = (Some(same_jobs), true);
         (self.version, self.plan) = (self.reloading.version, plan);

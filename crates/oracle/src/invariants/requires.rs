@@ -48,6 +48,12 @@ impl Oracle<'_> {
         }
     }
 
+    /// Returns true if a source that a job is bound to is not there.
+    pub(super) fn misses_bound_source(&self, job: usize, after: &[JobStatus]) -> bool {
+        let mut requires = self.plan.jobs[job].requires.iter();
+        requires.any(|one| one.bind && !self.is_there(&one.source, after))
+    }
+
     /// W18: after a step, a job whose bound source is gone stops, and one whose requirements hold does not wait for them.
     pub(super) fn check_requirements(&self, job: usize, after: &[JobStatus], phase: Phase) -> Check {
         let (planned, status) = (&self.plan.jobs[job], &after[job]);
@@ -78,11 +84,12 @@ impl Oracle<'_> {
                     !runs
                 }
             }),
-            // Whether a watch that a reload has changed has answered cannot be observed.
+            // A watch that a reload has changed has not answered yet.
             RequiredSource::Watch(name) => {
-                let mut watches = self.plan.watches.iter().zip(&self.watches);
-                self.version == 0
-                    && watches.any(|(watch, instances)| watch.name == *name && instances.is_empty())
+                let mut watches = self.plan.watches.iter().zip(&self.watches).zip(&self.answered);
+                watches.any(|((watch, instances), answered)| {
+                    watch.name == *name && *answered && instances.is_empty()
+                })
             }
         }
     }
@@ -111,8 +118,15 @@ impl Oracle<'_> {
 
     /// S10: the stop signal of a job comes after the jobs that require it, or are in its `stopAfter`, have ended.
     pub(super) fn check_stop_order(&self, job: usize, after: &[JobStatus]) -> Check {
+        let event = |job: usize| self.jobs[job].stopping.map(|(_, event)| event);
+        // A job that stopped already when the shutdown began did not wait for jobs that did not stop then.
+        let was_alone = |other: usize| {
+            let shutdown = self.shutdown.map(|(_, event)| event);
+            event(job) < shutdown && event(other).is_none_or(|other| Some(other) > event(job))
+        };
         let first = self.stops_before(job).find(|other| {
-            !after[*other].state.has_ended() && !self.may_wait_for(*other, job, &mut Vec::new())
+            let waits = self.may_wait_for(*other, job, &mut Vec::new());
+            !after[*other].state.has_ended() && !waits && !was_alone(*other)
         });
         match first {
             Some(other) => {
@@ -134,7 +148,7 @@ impl Oracle<'_> {
     }
 
     /// Returns true if the stop of one job may have to wait for another one, by any rule: then it is a ring that is broken.
-    fn may_wait_for(&self, from: usize, target: usize, seen: &mut Vec<usize>) -> bool {
+    pub(super) fn may_wait_for(&self, from: usize, target: usize, seen: &mut Vec<usize>) -> bool {
         if seen.contains(&from) {
             return false;
         }

@@ -68,8 +68,11 @@ impl Oracle<'_> {
             }
         }
         let model = &mut self.jobs[job];
-        if periodic && model.runs == 0 && (by_hand || planned.when.ticks_from_startup()) {
-            model.ticks_from = Some(now);
+        if periodic && model.runs == 0 && (by_hand || model.resumed || planned.when.ticks_from_startup()) {
+            // W18: a first tick that had to wait for a requirement was at the startup.
+            let waited = !planned.requires.is_empty() && !by_hand && !model.resumed;
+            let startup = self.startup.filter(|_| waited).map(|startup| startup.max(model.created));
+            model.ticks_from = startup.or(Some(now));
         }
         model.runs += 1;
         model.runs_since_manual_start += 1;
@@ -429,8 +432,7 @@ impl Oracle<'_> {
         }
         let planned = &self.plan.jobs[job];
         if let (Some(startup), Some(timeout)) = (self.startup, planned.when.timeout)
-            && self.jobs[job].runs == 0
-            && !self.jobs[job].resumed
+            && self.may_give_up(job)
             && status.state == State::Waiting
             && startup.max(self.jobs[job].created) + timeout < self.now
         {

@@ -322,7 +322,10 @@ impl Oracle<'_> {
             && phase == Phase::Stopping
             && self.before[job].stop_stage.is_none()
             && self.shutdown.is_some_and(|(_, shutdown)| stopping_event > shutdown);
-        if starts_to_stop && self.plan.jobs.iter().zip(&self.jobs).any(busy) {
+        // S10: one that stops after the coprocess is in a ring with it, which is broken.
+        let is_in_ring = |other: usize| self.may_wait_for(other, job, &mut Vec::new());
+        let mut others = self.plan.jobs.iter().zip(&self.jobs).enumerate();
+        if starts_to_stop && others.any(|(nth, other)| busy(other) && !is_in_ring(nth)) {
             return self.job_violation("C6", job, "a coprocess is stopped while others still run");
         }
         if !left {

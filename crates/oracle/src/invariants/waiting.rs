@@ -63,7 +63,7 @@ impl Oracle<'_> {
 
     /// Returns true if a job can send an event, depending on whether it can start something.
     fn can_send(&self, job: usize, code: Code, status: &JobStatus, startable: bool) -> bool {
-        let (planned, model) = (&self.plan.jobs[job], &self.jobs[job]);
+        let planned = &self.plan.jobs[job];
         let up = status.stop_stage.is_none();
         let active = up || status.run.is_some() || status.state == State::Running;
         let can = match code {
@@ -75,22 +75,26 @@ impl Oracle<'_> {
             Code::CrashLoop => planned.start_limit.is_some() && planned.exec.is_some() && up && startable,
             Code::Stopping => status.stop_stage <= Some(StopStage::Requirers),
             Code::Stopped => true,
-            Code::TimerExpired => {
-                let ran = model.runs > 0 || model.has_begun;
-                up && planned.when.timeout.is_some() && !ran
-            }
+            Code::TimerExpired => up && self.may_give_up(job) && !self.jobs[job].has_begun,
             _ => false,
         };
         (can && !status.state.has_ended()) || Self::will_start_again(status)
+    }
+
+    /// W5: returns true if a job that has not started gives up at its start timeout. The event that starts a schedule by time of
+    /// day ends that, because its first time may be far away (W16).
+    pub(super) fn may_give_up(&self, job: usize) -> bool {
+        let (when, model) = (&self.plan.jobs[job].when, &self.jobs[job]);
+        let is_scheduled = when.cron().is_some() && model.triggered.is_some();
+        when.timeout.is_some() && model.runs == 0 && !model.resumed && !is_scheduled
     }
 
     /// The jobs that are active, will be by themselves, or can be started by events of such jobs (W10).
     fn reachable(&self, after: &[JobStatus], by_itself: bool) -> Vec<bool> {
         let waits = |job: usize| {
             // A job with a start timeout gives up by itself.
-            let model = &self.jobs[job];
-            let timed = self.plan.jobs[job].when.timeout.is_some() && model.runs == 0 && !model.resumed;
-            after[job].state == State::Waiting && after[job].stop_stage.is_none() && !timed
+            let waits = after[job].state == State::Waiting && after[job].stop_stage.is_none();
+            waits && !self.may_give_up(job)
         };
         let mut startable: Vec<bool> = (0..after.len()).map(|job| !waits(job)).collect();
         loop {

@@ -18,7 +18,6 @@ pub(super) fn change(rng: &mut Rng, plan: &mut Plan) {
         if !rng.percent(40) {
             continue;
         }
-        job.when.timeout = None;
         job.when.trigger = match rng.below(5) {
             0..2 => Trigger::Manual,
             2 => Trigger::Interval {
@@ -28,6 +27,10 @@ pub(super) fn change(rng: &mut Rng, plan: &mut Plan) {
             3 => Trigger::Cron { cron: every_minute(), after: Some(event(rng, &names)) },
             _ => Trigger::Cron { cron: every_minute(), after: None },
         };
+        // W5: only an event can be late.
+        if matches!(job.when.trigger, Trigger::Manual | Trigger::Cron { after: None, .. }) {
+            job.when.timeout = None;
+        }
     }
 }
 
