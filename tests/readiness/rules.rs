@@ -32,7 +32,7 @@ fn h11_a_job_that_notifies_is_ready_and_healthy_and_its_status_is_shown() {
         assert_eq!((&web["readiness"], &web["health"]), (&"starting".into(), &"unknown".into()));
         fs::write(run.file("go"), "").unwrap();
         run.wait_for_line("after it");
-        run.wait_for_line("healthy, too");
+        run.wait_for_lines("healthy, too", 1);
         wait_healthy(&run, "web");
         let web = job(&run, "web");
         assert_eq!(web["readiness"], "ready");

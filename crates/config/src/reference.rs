@@ -138,6 +138,7 @@ fn words(shape: Shape) -> String {
         Shape::OneOf(names) => listed(names),
         Shape::EventOrFlag(_) => format!("{EVENT} or boolean"),
         Shape::Map => "object of strings".to_owned(),
+        Shape::Variables => "object of strings or null".to_owned(),
         Shape::Restarts => "integer, \"never\" or \"unlimited\"".to_owned(),
         Shape::Principal => "name or numeric id".to_owned(),
         Shape::Mode => "octal digits in quotes".to_owned(),

@@ -144,6 +144,10 @@ fn list_of(item: Schema) -> Schema {
     Schema { items: Some(Box::new(item)), ..typed("array") }
 }
 
+fn map_of(value: Schema) -> Schema {
+    Schema { additional_properties: Some(Additional::Like(Box::new(value))), ..typed("object") }
+}
+
 fn any_of<const N: usize>(options: [Schema; N]) -> Schema {
     Schema { any_of: options.into(), ..Schema::default() }
 }
@@ -172,9 +176,8 @@ fn value(shape: Shape) -> Schema {
         Shape::Numbers => list_of(typed("number")),
         Shape::OneOf(names) => one_of_strings(&both_cases(names)),
         Shape::EventOrFlag(names) => any_of([one_of_strings(names), typed("boolean")]),
-        Shape::Map => {
-            Schema { additional_properties: Some(Additional::Like(Box::new(scalar()))), ..typed("object") }
-        }
+        Shape::Map => map_of(scalar()),
+        Shape::Variables => map_of(any_of([scalar(), typed("null")])),
         Shape::Limits => {
             let limit = || any_of([typed("number"), one_of_strings(&["unlimited"]), list_of(scalar())]);
             let resources = RESOURCES.iter().map(|(name, _)| ((*name).to_owned(), limit()));
@@ -189,10 +192,7 @@ fn value(shape: Shape) -> Schema {
             let one = || any_of([typed("string"), reference(info)]);
             any_of([one(), list_of(one())])
         }
-        Shape::MapOf(info) => Schema {
-            additional_properties: Some(Additional::Like(Box::new(reference(info)))),
-            ..typed("object")
-        },
+        Shape::MapOf(info) => map_of(reference(info)),
         Shape::Object(info) => reference(info),
         Shape::List(info) => list_of(reference(info)),
         Shape::OneOrMany(info) => any_of([reference(info), list_of(reference(info))]),

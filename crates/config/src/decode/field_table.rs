@@ -98,6 +98,8 @@ pub enum Shape {
     OneOf(&'static [&'static str]),
     /// An object of strings.
     Map,
+    /// An object of strings, in which null unsets a variable.
+    Variables,
     /// A count, `"unlimited"` or `"never"`.
     Restarts,
     /// A name or a number.

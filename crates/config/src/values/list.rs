@@ -117,7 +117,7 @@ pub struct Variables;
 
 impl ValueType for Variables {
     type Value = BTreeMap<String, Option<String>>;
-    const SHAPE: Shape = Shape::Map;
+    const SHAPE: Shape = Shape::Variables;
     fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Self::Value> {
         let read = |cx: &mut DecodeContext<'_>, name: &str, value: &Node| match &value.value {
             Value::Null => Some(None),

@@ -1,6 +1,7 @@
 //! Scenarios in virtual time, rule by rule.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
+mod actions;
 mod defaults;
 mod expectations;
 mod explore;
