@@ -23,6 +23,7 @@
 //! | W8     | a restart happens exactly at the end of its back-off                                                |
 //! | W9     | a complete job stays complete; a job that can never run again completes at once                     |
 //! | W10    | no job waits for an event that cannot happen; the supervisor stops by itself when all work is done  |
+//! | W21    | with `queue: "all"`, every event starts a run, in order                                            |
 //! | W18    | a job starts by itself only when its requirements hold, and then at once; a bound job stops when a  |
 //! |        | source is gone                                                                                      |
 //! | S1, S4 | a shutdown ends in time and as soon as it can; the second request kills at once                     |
@@ -48,6 +49,7 @@ mod events;
 mod fingerprint;
 mod health;
 mod model;
+mod queue;
 mod readiness;
 mod reload;
 mod requires;

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Catalog, EventPattern, Exec, FirstTick, Format, Job, Level, Logging, OnCompletion, Output, Plan,
+    Catalog, EventPattern, Exec, FirstTick, Format, Job, Level, Logging, OnCompletion, Output, Plan, Repeat,
     Restarts, Role, Trigger, Watch, When,
 };
 
@@ -40,6 +40,10 @@ pub fn scenario(seed: u64) -> Scenario {
     let mut requires_rng = Rng::from_seed(mix(mix(mix(seed))));
     if !first.plan.pass_signals && requires_rng.percent(35) {
         requires::add(&mut requires_rng, &mut first.plan);
+    }
+    let mut queue_rng = Rng::from_seed(mix(mix(mix(mix(seed)))));
+    if queue_rng.percent(25) {
+        queue_events(&mut queue_rng, &mut first.plan);
     }
     let plan = &first.plan;
     let mut actions = actions::actions(&mut rng, &plan.watches);
@@ -132,6 +136,19 @@ fn first_version(rng: &mut Rng) -> Version {
     };
     let plan = if plan.legacy_maintenance { with_later_ticks(plan) } else { plan };
     Version { plan, scripts }
+}
+
+/// Has some jobs run once for every event (W21).
+fn queue_events(rng: &mut Rng, plan: &mut Plan) {
+    for job in &mut plan.jobs {
+        if let Trigger::Event { repeat, .. } | Trigger::All { repeat, .. } | Trigger::Any { repeat, .. } =
+            &mut job.when.trigger
+            && *repeat == Repeat::Each
+            && rng.percent(60)
+        {
+            *repeat = Repeat::EachQueued;
+        }
+    }
 }
 
 /// The plan with periodic jobs that run first one interval after an event, as in ContainerPilot 2 (C8).

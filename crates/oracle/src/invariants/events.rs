@@ -86,6 +86,11 @@ impl Oracle<'_> {
                 && matches!(event.origin, Origin::Job(source) if source.index() == job);
             if self.fires(job, event) && !gives_up {
                 self.see_fire(job, event.id.0, after);
+                let source = match event.origin {
+                    Origin::Job(source) => Some(self.plan.jobs[source.index()].name.clone()),
+                    _ => None,
+                };
+                self.see_queued(job, source, event.code);
             }
         }
         if again {

@@ -128,6 +128,7 @@ impl JobModel {
             fires,
             first_fire,
             pending,
+            queue,
             holds,
             stopping,
             hook_limit,
@@ -193,6 +194,7 @@ impl JobModel {
             let counted = (*runs_since_manual_start).min(most + 2);
             print.add((left, (runs - off_schedule).min(most + 1), counted));
         }
+        print.add(queue);
         print.add(((*fires).min(1), (*runs_at_shutdown).min(2), pending, holds, left, has_begun));
         print.option(*triggered, |print, serial| print.order(Order::Generation, model_serial(serial)));
         if let Some((timeout, (at, _))) = hook_limit.zip(*stopping).filter(|_| !left) {

@@ -1,5 +1,6 @@
 //! The model of each job, built from what can be observed.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use containerpilot_core::Time;
@@ -96,6 +97,8 @@ pub(super) struct JobModel {
     pub(super) fires: u64,
     pub(super) first_fire: Option<u64>,
     pub(super) pending: Pending,
+    /// The events that have not had their run (W21). The source is unknown if a reload has repeated the event.
+    pub(super) queue: VecDeque<(Option<String>, Code)>,
     pub(super) holds: Vec<bool>,
     pub(super) stopping: Option<(Time, u64)>,
     /// S2: how long it may wait for its hooks: its own `stopTimeout`, and for a stop by hand the global one.
@@ -217,6 +220,7 @@ impl JobModel {
             fires: 0,
             first_fire: None,
             pending: Pending::No,
+            queue: VecDeque::new(),
             holds: vec![false; conditions],
             stopping: None,
             hook_limit: None,

@@ -257,6 +257,7 @@ impl Oracle<'_> {
                     }
                 }
                 self.see_fire(job, startup, after);
+                self.see_queued(job, None, pattern.code);
             }
         }
     }

@@ -37,6 +37,7 @@ impl Oracle<'_> {
             return self.job_violation("S4", job, "it is started after the time for hooks");
         }
         self.check_environment(job, environment)?;
+        self.check_queued_start(job, environment)?;
         // A start that was decided before the shutdown, in the same part of a step, does not belong to it.
         let in_shutdown = self.phase == Phase::Stopping;
         let why = environment.iter().find(|(name, _)| *name == "CONTAINERPILOT_EVENT").map(|(_, why)| why);
@@ -428,6 +429,7 @@ impl Oracle<'_> {
         let up = phase == Phase::Running && status.stop_stage.is_none();
         if !up {
             (self.jobs[job].restart_due, self.jobs[job].pending) = (None, Pending::No);
+            self.jobs[job].queue.clear();
             return Ok(());
         }
         let planned = &self.plan.jobs[job];
@@ -446,6 +448,7 @@ impl Oracle<'_> {
             (Trigger::Interval { every: interval, .. }, _) => self.check_ticks(job, *interval),
             (Trigger::Cron { .. }, _) => self.check_times(job),
             (Trigger::Manual, _) => self.check_each(job, status),
+            _ if planned.when.queues_events() => self.check_queue(job, status),
             // A hook runs once for each generation of its job.
             (_, Repeat::Once) if self.runs_once_per_generation(job) => self.check_each(job, status),
             (_, Repeat::Once) => self.check_once(job, status),

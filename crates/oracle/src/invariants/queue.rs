@@ -1,0 +1,51 @@
+//! W21: with `queue: "all"`, every event starts a run of its own, in order.
+
+use containerpilot_core::event::Code;
+use containerpilot_core::variables::Environment;
+use containerpilot_core::{JobStatus, Phase, State};
+
+use super::{Check, Oracle};
+
+impl Oracle<'_> {
+    /// An event fires the trigger of a job.
+    pub(super) fn see_queued(&mut self, job: usize, source: Option<String>, code: Code) {
+        if self.plan.jobs[job].when.queues_events() && self.shutdown.is_none() {
+            self.jobs[job].queue.push_back((source, code));
+        }
+    }
+
+    /// A run that is neither a restart nor started by hand belongs to the oldest event.
+    pub(super) fn check_queued_start(&mut self, job: usize, environment: &Environment) -> Check {
+        if !self.plan.jobs[job].when.queues_events() || self.phase != Phase::Running {
+            return Ok(());
+        }
+        let value = |wanted: &str| {
+            let found = environment.iter().find(|(name, _)| *name == wanted);
+            found.map(|(_, value)| value.to_owned())
+        };
+        let Some(event) = value("CONTAINERPILOT_EVENT") else { return Ok(()) };
+        if value("CONTAINERPILOT_RESTARTS").as_deref() != Some("0") {
+            if self.exact && self.jobs[job].queue.len() > usize::from(self.seen[job].fired > 0) {
+                return self.job_violation("W21", job, "a restart goes before an event");
+            }
+            return Ok(());
+        }
+        let Some((source, code)) = self.jobs[job].queue.pop_front() else {
+            return self.job_violation("W21", job, "it runs without an event");
+        };
+        if event != code.name()
+            || source.is_some_and(|source| Some(source) != value("CONTAINERPILOT_EVENT_SOURCE"))
+        {
+            return self.job_violation("W21", job, &format!("it runs for {event} before {code}"));
+        }
+        Ok(())
+    }
+
+    /// No event is lost.
+    pub(super) fn check_queue(&self, job: usize, status: &JobStatus) -> Check {
+        if status.state == State::Waiting && !self.jobs[job].queue.is_empty() {
+            return self.job_violation("W21", job, "an event is lost");
+        }
+        Ok(())
+    }
+}
