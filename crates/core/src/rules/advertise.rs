@@ -43,7 +43,7 @@ impl Core {
     }
 
     /// Sends a heartbeat if the service is registered as passing. Returns true if it was sent.
-    fn send_heartbeat(&mut self, job: JobIx) -> bool {
+    pub(crate) fn send_heartbeat(&mut self, job: JobIx) -> bool {
         let passing = self.job(job).desired == DesiredService::Present(Status::Passing);
         if passing {
             self.effects.push(Effect::Heartbeat { job });

@@ -169,7 +169,10 @@ impl Core {
                 self.send(Origin::Job(job), Code::Healthy);
                 self.send(Origin::Job(job), Code::BecameHealthy);
                 self.enqueue_requirers(job);
-                self.advertise(job, DesiredService::Present(Status::Passing));
+                // D4: an initial status that is passing has had no heartbeats, and may have expired.
+                if !self.send_heartbeat(job) {
+                    self.advertise(job, DesiredService::Present(Status::Passing));
+                }
                 self.set_heartbeat(job);
             }
         }

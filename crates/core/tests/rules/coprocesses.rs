@@ -362,3 +362,20 @@ fn c8_w4_a_task_without_pre_start_counts_from_the_startup() {
     harness.seconds(10);
     assert_eq!(harness.take_effects(), ["spawn task"]);
 }
+
+#[test]
+fn c6_s10_a_ring_with_a_coprocess_does_not_stop_another_coprocess_early() {
+    let mut harness = running(
+        "{ jobs: [{ name: 'app', exec: 'x', stopAfter: ['agent'] }],
+           coprocesses: [{ name: 'co', command: 'a' }, { name: 'agent', command: 'a' }] }",
+    );
+    harness.take_output();
+    harness.signal(15);
+    assert_eq!(harness.take_effects(), ["kill agent 15"], "app stops after it");
+    harness.exit_on("agent", 15);
+    assert_eq!(harness.take_effects(), ["kill app 15"]);
+    harness.exit_on("app", 15);
+    assert_eq!(harness.take_effects(), ["kill co 15"]);
+    harness.exit_on("co", 15);
+    assert_eq!(harness.exit, Some(0));
+}

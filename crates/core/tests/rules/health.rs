@@ -291,6 +291,19 @@ fn d4_a_service_with_an_initial_status_is_registered_at_start() {
 }
 
 #[test]
+fn d4_h6_a_service_that_is_passing_from_the_start_has_a_heartbeat_when_it_is_healthy() {
+    let mut harness = Harness::running(
+        "{ name: 'web', exec: 'x', port: 80, initial_status: 'passing',
+           health: { exec: 'c', interval: 10, ttl: 30, heartbeat: 20 } }",
+    );
+    harness.take_output();
+    harness.finish_check(true);
+    assert_eq!(harness.take_effects(), ["heartbeat web"], "its status may have expired in the catalog");
+    harness.seconds(20);
+    assert!(harness.take_effects().contains(&"heartbeat web".to_owned()));
+}
+
+#[test]
 fn d4_d8_a_service_with_an_initial_status_is_registered_while_its_job_waits() {
     let mut harness = Harness::running(
         "{ name: 'setup', exec: 'x' }, { name: 'web', exec: 'x', port: 80, initial_status: 'warning', \

@@ -602,3 +602,18 @@ fn r5_a_new_restart_policy_counts_at_the_next_exit() {
     harness.exit("a", 1);
     assert_eq!(harness.take_effects(), ["spawn a"]);
 }
+
+#[test]
+fn r3_h11_a_new_job_runs_once_for_what_a_process_says_before_its_start() {
+    let web = "{ name: 'web', exec: 'x', ready: 'notify' }";
+    let follower = "{ name: 'b', exec: 'x', when: { source: 'web', each: 'ready' } }";
+    let mut harness = Harness::jobs(web);
+    harness.starts_succeed = false;
+    harness.input(Input::Ready);
+    harness.notify("web", "READY=1");
+    harness.take_output();
+    reload(&mut harness, &format!("{web}, {follower}"));
+    assert_eq!(harness.take_effects(), ["plan replaced"], "`ready` was not sent yet");
+    harness.start("web");
+    assert!(harness.take_effects().contains(&"spawn b".to_owned()));
+}

@@ -1,6 +1,7 @@
 //! D4, D8, H6: the desired catalog status.
 
 use containerpilot_core::effect::DesiredService;
+use containerpilot_core::event::Code;
 use containerpilot_core::plan::Status;
 use containerpilot_core::{JobStatus, Phase, State, StopStage};
 
@@ -51,6 +52,10 @@ impl Oracle<'_> {
         if self.jobs[job].desired != passing {
             return self.job_violation("H6", job, "a heartbeat of a service that is not passing");
         }
+        self.seen[job].heartbeats += 1;
+        if self.was_passing(job) && self.seen[job].heartbeats == 1 {
+            return Ok(());
+        }
         let pace = self.plan.jobs[job].health.as_ref().and_then(|health| health.heartbeat);
         if let Some(pace) = pace {
             let due = self.jobs[job].last_heartbeat + pace;
@@ -60,6 +65,13 @@ impl Oracle<'_> {
             self.jobs[job].last_heartbeat = self.now;
         }
         Ok(())
+    }
+
+    /// D4: returns true if a job becomes healthy whose initial status is passing already. Its first heartbeat comes at once,
+    /// because that status may have expired.
+    fn was_passing(&self, job: usize) -> bool {
+        let passing = DesiredService::Present(Status::Passing);
+        self.seen[job].changes.contains(&Code::BecameHealthy) && self.before[job].desired == passing
     }
 
     pub(super) fn check_catalog(&self, job: usize, status: &JobStatus, phase: Phase) -> Check {
@@ -73,6 +85,10 @@ impl Oracle<'_> {
         }
         if left || self.maintenance {
             return Ok(());
+        }
+        let is_same = status.desired == self.before[job].desired && !self.seen[job].is_new;
+        if self.exact && is_same && self.was_passing(job) && self.seen[job].heartbeats == 0 {
+            return self.job_violation("H6", job, "it becomes healthy, and sends no heartbeat");
         }
         // Also while the job still waits.
         let waits = status.state == State::Waiting && status.stop_stage.is_none() && phase == Phase::Running;

@@ -59,6 +59,8 @@ pub struct FakeAgent {
     /// When the open request times out.
     deadline: Time,
     last_disturbance: Time,
+    /// True if there was no heartbeat since the desired state was set.
+    awaits_heartbeat: bool,
     deregistered: bool,
     left: bool,
     violation: Option<ContractViolation>,
@@ -89,6 +91,7 @@ impl FakeAgent {
             frozen_until: Time::ZERO,
             deadline: Time::ZERO,
             last_disturbance: Time::ZERO,
+            awaits_heartbeat: true,
             deregistered: false,
             left: false,
             violation: None,
@@ -229,6 +232,7 @@ impl FakeAgent {
         self.disturb(self.now);
         let new = desired != self.desired;
         self.desired = desired;
+        self.awaits_heartbeat = true;
         self.deregistered &= desired == DesiredService::Absent;
         self.reconciler.set_desired(self.now, desired);
         self.wake_at = Some(self.now);
@@ -238,6 +242,11 @@ impl FakeAgent {
     /// The service is still healthy.
     pub fn heartbeat(&mut self, now: Time) {
         self.now = self.now.max(now);
+        // A status that was set before its job was healthy has expired without heartbeats (D4).
+        if self.awaits_heartbeat && self.status_at(self.now) == Some(Status::Critical) {
+            self.disturb(self.now);
+        }
+        self.awaits_heartbeat = false;
         self.heartbeats += 1;
         self.reconciler.heartbeat_due();
         self.wake_at = Some(self.now);
