@@ -26,6 +26,7 @@
 //! | W21    | with `queue: "all"`, every event starts a run, in order                                            |
 //! | W18    | a job starts by itself only when its requirements hold, and then at once; a bound job stops when a  |
 //! |        | source is gone                                                                                      |
+//! | W20    | an event of replicas is that of any of them, or comes when the last one has it                      |
 //! | S1, S4 | a shutdown ends in time and as soon as it can; the second request kills at once                     |
 //! | S2     | `stopping`, hooks, deregistration, drain, signal, exit, `stopped`: in this order, without delay     |
 //! | S3     | jobs of the shutdown run in it, once; nothing else starts                                           |
@@ -52,6 +53,7 @@ mod model;
 mod queue;
 mod readiness;
 mod reload;
+mod replicas;
 mod requires;
 mod runs;
 mod stopping;
@@ -142,6 +144,8 @@ pub struct Oracle<'a> {
     open_requests: Vec<RequestId>,
     /// The jobs that were started by hand before the startup.
     early_starts: Vec<usize>,
+    /// The rolling restarts without an answer, and their jobs (W20).
+    rolling: Vec<(RequestId, Vec<JobIx>)>,
     reloading: Reloading,
 }
 
@@ -186,6 +190,7 @@ impl<'a> Oracle<'a> {
             orphans: BTreeMap::new(),
             open_requests: Vec::new(),
             early_starts: Vec::new(),
+            rolling: Vec::new(),
             reloading: Reloading::default(),
         }
     }
@@ -359,6 +364,7 @@ impl<'a> Oracle<'a> {
             self.check_catalog(nth, status, phase)?;
             self.check_stop(nth, &after, phase)?;
         }
+        self.check_rolling_restarts(phase)?;
         self.check_reachability(&after, phase)?;
         self.check_all_done(&after, phase)?;
         self.check_deadlock(core, &after)?;
@@ -375,6 +381,8 @@ impl<'a> Oracle<'a> {
         if let Input::Request { id, request: command } = input {
             match command {
                 Request::Reload(plan) => self.see_reload(*id, plan),
+                // It is answered when it is done.
+                Request::RollingRestart(jobs) => self.rolling.push((*id, jobs.clone())),
                 _ => self.open_requests.push(*id),
             }
             if let Request::Start(job) | Request::Restart(job) = command {
@@ -474,6 +482,10 @@ impl<'a> Oracle<'a> {
     fn see_effect(&mut self, effect: &Effect, phase: Phase, after: &[JobStatus]) -> Check {
         match effect {
             Effect::Spawn { job, run, environment } => {
+                let has_event = environment.iter().any(|(name, _)| name == "CONTAINERPILOT_EVENT");
+                if !has_event && self.is_started_by_rolling_restart(job.index(), after) {
+                    self.seen[job.index()].by_hand = true;
+                }
                 self.check_required(job.index(), self.seen[job.index()].by_hand, after)?;
                 self.see_spawn(job.index(), *run, environment)
             }
@@ -493,6 +505,10 @@ impl<'a> Oracle<'a> {
             Effect::Heartbeat { job } => self.see_heartbeat(job.index()),
             Effect::Reply { id, reply: answer } if self.is_reload(*id) => {
                 self.see_reload_answer(*id, answer, phase)
+            }
+            Effect::Reply { id, .. } if self.rolling.iter().any(|(open, _)| open == id) => {
+                self.rolling.retain(|(open, _)| open != id);
+                Ok(())
             }
             Effect::Reply { id, .. } => match self.open_requests.iter().position(|open| open == id) {
                 Some(place) => {

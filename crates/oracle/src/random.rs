@@ -6,6 +6,7 @@
 mod actions;
 mod jobs;
 mod plain;
+mod replicas;
 mod requires;
 mod schedules;
 mod scripts;
@@ -59,10 +60,18 @@ pub fn scenario(seed: u64) -> Scenario {
         schedules::change(&mut schedule_rng, &mut first.plan);
         actions.extend(actions::clocks(&mut schedule_rng));
     }
+    let mut replica_rng = Rng::from_seed(mix(mix(mix(mix(mix(seed))))));
+    let mut replicas = Vec::new();
+    if replica_rng.percent(15) && !first.plan.pass_signals {
+        replicas = replicas::change(&mut replica_rng, &mut first);
+        actions.extend(replicas::rolling_restarts(&mut replica_rng, &replicas));
+    }
     let mut versions = vec![first];
     if !versions[0].plan.pass_signals {
         actions.extend(actions::commands(&mut more_rng, versions[0].plan.jobs.len()));
         let others = more_rng.pick(&[0, 0, 0, 1, 1, 2]);
+        // The other versions change the jobs, not the definition of replicas.
+        let others = if replicas.is_empty() { others } else { 0 };
         for _ in 0..others {
             let from = more_rng.index(versions.len());
             let other = versions::other(&mut more_rng, &versions[from], versions.len());

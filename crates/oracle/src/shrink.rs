@@ -174,6 +174,13 @@ const SIMPLIFICATIONS: [Simplification; 24] = [
 
 /// Adjusts an action to the removal of a job. Returns true if it still makes sense.
 fn keep_without(action: &mut Action, gone: usize) -> bool {
+    if let Action::Request(Request::RollingRestart(jobs)) = action {
+        jobs.retain(|job| job.index() != gone);
+        for job in jobs.iter_mut().filter(|job| job.index() > gone) {
+            *job = JobIx::at(job.index() - 1);
+        }
+        return !jobs.is_empty();
+    }
     let Action::Request(
         Request::Start(job) | Request::Stop(job) | Request::Restart(job) | Request::Signal(job, _),
     ) = action

@@ -33,7 +33,13 @@ impl Core {
         }
         let holds = !event.code.needs_all_replicas()
             || graph.group_of(event.origin).is_some_and(|group| {
-                graph.jobs_named(group).iter().all(|job| self.event_holds(*job, event.code, true))
+                // Of several replicas with the same event in the queue, the last one counts.
+                let is_last = !self.queue.iter().any(|other| {
+                    other.code == event.code
+                        && other.origin != event.origin
+                        && graph.group_of(other.origin) == Some(group)
+                });
+                is_last && graph.jobs_named(group).iter().all(|job| self.event_holds(*job, event.code, true))
             });
         let own = all.len();
         for one in of_group {

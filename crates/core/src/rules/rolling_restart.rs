@@ -56,7 +56,7 @@ impl Core {
             if state.has_ended() && !state.stop().is_some_and(|stop| stop.then_start) {
                 let why = format!("{name} has ended");
                 self.end_rolling_restart(Some(why));
-                return false;
+                return true;
             }
             let healthy = state.health.as_ref().is_none_or(|health| health.healthy == Some(true));
             let is_back = state.generation.number >= generation && state.is_up();
@@ -69,7 +69,7 @@ impl Core {
         rolling.done.extend(rolling.current.take().map(|(job, _)| job));
         let Some(job) = rolling.next.pop_front() else {
             self.end_rolling_restart(None);
-            return false;
+            return true;
         };
         self.request_restart(job);
         let state = self.job(job);

@@ -287,3 +287,14 @@ fn w18_explain_names_the_replica_that_is_missing() {
     assert!(lines.contains(&expected), "{lines:?}");
     assert!(lines.iter().any(|line| line.starts_with("    web-3: running")), "{lines:?}");
 }
+
+#[test]
+fn w20_replicas_that_stop_together_are_one_event_of_their_group() {
+    let two =
+        "{ name: 'a', exec: 'x', replicas: 2, when: { source: 'SIGUSR2' } }, { name: 'server', exec: 'x' }";
+    let mut harness = with(two, "{ source: 'a', each: 'stopped' }");
+    harness.request(Request::Several(vec![Request::Stop(JobIx(0)), Request::Stop(JobIx(1))]));
+    assert!(has_run(&mut harness));
+    harness.exit("b", 0);
+    assert!(!has_run(&mut harness));
+}

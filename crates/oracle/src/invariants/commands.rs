@@ -7,6 +7,7 @@ use containerpilot_core::plan::EventPattern;
 use containerpilot_core::request::{Reply, Request};
 use containerpilot_core::{JobStatus, Phase, State, StopReason};
 
+use super::replicas::is_named;
 use super::waiting::only_reacts;
 use super::{Check, Oracle};
 
@@ -46,10 +47,9 @@ impl Oracle<'_> {
         if after[job].generation == self.previous[job].generation && !reloaded {
             return Ok(());
         }
-        let name = &self.plan.jobs[job].name;
         let is_stop_event = |event: &EventPattern| {
             matches!(event.code, Code::Stopping | Code::Stopped)
-                && matches!(&event.source, Source::Job(source) if source == name)
+                && matches!(&event.source, Source::Job(source) if is_named(&self.plan.jobs[job], source))
         };
         let gone = |hook: usize| {
             let ended = matches!(

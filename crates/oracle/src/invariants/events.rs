@@ -6,6 +6,7 @@ use containerpilot_core::plan::{EventPattern, FirstTick, Plan, Repeat, StartLimi
 use containerpilot_core::state::journal::{Detail, Event, Origin};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopReason};
 
+use super::replicas::is_named;
 use super::{Check, Oracle};
 
 impl Oracle<'_> {
@@ -84,7 +85,7 @@ impl Oracle<'_> {
             // W5: a job that gives up stops, and its own event does not start it.
             let gives_up = event.code == Code::TimerExpired
                 && matches!(event.origin, Origin::Job(source) if source.index() == job);
-            if self.fires(job, event) && !gives_up {
+            if self.fires(job, event, after) && !gives_up {
                 self.see_fire(job, event.id.0, after);
                 let source = match event.origin {
                     Origin::Job(source) => Some(self.plan.jobs[source.index()].name.clone()),
@@ -129,7 +130,7 @@ impl Oracle<'_> {
         let is_stop_event = |code: Code| matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown);
         let mut patterns = planned.when.patterns().iter().filter(|event| is_stop_event(event.code));
         !patterns.any(|event| {
-            let named = |job: &usize| matches!(&event.source, Source::Job(name) if *name == self.plan.jobs[*job].name);
+            let named = |job: &usize| matches!(&event.source, Source::Job(name) if is_named(&self.plan.jobs[*job], name));
             (0..self.jobs.len()).filter(named).any(|source| {
                 let running = self.shutdown.is_none();
                 self.jobs[source].serial > triggered || (running && Self::will_start_again(&after[source]))
@@ -217,8 +218,17 @@ impl Oracle<'_> {
     }
 
     /// Returns true if an event fires the trigger of a job.
-    pub(super) fn fires(&mut self, job: usize, event: &Event) -> bool {
+    pub(super) fn fires(&mut self, job: usize, event: &Event, after: &[JobStatus]) -> bool {
         let plan = self.plan;
+        let matching: Vec<EventPattern> = plan.jobs[job]
+            .when
+            .patterns()
+            .iter()
+            .filter(|pattern| matches(plan, pattern, event.origin, event.code))
+            .filter(|pattern| self.holds_for_group(&pattern.source, event, after))
+            .cloned()
+            .collect();
+        let matches = |_: &Plan, pattern: &EventPattern, _: Origin, _: Code| matching.contains(pattern);
         match &plan.jobs[job].when.trigger {
             Trigger::Event { event: pattern, .. } => matches(plan, pattern, event.origin, event.code),
             Trigger::Any { conditions, .. } => {
@@ -315,7 +325,7 @@ fn matches(plan: &Plan, pattern: &EventPattern, origin: Origin, code: Code) -> b
 fn is_from(plan: &Plan, source: &Source, origin: Origin) -> bool {
     match (source, origin) {
         (Source::Global, Origin::Global) => true,
-        (Source::Job(name), Origin::Job(job)) => plan.jobs[job.index()].name == *name,
+        (Source::Job(name), Origin::Job(job)) => is_named(&plan.jobs[job.index()], name),
         (Source::Watch(name), Origin::Watch(watch)) => plan.watches[watch.index()].name == *name,
         (Source::Signal(signal), Origin::Signal(sent)) => *signal == sent,
         _ => false,

@@ -54,6 +54,7 @@ impl Oracle<'_> {
             orphans,
             open_requests,
             early_starts,
+            rolling,
             reloading,
         } = self;
         print.add((
@@ -82,6 +83,10 @@ impl Oracle<'_> {
             print.time(*due);
         });
         print.list(open_requests, |print, request| print.name(Name::Request, request.0));
+        print.list(rolling, |print, (request, jobs)| {
+            print.name(Name::Request, request.0);
+            print.add(jobs);
+        });
         let Reloading {
             requests,
             version,

@@ -11,6 +11,7 @@ use containerpilot_core::input::Input;
 use containerpilot_core::plan::{OnUnhealthy, Probe, Repeat, RestartOn, Restarts};
 use containerpilot_core::{JobStatus, Phase, State, StopStage};
 
+use super::replicas::is_named;
 use super::{Check, Oracle};
 
 impl Oracle<'_> {
@@ -88,10 +89,12 @@ impl Oracle<'_> {
 
     /// Returns true if a job runs at each event with this code of another job (E5).
     fn wants_repeats(&self, job: usize, code: Code) -> bool {
-        let source = Source::Job(self.plan.jobs[job].name.clone());
+        let planned = &self.plan.jobs[job];
         self.plan.jobs.iter().any(|other| {
             let mut patterns = other.when.patterns().iter();
-            let waits = patterns.any(|event| event.source == source && event.code == code);
+            let waits = patterns.any(|event| {
+                matches!(&event.source, Source::Job(name) if is_named(planned, name)) && event.code == code
+            });
             waits && other.when.repeat() == Repeat::Each && !other.when.needs_all()
         })
     }

@@ -5,32 +5,39 @@ use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Job, Repeat, RequiredSource, Restarts};
 use containerpilot_core::{JobStatus, Outcome, Phase, State, StopReason, StopStage};
 
+use super::replicas::is_named;
 use super::{Check, Oracle};
 
 impl Oracle<'_> {
     fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = usize> + 'a {
-        self.plan.jobs.iter().enumerate().filter(move |(_, job)| job.name == *name).map(|(nth, _)| nth)
+        self.plan.jobs.iter().enumerate().filter(move |(_, job)| is_named(job, name)).map(|(nth, _)| nth)
     }
 
     fn is_there(&self, source: &RequiredSource, statuses: &[JobStatus]) -> bool {
         match source {
-            RequiredSource::Job(name) => self.named(name).any(|job| {
-                let status = &statuses[job];
-                let stays = self.shutdown.is_some() && status.stop_stage == Some(StopStage::Requirers);
-                let serves = status.stop_stage.is_none() || stays;
-                let planned = &self.plan.jobs[job];
-                if planned.health.is_some() {
-                    serves && status.healthy == Some(true)
-                } else if runs_once(planned) {
-                    status.state == State::Ended(Outcome::Complete)
-                } else {
-                    serves && status.state == State::Running
-                }
-            }),
+            // W20: of replicas, all must be there.
+            RequiredSource::Job(name) if self.is_group(name) => {
+                self.named(name).all(|job| self.job_is_there(job, statuses))
+            }
+            RequiredSource::Job(name) => self.named(name).any(|job| self.job_is_there(job, statuses)),
             RequiredSource::Watch(name) => {
                 let mut watches = self.plan.watches.iter().zip(&self.watches);
                 watches.any(|(watch, instances)| watch.name == *name && !instances.is_empty())
             }
+        }
+    }
+
+    fn job_is_there(&self, job: usize, statuses: &[JobStatus]) -> bool {
+        let status = &statuses[job];
+        let stays = self.shutdown.is_some() && status.stop_stage == Some(StopStage::Requirers);
+        let serves = status.stop_stage.is_none() || stays;
+        let planned = &self.plan.jobs[job];
+        if planned.health.is_some() {
+            serves && status.healthy == Some(true)
+        } else if runs_once(planned) {
+            status.state == State::Ended(Outcome::Complete)
+        } else {
+            serves && status.state == State::Running
         }
     }
 
@@ -72,18 +79,20 @@ impl Oracle<'_> {
     }
 
     fn is_gone(&self, source: &RequiredSource, after: &[JobStatus]) -> bool {
+        let job_is_gone = |job: usize| {
+            let (planned, status) = (&self.plan.jobs[job], &after[job]);
+            let runs = status.stop_stage.is_none() && status.state == State::Running;
+            if planned.health.is_some() {
+                !runs || status.healthy == Some(false)
+            } else if runs_once(planned) {
+                matches!(status.state, State::Ended(outcome) if outcome != Outcome::Complete)
+            } else {
+                !runs
+            }
+        };
         match source {
-            RequiredSource::Job(name) => self.named(name).all(|job| {
-                let (planned, status) = (&self.plan.jobs[job], &after[job]);
-                let runs = status.stop_stage.is_none() && status.state == State::Running;
-                if planned.health.is_some() {
-                    !runs || status.healthy == Some(false)
-                } else if runs_once(planned) {
-                    matches!(status.state, State::Ended(outcome) if outcome != Outcome::Complete)
-                } else {
-                    !runs
-                }
-            }),
+            RequiredSource::Job(name) if self.is_group(name) => self.named(name).any(job_is_gone),
+            RequiredSource::Job(name) => self.named(name).all(job_is_gone),
             // A watch that a reload has changed has not answered yet.
             RequiredSource::Watch(name) => {
                 let mut watches = self.plan.watches.iter().zip(&self.watches).zip(&self.answered);
@@ -99,15 +108,23 @@ impl Oracle<'_> {
         self.plan.jobs[job].requires.iter().all(|requirement| {
             self.is_there(&requirement.source, after)
                 || match &requirement.source {
-                    RequiredSource::Job(name) => self.named(name).any(|job| {
-                        let status = &after[job];
-                        let completes = runs_once(&self.plan.jobs[job])
-                            && self.plan.jobs[job].health.is_none()
-                            && !status.state.has_ended()
-                            && status.stop_reason == Some(StopReason::Completed);
-                        let can_start = status.stop_stage.is_none() && startable[job];
-                        Self::will_start_again(status) || completes || can_start
-                    }),
+                    RequiredSource::Job(name) => {
+                        let can_come = |job: usize| {
+                            let status = &after[job];
+                            let completes = runs_once(&self.plan.jobs[job])
+                                && self.plan.jobs[job].health.is_none()
+                                && !status.state.has_ended()
+                                && status.stop_reason == Some(StopReason::Completed);
+                            let can_start = status.stop_stage.is_none() && startable[job];
+                            Self::will_start_again(status) || completes || can_start
+                        };
+                        match self.is_group(name) {
+                            true => {
+                                self.named(name).all(|job| can_come(job) || self.job_is_there(job, after))
+                            }
+                            false => self.named(name).any(can_come),
+                        }
+                    }
                     RequiredSource::Watch(name) => {
                         let source = Source::Watch(name.clone());
                         self.can_happen_at_watch(&source, after, startable)
@@ -141,9 +158,11 @@ impl Oracle<'_> {
         let planned = &self.plan.jobs[job];
         (0..self.plan.jobs.len()).filter(move |other| {
             let requirer = &self.plan.jobs[*other];
-            let requires =
-                requirer.requires.iter().any(|one| one.source == RequiredSource::Job(planned.name.clone()));
-            *other != job && (requires || planned.stop_after.contains(&requirer.name))
+            let requires = requirer
+                .requires
+                .iter()
+                .any(|one| matches!(&one.source, RequiredSource::Job(name) if is_named(planned, name)));
+            *other != job && (requires || planned.stop_after.iter().any(|name| is_named(requirer, name)))
         })
     }
 
@@ -156,7 +175,8 @@ impl Oracle<'_> {
         let planned = &self.plan.jobs[from];
         let hooks = self.plan.jobs.iter().enumerate().filter(|(_, hook)| {
             hook.when.patterns().iter().any(|event| {
-                event.code == Code::Stopping && event.source == Source::Job(planned.name.clone())
+                event.code == Code::Stopping
+                    && matches!(&event.source, Source::Job(name) if is_named(planned, name))
             })
         });
         let waits_for = planned.when.patterns().iter().filter(|event| event.code.is_stop_event());

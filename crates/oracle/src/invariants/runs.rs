@@ -12,6 +12,7 @@ use containerpilot_core::{JobStatus, Phase, State, StopStage, Time};
 use containerpilot_simulation::world::pid_of;
 
 use super::model::Said;
+use super::replicas::is_named;
 use super::stopping::is_hook;
 use super::{ABANDON_TIMEOUT, Check, Oracle, Pending, RunModel, Seen};
 
@@ -169,11 +170,13 @@ impl Oracle<'_> {
 
     /// The jobs that run at every event of another one, other than its stop.
     fn followers(&self, job: usize) -> impl Iterator<Item = usize> + '_ {
-        let source = Source::Job(self.plan.jobs[job].name.clone());
+        let source = &self.plan.jobs[job];
         self.plan.jobs.iter().enumerate().filter_map(move |(nth, job)| {
             let is_stop = |code| matches!(code, Code::Stopping | Code::Stopped);
             let mut patterns = job.when.patterns().iter();
-            let follows = patterns.any(|event| event.source == source && !is_stop(event.code));
+            let follows = patterns.any(|event| {
+                matches!(&event.source, Source::Job(name) if is_named(source, name)) && !is_stop(event.code)
+            });
             (follows && job.when.repeat() == Repeat::Each).then_some(nth)
         })
     }

@@ -8,6 +8,7 @@ use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Job, Level, OnCompletion, OnStartLimit, RequiredSource, Role, Trigger};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopStage, Time};
 
+use super::replicas::is_named;
 use super::waiting::{does_work, is_server};
 use super::{Check, DEREGISTER_TIMEOUT, JobModel, KILL_TIMEOUT, MARGIN, Oracle, RunModel, is_stop_signal};
 
@@ -238,7 +239,6 @@ impl Oracle<'_> {
 
     /// The jobs that run at the `stopping` of another.
     fn hooks(&self, job: usize) -> impl Iterator<Item = usize> + '_ {
-        let name = &self.plan.jobs[job].name;
         self.plan
             .jobs
             .iter()
@@ -248,7 +248,7 @@ impl Oracle<'_> {
                 *nth != job
                     && patterns.any(|event| {
                         event.code == Code::Stopping
-                            && matches!(&event.source, Source::Job(source) if source == name)
+                            && matches!(&event.source, Source::Job(source) if is_named(&self.plan.jobs[job], source))
                     })
             })
             .map(|(nth, _)| nth)

@@ -4,6 +4,7 @@ use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Catalog, EventPattern, FirstTick, Job, Restarts, Trigger};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, StopStage};
 
+use super::replicas::is_named;
 use super::{Check, Oracle};
 
 impl Oracle<'_> {
@@ -40,12 +41,17 @@ impl Oracle<'_> {
                         }))
             }),
             Source::Job(name) => {
-                let named = self.plan.jobs.iter().enumerate().filter(|(_, job)| job.name == *name);
-                named.into_iter().any(|(nth, _)| {
+                let mut named = (0..after.len()).filter(|nth| is_named(&self.plan.jobs[*nth], name));
+                let can_send = |nth: usize| {
                     let is_stop = matches!(event.code, Code::Stopping | Code::Stopped);
                     let can_stop = !is_stop || !by_itself || startable[nth];
                     can_stop && self.can_send(nth, event.code, &after[nth], startable[nth])
-                })
+                };
+                if !self.needs_all(name, event.code) {
+                    return named.any(can_send);
+                }
+                named.clone().any(can_send)
+                    && named.all(|nth| can_send(nth) || self.replica_has(nth, event.code, after))
             }
         }
     }
