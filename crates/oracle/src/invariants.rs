@@ -265,11 +265,16 @@ impl<'a> Oracle<'a> {
         self.find_late_jobs();
         let new = effects.get(self.effects_seen..).unwrap_or_default();
         self.effects_seen = effects.len();
+        let mut switched = false;
         if let Some(moves) = new.iter().find_map(|effect| match effect {
             Effect::PlanReplaced { moves, .. } => Some(moves),
             _ => None,
         }) {
             self.switch_plan(moves, core)?;
+            for (_, jobs) in &mut self.rolling {
+                *jobs = jobs.iter().filter_map(|job| moves.job(*job)).collect();
+            }
+            switched = true;
         }
         let mut after = std::mem::take(&mut self.spare);
         after.clear();
@@ -307,6 +312,9 @@ impl<'a> Oracle<'a> {
         for nth in known..self.events.len() {
             let event = self.events[nth];
             self.see_event(&event, input, &after)?;
+        }
+        if switched {
+            self.see_smaller_groups(&after);
         }
         for (job, status) in after.iter().enumerate() {
             self.see_new_generation(job, status)?;

@@ -70,8 +70,12 @@ pub fn scenario(seed: u64) -> Scenario {
     if !versions[0].plan.pass_signals {
         actions.extend(actions::commands(&mut more_rng, versions[0].plan.jobs.len()));
         let others = more_rng.pick(&[0, 0, 0, 1, 1, 2]);
-        // The other versions change the jobs, not the definition of replicas.
-        let others = if replicas.is_empty() { others } else { 0 };
+        // The other versions of a plan with replicas have another number of them.
+        let (others, scaled) = if replicas.is_empty() { (others, 0) } else { (0, others) };
+        for _ in 0..scaled {
+            let other = replicas::scaled(&mut replica_rng, &versions[0]);
+            versions.push(other);
+        }
         for _ in 0..others {
             let from = more_rng.index(versions.len());
             let other = versions::other(&mut more_rng, &versions[from], versions.len());

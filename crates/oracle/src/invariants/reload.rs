@@ -10,6 +10,7 @@ use containerpilot_core::request::{Reply, RequestId};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, StopStage, Time};
 
 use super::model::{JobModel, Seen};
+use super::replicas::is_named;
 use super::{Check, Oracle};
 
 /// The reload in progress, if there is one.
@@ -271,33 +272,41 @@ impl Oracle<'_> {
                 matches!(code, Code::Healthy | Code::Changed)
                     && watches.any(|(watch, known)| watch.name == *name && !known.is_empty())
             }
-            Source::Job(name) => (0..self.jobs.len()).any(|nth| {
-                let (planned, model) = (&self.plan.jobs[nth], &self.jobs[nth]);
-                // It has run to its end, and does not run again.
-                let ended = planned.exec.is_some()
-                    && model.runs > 0
-                    && model.run.is_none()
-                    && (once || model.stopped.is_some());
-                // A job that starts with the same reload has sent nothing yet.
-                planned.name == *name
-                    && !self.seen[nth].reloaded
-                    && match code {
-                        Code::Healthy | Code::BecameHealthy => model.health_state == Some(true),
-                        Code::Unhealthy | Code::BecameUnhealthy => model.health_state == Some(false),
-                        Code::ExitSuccess | Code::ExitFailed => ended && model.last_exit == Some(code),
-                        Code::Ready => model
-                            .run
-                            .as_ref()
-                            .is_some_and(|run| run.started.is_some() && run.said.ready && !run.said.stopping),
-                        Code::CrashLoop => model.crash_looped && !Self::will_start_again(&self.previous[nth]),
-                        Code::Stopping => model.stopping.is_some(),
-                        Code::Stopped => model.stopped.is_some(),
-                        // A manual start has cancelled that.
-                        Code::TimerExpired => model.gave_up && !Self::will_start_again(&self.previous[nth]),
-                        _ => false,
-                    }
-            }),
+            Source::Job(name) => {
+                let mut named = (0..self.jobs.len()).filter(|nth| is_named(&self.plan.jobs[*nth], name));
+                // W20: of replicas, some events must hold for all.
+                match self.needs_all(name, code) {
+                    true => named.all(|nth| self.job_holds_already(nth, code, true)),
+                    false => named.any(|nth| self.job_holds_already(nth, code, once)),
+                }
+            }
         }
+    }
+
+    fn job_holds_already(&self, nth: usize, code: Code, once: bool) -> bool {
+        let (planned, model) = (&self.plan.jobs[nth], &self.jobs[nth]);
+        // It has run to its end, and does not run again.
+        let ended = planned.exec.is_some()
+            && model.runs > 0
+            && model.run.is_none()
+            && (once || model.stopped.is_some());
+        // A job that starts with the same reload has sent nothing yet.
+        !self.seen[nth].reloaded
+            && match code {
+                Code::Healthy | Code::BecameHealthy => model.health_state == Some(true),
+                Code::Unhealthy | Code::BecameUnhealthy => model.health_state == Some(false),
+                Code::ExitSuccess | Code::ExitFailed => ended && model.last_exit == Some(code),
+                Code::Ready => model
+                    .run
+                    .as_ref()
+                    .is_some_and(|run| run.started.is_some() && run.said.ready && !run.said.stopping),
+                Code::CrashLoop => model.crash_looped && !Self::will_start_again(&self.previous[nth]),
+                Code::Stopping => model.stopping.is_some(),
+                Code::Stopped => model.stopped.is_some(),
+                // A manual start has cancelled that.
+                Code::TimerExpired => model.gave_up && !Self::will_start_again(&self.previous[nth]),
+                _ => false,
+            }
     }
 
     /// R3: the answer to a reload reports what it did.

@@ -43,6 +43,32 @@ impl Oracle<'_> {
         is_last && replicas.all(|job| self.replica_has(job, event.code, after))
     }
 
+    /// After a reload, an event of a group may hold, because a replica that did not have it is gone. A job that waits for it and
+    /// has not run is started.
+    pub(super) fn see_smaller_groups(&mut self, after: &[JobStatus]) {
+        let plan = self.plan;
+        for job in (0..self.jobs.len()).filter(|job| !self.seen[*job].reloaded).collect::<Vec<_>>() {
+            let when = &plan.jobs[job].when;
+            for (nth, pattern) in when.patterns().iter().enumerate() {
+                let Source::Job(name) = &pattern.source else { continue };
+                let held = self.jobs[job].holds.get(nth) == Some(&true) || self.jobs[job].triggered.is_some();
+                let has =
+                    |other: usize| !self.seen[other].reloaded && self.replica_has(other, pattern.code, after);
+                let mut replicas = (0..self.jobs.len()).filter(|other| is_named(&plan.jobs[*other], name));
+                if held || !self.needs_all(name, pattern.code) || !replicas.all(has) {
+                    continue;
+                }
+                if when.needs_all() {
+                    self.jobs[job].holds[nth] = true;
+                    if !self.jobs[job].holds.iter().all(|holds| *holds) {
+                        continue;
+                    }
+                }
+                self.see_fire(job, self.last_event, after);
+            }
+        }
+    }
+
     /// Returns true if a rolling restart has started a job that waited: then it was started by hand. A restart by itself
     /// is counted.
     pub(super) fn is_started_by_rolling_restart(&self, job: usize, after: &[JobStatus]) -> bool {

@@ -62,6 +62,32 @@ pub(super) fn change(rng: &mut Rng, version: &mut Version) -> Vec<usize> {
     places
 }
 
+/// The version with another number of replicas. The scripts of replicas that stay are the same.
+pub(super) fn scaled(rng: &mut Rng, from: &Version) -> Version {
+    let mut version = from.clone();
+    let Some(group) = from.plan.replicas.first() else { return version };
+    let count = rng.pick(&[1, 2, 3, 4]);
+    let Ok(mut plan) = from.plan.scaled(&group.template.name, count) else { return version };
+    for group in &mut plan.replicas {
+        group.configured = group.count;
+    }
+    let mut script = |job: &Job| {
+        let place = from.plan.jobs.iter().position(|old| old.name == job.name && old.replica.is_some());
+        place.and_then(|place| from.scripts.get(place).cloned()).unwrap_or_else(|| scripts::script(rng, job))
+    };
+    let mut others = from.plan.jobs.iter().zip(&from.scripts).filter(|(job, _)| job.replica.is_none());
+    version.scripts = plan
+        .jobs
+        .iter()
+        .map(|job| match job.replica {
+            Some(_) => script(job),
+            None => others.next().map_or_else(|| script(job), |(_, script)| script.clone()),
+        })
+        .collect();
+    version.plan = plan;
+    version
+}
+
 /// Rolling restarts.
 pub(super) fn rolling_restarts(rng: &mut Rng, places: &[usize]) -> Vec<(Duration, Action)> {
     let count = rng.pick(&[0, 0, 1, 1, 2]);
