@@ -119,7 +119,8 @@ fn stable_plan(seed: u64) -> Plan {
     let is_stable = |code: Code| matches!(code, Code::Startup | Code::Healthy);
     plan.jobs.retain(|job| {
         let patterns = job.when.patterns();
-        !matches!(job.when.trigger, Trigger::Interval { .. } | Trigger::Never)
+        !job.when.is_periodic()
+            && job.when.trigger != Trigger::Never
             && patterns.iter().all(|event| is_stable(event.code))
             && (job.exec.is_some() || job.health.is_some())
     });

@@ -53,7 +53,10 @@ impl Oracle<'_> {
             return self.job_violation("H6", job, "a heartbeat of a service that is not passing");
         }
         self.seen[job].heartbeats += 1;
-        if self.was_passing(job) && self.seen[job].heartbeats == 1 {
+        // It may have been registered in the same step.
+        let service = self.plan.jobs[job].service.as_ref();
+        let initial = service.is_some_and(|service| service.initial_status == Some(Status::Passing));
+        if self.became_healthy(job) && initial && self.seen[job].heartbeats == 1 {
             return Ok(());
         }
         let pace = self.plan.jobs[job].health.as_ref().and_then(|health| health.heartbeat);
@@ -67,11 +70,10 @@ impl Oracle<'_> {
         Ok(())
     }
 
-    /// D4: returns true if a job becomes healthy whose initial status is passing already. Its first heartbeat comes at once,
-    /// because that status may have expired.
-    fn was_passing(&self, job: usize) -> bool {
-        let passing = DesiredService::Present(Status::Passing);
-        self.seen[job].changes.contains(&Code::BecameHealthy) && self.before[job].desired == passing
+    /// D4: the first heartbeat of a job with an initial status that is passing comes at once, when it becomes healthy: that
+    /// status may have expired.
+    fn became_healthy(&self, job: usize) -> bool {
+        self.seen[job].changes.contains(&Code::BecameHealthy)
     }
 
     pub(super) fn check_catalog(&self, job: usize, status: &JobStatus, phase: Phase) -> Check {
@@ -86,8 +88,10 @@ impl Oracle<'_> {
         if left || self.maintenance {
             return Ok(());
         }
-        let is_same = status.desired == self.before[job].desired && !self.seen[job].is_new;
-        if self.exact && is_same && self.was_passing(job) && self.seen[job].heartbeats == 0 {
+        let passing = DesiredService::Present(Status::Passing);
+        let was_passing = self.before[job].desired == passing && !self.seen[job].is_new;
+        let is_passing = self.became_healthy(job) && status.desired == passing;
+        if self.exact && was_passing && is_passing && self.seen[job].heartbeats == 0 {
             return self.job_violation("H6", job, "it becomes healthy, and sends no heartbeat");
         }
         // Also while the job still waits.

@@ -25,8 +25,11 @@ impl Oracle<'_> {
         }
         self.generations += 1;
         // W18: what was stopped because a source was gone waits for it, without a start timeout (W5).
-        let by_hand = self.previous[job].stop_reason != Some(StopReason::SourceGone);
-        let resumed = !by_hand || self.plan.jobs[job].requires.iter().any(|one| one.bind);
+        // So does a job that is to start again, but not a hook that gets a new generation with its job.
+        let reason = self.previous[job].stop_reason;
+        let by_hand = reason != Some(StopReason::SourceGone);
+        let is_bound = self.plan.jobs[job].requires.iter().any(|one| one.bind);
+        let resumed = !by_hand || (reason == Some(StopReason::ByHand) && is_bound);
         let mut new = self.jobs[job].next_generation(&self.plan.jobs[job], self.now, self.generations);
         if resumed {
             // Starts count for the start limit (W14), until one by hand.

@@ -136,10 +136,11 @@ impl Oracle<'_> {
     /// S10: the stop signal of a job comes after the jobs that require it, or are in its `stopAfter`, have ended.
     pub(super) fn check_stop_order(&self, job: usize, after: &[JobStatus]) -> Check {
         let event = |job: usize| self.jobs[job].stopping.map(|(_, event)| event);
-        // A job that stopped already when the shutdown began did not wait for jobs that did not stop then.
+        // A job that stopped already when the shutdown began did not wait for jobs that did not stop then, or have no process.
         let was_alone = |other: usize| {
             let shutdown = self.shutdown.map(|(_, event)| event);
-            event(job) < shutdown && event(other).is_none_or(|other| Some(other) > event(job))
+            let is_idle = after[other].state == State::Waiting;
+            event(job) < shutdown && (is_idle || event(other).is_none_or(|other| Some(other) > event(job)))
         };
         let first = self.stops_before(job).find(|other| {
             let waits = self.may_wait_for(*other, job, &mut Vec::new());
