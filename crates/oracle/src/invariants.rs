@@ -23,6 +23,7 @@
 //! | W8     | a restart happens exactly at the end of its back-off                                                |
 //! | W9     | a complete job stays complete; a job that can never run again completes at once                     |
 //! | W10    | no job waits for an event that cannot happen; the supervisor stops by itself when all work is done  |
+//! | W19    | an action has no process, ends in its step, and its effect happens                                  |
 //! | W21    | with `queue: "all"`, every event starts a run, in order                                            |
 //! | W18    | a job starts by itself only when its requirements hold, and then at once; a bound job stops when a  |
 //! |        | source is gone                                                                                      |
@@ -44,6 +45,7 @@
 //! | X7     | a job that never ran is skipped; otherwise its last run, or who stopped it, decides how it ended     |
 //! | core   | no internal error is reported, timers do not pile up, a step has few effects                        |
 
+mod actions;
 mod catalog;
 mod commands;
 mod events;
@@ -147,6 +149,10 @@ pub struct Oracle<'a> {
     /// The rolling restarts without an answer, and their jobs (W20).
     rolling: Vec<(RequestId, Vec<JobIx>)>,
     reloading: Reloading,
+    /// The signals that actions must send in this part of the step (W19).
+    acted: Vec<(RunId, Signal)>,
+    /// The variables that actions have set (W19).
+    variables: BTreeMap<String, Option<String>>,
 }
 
 impl<'a> Oracle<'a> {
@@ -192,6 +198,8 @@ impl<'a> Oracle<'a> {
             early_starts: Vec::new(),
             rolling: Vec::new(),
             reloading: Reloading::default(),
+            acted: Vec::new(),
+            variables: BTreeMap::new(),
         }
     }
 
@@ -330,6 +338,7 @@ impl<'a> Oracle<'a> {
                 return Err(self.violation("S4", "an effect follows the exit"));
             }
         }
+        self.check_acted(new)?;
         for job in 0..after.len() {
             self.check_leaving(job, &after, core.phase())?;
             self.check_hooks_of_new_generation(job, &after)?;

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Catalog, EventPattern, Exec, FirstTick, Format, Job, Level, Logging, OnCompletion, Output, Plan, Repeat,
-    Restarts, Role, Trigger, Watch, When,
+    self, Catalog, EventPattern, Exec, FirstTick, Format, Job, Level, Logging, OnCompletion, Output, Plan,
+    Repeat, Restarts, Role, Signal, Target, Trigger, Watch, When,
 };
 
 use self::jobs::JobGenerator;
@@ -46,6 +46,9 @@ pub fn scenario(seed: u64) -> Scenario {
     if queue_rng.percent(25) {
         queue_events(&mut queue_rng, &mut first.plan);
     }
+    if !first.plan.pass_signals && queue_rng.percent(25) {
+        add_actions(&mut queue_rng, &mut first.plan);
+    }
     let plan = &first.plan;
     let mut actions = actions::actions(&mut rng, &plan.watches);
     if plan.catalog == Catalog::Embedded {
@@ -62,7 +65,9 @@ pub fn scenario(seed: u64) -> Scenario {
     }
     let mut replica_rng = Rng::from_seed(mix(mix(mix(mix(mix(seed))))));
     let mut replicas = Vec::new();
-    if replica_rng.percent(15) && !first.plan.pass_signals {
+    // The model does not know rolling restarts of actions.
+    let acts = first.plan.jobs.iter().any(|job| job.exec.action().is_some());
+    if replica_rng.percent(15) && !first.plan.pass_signals && !acts {
         replicas = replicas::change(&mut replica_rng, &mut first);
         actions.extend(replicas::rolling_restarts(&mut replica_rng, &replicas));
     }
@@ -161,6 +166,24 @@ fn queue_events(rng: &mut Rng, plan: &mut Plan) {
         {
             *repeat = Repeat::EachQueued;
         }
+    }
+}
+
+/// Replaces some programs by actions (W19).
+fn add_actions(rng: &mut Rng, plan: &mut Plan) {
+    let names: Vec<String> = plan.jobs.iter().map(|job| job.name.clone()).collect();
+    for job in plan.jobs.iter_mut().filter(|job| job.role == Role::User && job.exec.program().is_some()) {
+        let plain = job.health.is_none() && job.service.is_none() && job.ready.is_none();
+        if !plain || !rng.percent(50) {
+            continue;
+        }
+        let target = Target::Job(names[rng.index(names.len())].clone());
+        job.exec = Exec::Action(match rng.below(4) {
+            0..2 => plan::Action::Signal(rng.pick(&[Signal::USR1, Signal::KILL]), target),
+            2 => plan::Action::SetEnv(vec![("SET".to_owned(), Some(job.name.clone()))]),
+            _ => plan::Action::SetEnv(vec![("SET".to_owned(), None)]),
+        });
+        (job.timeout, job.start_limit, job.success_codes) = (None, None, Vec::new());
     }
 }
 

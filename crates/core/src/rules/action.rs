@@ -23,7 +23,6 @@ impl Core {
     /// Has the action of a job performed.
     pub(crate) fn start_action(&mut self, job: JobIx) {
         let run = self.new_action_run();
-        self.job_mut(job).has_run = true;
         self.change(job, Transition::To(Activity::Acting(run)));
         self.plan_state.actions.push_back(job);
     }
@@ -33,7 +32,9 @@ impl Core {
         let plan = self.shared_plan();
         let action = plan.jobs.get(job.index()).and_then(|planned| planned.exec.action());
         let (Some(run), Some(action)) = (self.job(job).action_run(), action) else { return };
-        self.job_mut(job).started_at = Some(self.now);
+        let now = self.now;
+        let state = self.job_mut(job);
+        (state.has_run, state.started_at) = (true, Some(now));
         // What the action causes is caused by what started it.
         self.current_event = self.job(job).cause_event().map(|event| event.id);
         self.acting = Some(job);

@@ -219,7 +219,12 @@ impl Core {
     pub(crate) fn complete_unreachable_cycles(&mut self) -> bool {
         let unreachable = self.unreachable_jobs(Stops::FromOutside);
         for job in &unreachable {
-            self.complete_unreachable(*job);
+            if self.is_held(*job) && self.requirements_hold(*job) {
+                // W18: one of the others has ended with success, so this one starts.
+                self.enqueue_recheck(*job);
+            } else {
+                self.complete_unreachable(*job);
+            }
         }
         !unreachable.is_empty()
     }

@@ -73,12 +73,14 @@ impl Core {
         }
     }
 
-    /// S3: during a shutdown a job runs once for its stop event, also if the event came while it was running (W7).
+    /// S3: during a shutdown a job runs once for its stop event, also if the event came while it was running (W7), and if
+    /// several are queued (W21).
     pub(crate) fn run_again_during_shutdown(&mut self, job: JobIx) {
         self.change(job, Transition::To(Activity::Waiting));
         let state = self.job_mut(job);
         match state.pending.pop() {
             Some(event) => {
+                state.pending.clear();
                 state.ran_at_shutdown = true;
                 self.start_for(job, event);
             }
@@ -184,12 +186,12 @@ impl Core {
         self.change(job, Transition::To(Activity::Delaying(timer)));
     }
 
-    /// W14: the delay of a start has passed.
+    /// W14: the delay of a start by a user or an action has passed. As without a delay, only bound sources must be there (W18).
     pub(crate) fn start_after_delay(&mut self, job: JobIx) {
         if self.job(job).state() != State::Delaying {
             return;
         }
-        if !self.requirements_hold(job) {
+        if self.missing_bound_words(job).is_some() {
             return self.hold_restart(job);
         }
         if self.count_start(job) {

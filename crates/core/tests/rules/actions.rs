@@ -361,3 +361,36 @@ fn w21_a_job_in_a_ring_is_spaced_and_loses_no_event() {
     assert_eq!(harness.core.job_overview(JobIx(1)).pending_events, 1);
     assert_eq!(harness.now, Time::ZERO + Duration::from_secs(3));
 }
+
+#[test]
+fn w21_s3_a_shutdown_runs_a_job_once_for_the_stop_events_in_its_queue() {
+    let mut harness = Harness::running(
+        "{ name: 'x', exec: 'x' }, { name: 'y', exec: 'x' }, { name: 'z', exec: 'x' }, { name: 'w', exec: 'x', restarts: 'unlimited' }, \
+         { name: 'q', exec: 'x', when: { queue: 'all', each: true, any: [{ source: 'x', event: 'stopped' }, \
+         { source: 'y', event: 'stopped' }, { source: 'z', event: 'stopped' }] } }",
+    );
+    for name in ["x", "y", "z"] {
+        harness.exit(name, 0);
+    }
+    assert_eq!(harness.core.job_overview(JobIx(4)).pending_events, 2);
+    harness.signal(TERM);
+    harness.exit("q", 0);
+    assert!(harness.has_process("q"));
+    harness.exit("q", 0);
+    assert!(!harness.has_process("q"));
+    harness.exit_on("w", TERM);
+    assert_eq!(harness.exit, Some(0));
+}
+
+#[test]
+fn w18_w14_a_delayed_start_by_hand_does_not_wait_for_requirements() {
+    let mut harness = Harness::running(
+        "{ name: 'x', exec: 'x' }, { name: 'db', exec: 'x', health: { exec: 'x', interval: 1, ttl: 5 } }, \
+         { name: 'a', do: { start: 'b' }, when: 'manual', requires: ['db'] }, { name: 'b', do: { start: 'a' }, when: 'manual' }",
+    );
+    harness.take_output();
+    harness.request(Request::Start(JobIx(2)));
+    harness.seconds(1);
+    let runs = harness.take_events().iter().filter(|event| *event == "a exitSuccess").count();
+    assert!(runs > 2, "{runs}");
+}

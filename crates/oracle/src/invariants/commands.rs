@@ -114,7 +114,8 @@ impl Oracle<'_> {
             Request::Start(_) | Request::Restart(_) if phase == Phase::Running => {
                 let runs = status.run.is_some() || status.state == State::Running;
                 let will = Self::will_start_again(status) && !status.state.has_ended();
-                let empty = planned.exec.is_none() && planned.health.is_none();
+                let empty =
+                    planned.exec.action().is_some() || (planned.exec.is_none() && planned.health.is_none());
                 // A reload in progress will start it.
                 let reload = self.must_stop(job, status) || self.seen[job].reloaded;
                 // It was starting or running already, and that was given up in the same step.

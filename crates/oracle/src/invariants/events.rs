@@ -169,6 +169,7 @@ impl Oracle<'_> {
                 self.see_complete(job, status);
             }
             Code::ExitSuccess | Code::ExitFailed => {
+                self.see_action(job, code)?;
                 let seen = &mut self.seen[job];
                 seen.exit_events += 1;
                 if seen.exit_events > seen.ends {

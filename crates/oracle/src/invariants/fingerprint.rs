@@ -56,7 +56,11 @@ impl Oracle<'_> {
             early_starts,
             rolling,
             reloading,
+            // Empty between two parts of a step.
+            acted: _,
+            variables,
         } = self;
+        print.add(variables);
         print.add((
             version,
             exact,

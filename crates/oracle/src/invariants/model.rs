@@ -159,6 +159,8 @@ pub(super) struct Seen {
     pub(super) ended: bool,
     pub(super) ended_started: Option<Time>,
     pub(super) spawned: u32,
+    /// How often its action was performed.
+    pub(super) acted: u32,
     pub(super) fired: u32,
     /// How many runs ended: the last one may have started in the same step and been given up.
     pub(super) ends: u32,

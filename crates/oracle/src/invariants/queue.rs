@@ -16,7 +16,9 @@ impl Oracle<'_> {
 
     /// A run that is neither a restart nor started by hand belongs to the oldest event.
     pub(super) fn check_queued_start(&mut self, job: usize, environment: &Environment) -> Check {
-        if !self.plan.jobs[job].when.queues_events() || self.phase != Phase::Running {
+        let planned = &self.plan.jobs[job];
+        // W18: a job that is resumed after a lost source runs for no new event.
+        if !planned.when.queues_events() || !planned.requires.is_empty() || self.phase != Phase::Running {
             return Ok(());
         }
         let value = |wanted: &str| {

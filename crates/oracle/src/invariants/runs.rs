@@ -6,7 +6,9 @@ use containerpilot_core::effect::KillReason;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::RunId;
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
-use containerpilot_core::plan::{Job, OnUnhealthy, Repeat, RestartOn, Restarts, Signal, StopScope, Trigger};
+use containerpilot_core::plan::{
+    Job, OnUnhealthy, Repeat, RequiredSource, Requirement, RestartOn, Restarts, Signal, StopScope, Trigger,
+};
 use containerpilot_core::variables::Environment;
 use containerpilot_core::{JobStatus, Phase, State, StopStage, Time};
 use containerpilot_simulation::world::pid_of;
@@ -28,6 +30,9 @@ impl Oracle<'_> {
         if self.jobs[job].stopped.is_some() {
             return self.job_violation("W9", job, "it is started although it is complete");
         }
+        if planned.exec.action().is_some() {
+            return self.job_violation("W19", job, "it is an action, and has a process");
+        }
         if planned.exec.is_none() {
             return self.job_violation("W11", job, "it is started, and has no program");
         }
@@ -39,6 +44,7 @@ impl Oracle<'_> {
         }
         self.check_environment(job, environment)?;
         self.check_queued_start(job, environment)?;
+        self.check_variables(job, environment)?;
         // A start that was decided before the shutdown, in the same part of a step, does not belong to it.
         let in_shutdown = self.phase == Phase::Stopping;
         let why = environment.iter().find(|(name, _)| *name == "CONTAINERPILOT_EVENT").map(|(_, why)| why);
@@ -168,16 +174,20 @@ impl Oracle<'_> {
         false
     }
 
-    /// The jobs that run at every event of another one, other than its stop.
+    /// The jobs that run at every event of another one, other than its stop. With actions, all that may run because of it.
     fn followers(&self, job: usize) -> impl Iterator<Item = usize> + '_ {
         let source = &self.plan.jobs[job];
+        let acts = self.plan.jobs.iter().any(|job| job.exec.action().is_some());
         self.plan.jobs.iter().enumerate().filter_map(move |(nth, job)| {
             let is_stop = |code| matches!(code, Code::Stopping | Code::Stopped);
             let mut patterns = job.when.patterns().iter();
             let follows = patterns.any(|event| {
-                matches!(&event.source, Source::Job(name) if is_named(source, name)) && !is_stop(event.code)
+                matches!(&event.source, Source::Job(name) if is_named(source, name))
+                    && (acts || !is_stop(event.code))
             });
-            (follows && job.when.repeat() == Repeat::Each).then_some(nth)
+            let requires = |one: &Requirement| matches!(&one.source, RequiredSource::Job(name) if is_named(source, name));
+            let follows_action = acts && (follows || job.requires.iter().any(requires));
+            (follows_action || (follows && job.when.repeat() == Repeat::Each)).then_some(nth)
         })
     }
 
@@ -418,6 +428,10 @@ impl Oracle<'_> {
     pub(super) fn check_runs(&mut self, job: usize, after: &[JobStatus], phase: Phase) -> Check {
         let status = &after[job];
         self.check_limits(job, status)?;
+        if self.plan.jobs[job].exec.action().is_some() && self.seen[job].by_hand {
+            // W14: in a ring, it may be performed later.
+            self.jobs[job].by_hand += u64::from(self.seen[job].acted.max(1));
+        }
         if !self.exact {
             return Ok(());
         }
@@ -446,6 +460,9 @@ impl Oracle<'_> {
         // W18: a start may have to wait, so its time does not follow from its event or tick alone.
         if planned.exec.is_none() || !planned.requires.is_empty() {
             return Ok(());
+        }
+        if planned.exec.action().is_some() {
+            return self.check_action(job, status);
         }
         match (&planned.when.trigger, planned.when.repeat()) {
             (Trigger::Interval { every: interval, .. }, _) => self.check_ticks(job, *interval),
