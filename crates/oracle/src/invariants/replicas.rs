@@ -65,6 +65,7 @@ impl Oracle<'_> {
                     }
                 }
                 self.see_fire(job, self.last_event, after);
+                self.see_queued(job, None, pattern.code);
             }
         }
     }
