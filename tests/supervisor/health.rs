@@ -287,7 +287,7 @@ fn p3_checks_continue_when_file_descriptors_run_short() {
         })
         .collect();
     let config = format!("{{ jobs: [{}] }}", jobs.join(","));
-    let mut run = Supervisor::with_setup(modes()[0], "ulimit -n 24", &config);
+    let mut run = Supervisor::with_setup(modes()[0], "ulimit -n 27", &config);
     run.wait_for_line("cannot create a pipe: Too many open files");
     // The checks that get descriptors keep repeating: each run releases its descriptors when it exits.
     run.wait_for_lines("said by", 30);
