@@ -9,7 +9,7 @@ use crate::ids::JobIx;
 use crate::log_entry::LogEvent;
 use crate::plan::{Level, Role, Signal};
 use crate::rules::request::SHUTTING_DOWN;
-use crate::state::job::{Activity, State, StopReason, StopStage, Transition};
+use crate::state::job::{State, StopReason, StopStage};
 use crate::state::journal::Origin;
 use crate::state::stop_budget::StopBudget;
 use crate::state::supervisor::{Core, Phase};
@@ -40,7 +40,8 @@ impl Core {
                 state.pending.retain_stop_events();
                 state.held = None;
                 if state.state() == State::Delaying {
-                    self.change(job, Transition::To(Activity::Waiting));
+                    // A stop event that waits for the delay (W14) has its run now.
+                    self.run_again_during_shutdown(job);
                 }
                 self.enqueue_recheck(job);
             } else {

@@ -429,8 +429,8 @@ impl Oracle<'_> {
         let status = &after[job];
         self.check_limits(job, status)?;
         if self.plan.jobs[job].exec.action().is_some() && self.seen[job].by_hand {
-            // W14: in a ring, it may be performed later.
-            self.jobs[job].by_hand += u64::from(self.seen[job].acted.max(1));
+            // W14: in a ring, one more may be performed later.
+            self.jobs[job].by_hand += u64::from(self.seen[job].acted + 1);
         }
         if !self.exact {
             return Ok(());
