@@ -56,7 +56,7 @@ impl Oracle<'_> {
         // It may have been registered in the same step.
         let service = self.plan.jobs[job].service.as_ref();
         let initial = service.is_some_and(|service| service.initial_status == Some(Status::Passing));
-        if self.became_healthy(job) && initial && self.seen[job].heartbeats == 1 {
+        if initial && self.seen[job].heartbeats <= self.became_healthy(job) {
             return Ok(());
         }
         let pace = self.plan.jobs[job].health.as_ref().and_then(|health| health.heartbeat);
@@ -72,8 +72,8 @@ impl Oracle<'_> {
 
     /// D4: the first heartbeat of a job with an initial status that is passing comes at once, when it becomes healthy: that
     /// status may have expired.
-    fn became_healthy(&self, job: usize) -> bool {
-        self.seen[job].changes.contains(&Code::BecameHealthy)
+    fn became_healthy(&self, job: usize) -> usize {
+        self.seen[job].changes.iter().filter(|code| **code == Code::BecameHealthy).count()
     }
 
     pub(super) fn check_catalog(&self, job: usize, status: &JobStatus, phase: Phase) -> Check {
@@ -90,7 +90,7 @@ impl Oracle<'_> {
         }
         let passing = DesiredService::Present(Status::Passing);
         let was_passing = self.before[job].desired == passing && !self.seen[job].is_new;
-        let is_passing = self.became_healthy(job) && status.desired == passing;
+        let is_passing = self.became_healthy(job) > 0 && status.desired == passing;
         if self.exact && was_passing && is_passing && self.seen[job].heartbeats == 0 {
             return self.job_violation("H6", job, "it becomes healthy, and sends no heartbeat");
         }

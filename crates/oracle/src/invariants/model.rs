@@ -174,7 +174,7 @@ pub(super) struct Seen {
     pub(super) expected_changes: Vec<Code>,
     /// It has become unhealthy.
     pub(super) became_unhealthy: bool,
-    pub(super) heartbeats: u32,
+    pub(super) heartbeats: usize,
     /// How often it sends `ready`.
     pub(super) ready: u32,
     pub(super) expected_ready: u32,

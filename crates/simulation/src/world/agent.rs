@@ -242,8 +242,9 @@ impl FakeAgent {
     /// The service is still healthy.
     pub fn heartbeat(&mut self, now: Time) {
         self.now = self.now.max(now);
-        // A status that was set before its job was healthy has expired without heartbeats (D4).
-        if self.awaits_heartbeat && self.status_at(self.now) == Some(Status::Critical) {
+        // A status that was set before its job was healthy has expired without heartbeats (D4), and the service may be dropped.
+        let found = self.status_at(self.now).map_or(DesiredService::Absent, DesiredService::Present);
+        if self.awaits_heartbeat && found != self.desired {
             self.disturb(self.now);
         }
         self.awaits_heartbeat = false;
