@@ -165,7 +165,8 @@ impl Core {
                 return self.begin_stop(job, StopReason::Shutdown);
             }
         }
-        if self.job(job).triggered_at.is_some() {
+        // A start that a shutdown has overtaken was no run.
+        if self.job(job).triggered_at.is_some() && (has_run || self.phase == Phase::Running) {
             return self.begin_stop_by_itself(job);
         }
         if self.phase != Phase::Running {
