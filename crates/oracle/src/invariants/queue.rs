@@ -18,7 +18,9 @@ impl Oracle<'_> {
     pub(super) fn check_queued_start(&mut self, job: usize, environment: &Environment) -> Check {
         let planned = &self.plan.jobs[job];
         // W18: a job that is resumed after a lost source runs for no new event.
-        if !planned.when.queues_events() || !planned.requires.is_empty() || self.phase != Phase::Running {
+        let shutting_down = self.shutdown.is_some() || self.phase != Phase::Running;
+        // S3: during a shutdown a job runs once.
+        if !planned.when.queues_events() || !planned.requires.is_empty() || shutting_down {
             return Ok(());
         }
         let value = |wanted: &str| {
