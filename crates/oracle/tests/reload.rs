@@ -123,6 +123,8 @@ fn stable_plan(seed: u64) -> Plan {
             && job.when.trigger != Trigger::Never
             && patterns.iter().all(|event| is_stable(event.code))
             && (job.exec.is_some() || job.health.is_some())
+            // An action has ended before the reload, and may signal another job.
+            && job.exec.action().is_none()
     });
     for job in &mut plan.jobs {
         (job.when.timeout, job.timeout) = (None, None);

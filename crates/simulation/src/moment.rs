@@ -107,8 +107,13 @@ impl Moment {
         }
         let lacks = |has: fn(&Job) -> bool| !jobs.iter().any(|job| has(job));
         let missing = match word {
-            "healthy" | "unhealthy" if lacks(|job| job.health.is_some()) => "health",
+            "healthy" | "unhealthy" | "becameHealthy" | "becameUnhealthy"
+                if lacks(|job| job.health.is_some()) =>
+            {
+                "health"
+            }
             ADVERTISED | DEREGISTERED if lacks(|job| job.service.is_some()) => "port",
+            "ready" if lacks(|job| job.ready.is_some()) => "ready",
             "crashLoop" if lacks(|job| job.start_limit.is_some()) => "startLimit",
             "timerExpired" if lacks(|job| job.when.timeout.is_some()) => "when.timeout",
             STARTS | KILLED if lacks(|job| job.exec.is_some()) => "exec",
