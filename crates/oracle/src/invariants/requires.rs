@@ -3,6 +3,7 @@
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Job, Repeat, RequiredSource, Restarts};
+use containerpilot_core::state::journal::Origin;
 use containerpilot_core::{JobStatus, Outcome, Phase, State, StopReason, StopStage};
 
 use super::replicas::is_named;
@@ -45,7 +46,8 @@ impl Oracle<'_> {
     pub(super) fn check_required(&self, job: usize, by_hand: bool, after: &[JobStatus]) -> Check {
         let missing = self.plan.jobs[job].requires.iter().find(|requirement| {
             let holds = |statuses: &[JobStatus]| self.is_there(&requirement.source, statuses);
-            (!by_hand || requirement.bind) && !holds(&self.previous) && !holds(after)
+            let held = holds(&self.previous) || holds(after) || self.was_healthy(&requirement.source);
+            (!by_hand || requirement.bind) && !held
         });
         match missing {
             Some(requirement) => {
@@ -53,6 +55,15 @@ impl Oracle<'_> {
             }
             None => Ok(()),
         }
+    }
+
+    /// Returns true if a watch became healthy in this step. The startup handles several of its answers, and commands between them.
+    fn was_healthy(&self, source: &RequiredSource) -> bool {
+        let RequiredSource::Watch(name) = source else { return false };
+        self.events.iter().any(|event| {
+            matches!(event.origin, Origin::Watch(watch) if self.plan.watches[watch.index()].name == *name)
+                && event.code == Code::Healthy
+        })
     }
 
     /// Returns true if a source that a job is bound to is not there.

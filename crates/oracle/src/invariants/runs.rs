@@ -7,7 +7,8 @@ use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::RunId;
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
 use containerpilot_core::plan::{
-    Job, OnUnhealthy, Repeat, RequiredSource, Requirement, RestartOn, Restarts, Signal, StopScope, Trigger,
+    Job, OnUnhealthy, Plan, Repeat, RequiredSource, Requirement, RestartOn, Restarts, Signal, StopScope,
+    Trigger,
 };
 use containerpilot_core::variables::Environment;
 use containerpilot_core::{JobStatus, Phase, State, StopStage, Time};
@@ -154,9 +155,10 @@ impl Oracle<'_> {
         Ok(())
     }
 
-    /// Returns false if several jobs have this name: it does not tell which of them has sent an event.
+    /// Returns false if several jobs have this name, also before a reload: it does not tell which of them has sent an event.
     fn is_name_of_one(&self, name: &str) -> bool {
-        self.plan.jobs.iter().filter(|job| job.name == name).count() == 1
+        let is_shared = |plan: &Plan| plan.jobs.iter().filter(|job| job.name == name).count() > 1;
+        !self.versions.iter().any(|version| is_shared(&version.plan))
     }
 
     /// Returns true if the job has this name, or its events start one that has, through jobs that run at every event.
