@@ -52,12 +52,16 @@ mod events;
 mod fingerprint;
 mod health;
 mod model;
+mod observe;
 mod queue;
 mod readiness;
 mod reload;
+mod repetition;
 mod replicas;
 mod requires;
 mod runs;
+mod signals;
+mod states;
 mod stopping;
 mod times;
 mod waiting;
@@ -65,15 +69,14 @@ mod waiting;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use containerpilot_core::effect::{Effect, KillReason};
+use containerpilot_core::effect::Effect;
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{JobIx, RunId};
-use containerpilot_core::input::{ExitStatus, Input, Instance};
-use containerpilot_core::log_entry::LogEvent;
-use containerpilot_core::plan::{Level, Plan, Signal};
-use containerpilot_core::request::{Request, RequestId};
+use containerpilot_core::input::{Input, Instance};
+use containerpilot_core::plan::{Plan, Signal};
+use containerpilot_core::request::RequestId;
 use containerpilot_core::state::journal::Event;
-use containerpilot_core::{Core, JobStatus, Outcome, Phase, State, StopStage, Time};
+use containerpilot_core::{Core, JobStatus, Phase, State, Time};
 
 use self::model::{JobModel, Pending, RunModel, Seen};
 use self::reload::Reloading;
@@ -392,220 +395,6 @@ impl<'a> Oracle<'a> {
     fn most_deadlines(&self) -> usize {
         let checks: usize = self.jobs.iter().map(|job| job.checks.len()).sum();
         5 * self.jobs.len() + 2 * checks + 3
-    }
-
-    fn see_input(&mut self, input: &Input) {
-        if let Input::Request { id, request: command } = input {
-            match command {
-                Request::Reload(plan) => self.see_reload(*id, plan),
-                // It is answered when it is done.
-                Request::RollingRestart(jobs) => self.rolling.push((*id, jobs.clone())),
-                _ => self.open_requests.push(*id),
-            }
-            if let Request::Start(job) | Request::Restart(job) = command {
-                self.early_starts.extend(Some(job.index()).filter(|job| *job < self.jobs.len()));
-            }
-        }
-        match input {
-            Input::Started { run, .. } => {
-                let now = self.now;
-                if let Some(job) = self.job_of(*run) {
-                    self.jobs[job].begun = now;
-                    if let Some(run) = &mut self.jobs[job].run {
-                        run.started = Some(now);
-                    }
-                    self.see_started(job);
-                }
-            }
-            Input::StartFailed { run, why } => {
-                self.see_end(*run, why.kind.status(), false, false);
-            }
-            Input::Exited { run, status, orphans } => self.see_end(*run, *status, *orphans, true),
-            Input::OrphansFound { run } if self.job_of(*run).is_none() => {
-                let ending = self.phase_before == Phase::Killing;
-                let due = if ending { self.now } else { self.now + self.plan.stop_timeout };
-                self.orphans.entry(*run).or_insert(due);
-            }
-            Input::CheckDone { check, result } => self.see_check_done(*check, result.is_ok()),
-            Input::Request { request: Request::Maintenance(on), .. }
-                if self.phase_before == Phase::Starting =>
-            {
-                self.maintenance = *on;
-            }
-            Input::Signal(Signal::USR1)
-                if self.phase_before == Phase::Starting
-                    && self.plan.legacy_maintenance
-                    && !self.plan.pass_signals =>
-            {
-                self.maintenance = !self.maintenance;
-            }
-            Input::Instances { watch, instances } => self.see_instances(watch.index(), instances),
-            Input::Notified { run, notice } => self.see_notice(*run, notice),
-            Input::Deregistered { job } => self.see_deregistered(job.index()),
-            Input::Clock { unix } => self.see_clock(*unix),
-            Input::Request { .. }
-            | Input::Ready
-            | Input::OrphansFound { .. }
-            | Input::OutOfMemory { .. }
-            | Input::Signal(_)
-            | Input::TelemetryListens(_)
-            | Input::Tick => {}
-        }
-    }
-
-    /// Requests from before the startup take effect with it.
-    fn see_early_requests(&mut self) {
-        for job in std::mem::take(&mut self.early_starts) {
-            self.seen[job].by_hand = true;
-        }
-        self.begin_reload();
-    }
-
-    fn job_of(&self, run: RunId) -> Option<usize> {
-        self.jobs.iter().position(|job| job.run.as_ref().is_some_and(|model| model.run == run))
-    }
-
-    fn see_end(&mut self, run: RunId, status: ExitStatus, orphans: bool, started: bool) {
-        if orphans {
-            self.orphans.insert(run, self.now + self.plan.stop_timeout);
-        }
-        let Some(job) = self.job_of(run) else { return };
-        let now = self.now;
-        let model = &mut self.jobs[job];
-        let ended = model.run.take();
-        let timed_out = ended.as_ref().is_some_and(|run| run.timed_out);
-        // W13: `successCodes` replaces code 0; a program that was not started never succeeds.
-        let codes = &self.plan.jobs[job].success_codes;
-        let default = [ExitStatus::Code(0)];
-        let codes = if codes.is_empty() { &default } else { codes.as_slice() };
-        let failed = !started || !codes.contains(&status) || timed_out;
-        model.last_failure = if failed { Some(status.code().max(1)) } else { None };
-        model.last_code = status.code().max(1);
-        model.run_failed = failed || ended.as_ref().is_some_and(|run| run.replaced.is_some());
-        model.ended_at = Some(now);
-        model.was_terminated = self.previous[job].stop_stage == Some(StopStage::Terminate);
-        let began = ended.and_then(|run| run.started).filter(|_| started).unwrap_or(now);
-        let seen = &mut self.seen[job];
-        if seen.had_run && !seen.ended && seen.fired > 0 {
-            // A timer ends the run: the events before it, in the same step, came during the run.
-            seen.fired = 0;
-            model.pending = Pending::Yes;
-        }
-        (seen.ended, seen.ends_now) = (true, true);
-        seen.ends += 1;
-        seen.ended_started = Some(began);
-    }
-
-    fn see_effect(&mut self, effect: &Effect, phase: Phase, after: &[JobStatus]) -> Check {
-        match effect {
-            Effect::Spawn { job, run, environment } => {
-                let has_event = environment.iter().any(|(name, _)| name == "CONTAINERPILOT_EVENT");
-                if !has_event && self.is_started_by_rolling_restart(job.index(), after) {
-                    self.seen[job.index()].by_hand = true;
-                }
-                self.check_required(job.index(), self.seen[job.index()].by_hand, after)?;
-                self.see_spawn(job.index(), *run, environment)
-            }
-            Effect::Kill { run, signal, scope, reason } => {
-                if let Some(job) = self.job_of(*run).filter(|_| *reason == KillReason::Stop)
-                    && phase == Phase::Stopping
-                {
-                    self.check_stop_order(job, after)?;
-                }
-                self.see_scope(*run, *signal, *scope, *reason)?;
-                self.see_signal(*run, *signal, *reason, phase)
-            }
-            Effect::KillOrphans { run } => self.see_kill_orphans(*run, phase),
-            Effect::RunCheck { job, check, run, .. } => self.see_check(job.index(), check.index(), *run),
-            Effect::CancelCheck { run } => self.see_cancel(*run),
-            Effect::Advertise { job, desired } => self.see_advertise(job.index(), *desired),
-            Effect::Heartbeat { job } => self.see_heartbeat(job.index()),
-            Effect::Reply { id, reply: answer } if self.is_reload(*id) => {
-                self.see_reload_answer(*id, answer, phase)
-            }
-            Effect::Reply { id, .. } if self.rolling.iter().any(|(open, _)| open == id) => {
-                self.rolling.retain(|(open, _)| open != id);
-                Ok(())
-            }
-            Effect::Reply { id, .. } => match self.open_requests.iter().position(|open| open == id) {
-                Some(place) => {
-                    self.open_requests.remove(place);
-                    Ok(())
-                }
-                None => Err(self.violation("X1", "an answer without a request")),
-            },
-            Effect::Log(entry) => {
-                if entry.fields.event == LogEvent::Bug {
-                    return Err(self.violation("core", entry.message.clone()));
-                }
-                let job = entry.job.filter(|_| entry.with_output);
-                if let Some(seen) = job.and_then(|job| self.seen.get_mut(job.index())) {
-                    seen.failed_finally = entry.level == Level::Error;
-                }
-                Ok(())
-            }
-            // Seen before the events of the same part.
-            Effect::PlanReplaced { .. }
-            | Effect::Abandon { .. }
-            | Effect::CancelStart { .. }
-            | Effect::NotifyManager(_) => Ok(()),
-            // The world requests it.
-            Effect::Reload => Ok(()),
-            Effect::Exit(exit) => self.see_exit(exit),
-        }
-    }
-
-    fn check_state(&self, job: usize, status: &JobStatus) -> Check {
-        let before = &self.before[job];
-        let same = before.generation == status.generation;
-        let back =
-            before.state.has_ended() && !status.state.has_ended() || status.stop_stage < before.stop_stage;
-        if same && back {
-            return self.job_violation("W9", job, "a complete or stopping job is resumed");
-        }
-        let complete = status.state.has_ended();
-        if complete != self.jobs[job].stopped.is_some() {
-            return self.job_violation("W9", job, "it is complete without `stopped`, or the other way round");
-        }
-        if (status.stop_stage > Some(StopStage::Requirers)) != self.jobs[job].stopping.is_some() {
-            return self.job_violation("S2", job, "it stops without `stopping`");
-        }
-        if status.run != self.jobs[job].run.as_ref().map(|run| run.run) {
-            return self.job_violation("P6", job, "its run is not the one that was started");
-        }
-        if self.seen[job].exit_events != self.seen[job].ends {
-            return self.job_violation("P3", job, "a run ended without an exit event");
-        }
-        if complete && status.healthy.is_some() {
-            return self.job_violation("H7", job, "it is complete, and its health is not reset");
-        }
-        if status.stop_stage.is_some() && status.health().is_some() {
-            return self.job_violation("X7", job, "it stops, and its health is known");
-        }
-        self.check_outcome(job, status)
-    }
-
-    /// X7: the runs of a job, and who stopped it, decide how it ended.
-    fn check_outcome(&self, job: usize, status: &JobStatus) -> Check {
-        let State::Ended(outcome) = status.state else { return Ok(()) };
-        let model = &self.jobs[job];
-        let ran = model.runs > 0 || model.has_begun;
-        let failed = model.last_failure.is_some() && !model.was_terminated;
-        // Nothing shows whether a job without a program and without checks has started.
-        let planned = &self.plan.jobs[job];
-        let empty = planned.exec.is_none() && planned.health.is_none();
-        // A job without a process may start and stop within a step.
-        let periodic = planned.when.is_periodic();
-        let may_have_run = planned.exec.is_none() && (periodic || model.fires > 0);
-        let was_stopped = self.shutdown.is_some() && (ran || may_have_run) && !failed;
-        let fits = match outcome {
-            Outcome::Stopped => Self::will_start_again(status) || was_stopped,
-            // The starts before a source was gone count for the start limit, too (W14, W18).
-            Outcome::Skipped(_) => !ran && !model.crash_looped || empty,
-            Outcome::Failed => (ran || model.crash_looped) && failed,
-            Outcome::Complete => ran && !failed && !model.was_terminated,
-        };
-        if fits { Ok(()) } else { self.job_violation("X7", job, &format!("its outcome is {outcome:?}")) }
     }
 }
 
