@@ -145,8 +145,12 @@ impl Core {
     pub(crate) fn start_by(&mut self, job: JobIx, cause: Cause) {
         let newest_generation = self.last_ids.generation;
         let periodic = self.planned(job).when.is_periodic();
-        // W14: in a ring of actions, a periodic one runs once at a time; its ticks go on.
-        if periodic && self.job(job).started_at == Some(self.now) && self.starts_itself(job) {
+        // W14: in a ring of actions, a periodic one runs once at a time, and then at its ticks.
+        let is_again = self.acting.is_some() && self.job(job).started_at == Some(self.now);
+        if periodic && is_again && self.starts_itself(job) {
+            if !self.job(job).has_run {
+                self.begin_ticks(job);
+            }
             return;
         }
         let state = self.job_mut(job);

@@ -394,3 +394,16 @@ fn w18_w14_a_delayed_start_by_hand_does_not_wait_for_requirements() {
     let runs = harness.take_events().iter().filter(|event| *event == "a exitSuccess").count();
     assert!(runs > 2, "{runs}");
 }
+
+#[test]
+fn w14_a_user_starts_a_periodic_action_of_a_ring_at_any_time() {
+    let mut harness = Harness::running(
+        "{ name: 'x', exec: 'x' }, { name: 'a', do: { start: 'b' }, when: { interval: '1s' }, restarts: 0 }, \
+         { name: 'b', do: { start: 'a' }, when: 'manual' }",
+    );
+    for _ in 0..2 {
+        harness.take_output();
+        harness.request(Request::Start(JobIx(1)));
+        assert!(harness.take_output().contains(&"event a exitSuccess".to_string()));
+    }
+}

@@ -2,7 +2,7 @@
 //! others require stops after them.
 
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{Job, Repeat, RequiredSource, Restarts};
+use containerpilot_core::plan::{Job, Repeat, RequiredSource, Restarts, Role};
 use containerpilot_core::state::journal::Origin;
 use containerpilot_core::{JobStatus, Outcome, Phase, State, StopReason, StopStage};
 
@@ -198,6 +198,11 @@ impl Oracle<'_> {
         });
         let mut next: Vec<usize> = self.stops_before(from).chain(hooks.map(|(nth, _)| nth)).collect();
         next.extend(sources.flatten());
+        if planned.role == Role::Coprocess {
+            // C6
+            let jobs = self.plan.jobs.iter().enumerate();
+            next.extend(jobs.filter(|(_, job)| job.role != Role::Coprocess).map(|(nth, _)| nth));
+        }
         next.into_iter().any(|next| next == target || self.may_wait_for(next, target, seen))
     }
 }

@@ -53,7 +53,7 @@ impl Oracle<'_> {
             // The starts before a source was gone count for the start limit, too (W14, W18).
             Outcome::Skipped(_) => !ran && !model.crash_looped || empty,
             Outcome::Failed => (ran || model.crash_looped) && failed,
-            Outcome::Complete => ran && !failed && !model.was_terminated,
+            Outcome::Complete => (ran || empty) && !failed && !model.was_terminated,
         };
         if fits { Ok(()) } else { self.job_violation("X7", job, &format!("its outcome is {outcome:?}")) }
     }
