@@ -25,7 +25,6 @@ use containerpilot_core::catalog::connectivity::{Known, Trouble};
 use containerpilot_core::catalog::watch_queries::QuerySlots;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, WatchIx};
-use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Job, Plan, Service, Watch};
 use containerpilot_core::{Input, Time};
 use thiserror::Error;
@@ -172,19 +171,6 @@ impl Discovery {
     pub(crate) fn watch_trouble(&self, watch: &str) -> Option<Trouble> {
         let Backend::Consul(consul) = &self.backend else { return None };
         consul.shared.connectivity.contact().trouble_of(&watches::requester(watch)).cloned()
-    }
-
-    /// The input for new instances of a watch. A reload may have moved the watch to another index, or removed it.
-    pub(crate) fn watch_result(
-        plan: &Plan,
-        watch: &Watch,
-        ix: WatchIx,
-        instances: Vec<Instance>,
-    ) -> Option<Input> {
-        let is_same = |ix: &WatchIx| plan.watches.get(ix.index()) == Some(watch);
-        let anywhere = || plan.watches.iter().position(|other| other == watch).map(WatchIx::at);
-        let watch = Some(ix).filter(is_same).or_else(anywhere)?;
-        Some(Input::Instances { watch, instances })
     }
 
     /// The input for a confirmed deregistration. A reload may have moved the job to another index, or removed it.

@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use containerpilot_core::ids::{JobIx, RunId, WatchIx};
-use containerpilot_core::input::Instance;
+use containerpilot_core::input::Answer;
 use containerpilot_core::plan::{Level, Watch};
 
 use self::channel::{Receiver, Sender};
@@ -34,8 +34,8 @@ pub(crate) type LoopSender = Sender<LoopMessage>;
 pub(crate) enum LoopMessage {
     /// The addresses of a host that checks wait for, or the error of the look-up.
     Resolved(String, Result<Vec<IpAddr>, String>),
-    /// The instances that a watch has found, with the watch's index when it started.
-    WatchResult(Arc<Watch>, WatchIx, Vec<Instance>),
+    /// What a watch has found, or why it cannot tell, with the watch's index when it started.
+    Watched(Arc<Watch>, WatchIx, Result<Answer, String>),
     /// A service was deregistered: its id, and its job's index when that was requested.
     Deregistered(String, JobIx),
     /// The result of loading a configuration for a reload.

@@ -8,7 +8,7 @@ use containerpilot_config::duration;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
     Catalog, Check, ConsulAddress, Cron, EventPattern, Exec, FirstTick, Job, Plan, Probe, Repeat, Restarts,
-    Role, Trigger, Watch,
+    Role, Trigger, Watch, WatchKind,
 };
 use containerpilot_core::report::words;
 use serde::Serialize;
@@ -184,10 +184,11 @@ fn condition(event: &EventPattern) -> String {
 
 fn watch_line(watch: &Watch) -> String {
     let mut line = format!("polled at least every {}", time(watch.interval));
-    if let Some(tag) = &watch.tag {
+    let WatchKind::Service { tag, dc } = &watch.kind;
+    if let Some(tag) = tag {
         let _ = write!(line, "; with tag {tag}");
     }
-    if let Some(dc) = &watch.dc {
+    if let Some(dc) = dc {
         let _ = write!(line, "; in datacenter {dc}");
     }
     line

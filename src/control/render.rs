@@ -335,7 +335,7 @@ fn watch_json(watch: &WatchOverview) -> responses::Watch {
         address: one.address.clone(),
         port: one.port,
     };
-    let instances = watch.instances.as_ref().map(|instances| instances.iter().map(instance).collect());
+    let instances = watch.instances().map(|instances| instances.iter().map(instance).collect());
     responses::Watch { name: watch.name.clone(), instances }
 }
 

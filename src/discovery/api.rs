@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use containerpilot_core::catalog::watch_queries::Query;
 use containerpilot_core::input::Instance;
-use containerpilot_core::plan::{Service, Status, Watch};
+use containerpilot_core::plan::{Service, Status, Watch, WatchKind};
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
@@ -122,7 +122,8 @@ pub(super) fn query_path(watch: &Watch, query: Query) -> String {
     if let Some(index) = query.index {
         let _ = write!(path, "&index={index}&wait={}ms", query.wait.as_millis().max(1));
     }
-    for (key, value) in [("tag", &watch.tag), ("dc", &watch.dc)] {
+    let WatchKind::Service { tag, dc } = &watch.kind;
+    for (key, value) in [("tag", tag), ("dc", dc)] {
         if let Some(value) = value {
             let _ = write!(path, "&{key}={}", percent_encoded(value));
         }
@@ -130,7 +131,7 @@ pub(super) fn query_path(watch: &Watch, query: Query) -> String {
     path
 }
 
-/// Most instances of a service, and most bytes of their ids and addresses.
+/// Most instances of a service, and most bytes of all of them.
 const MAX_INSTANCES: usize = 16 * 1024;
 const MAX_INSTANCE_BYTES: usize = 2 * 1024 * 1024;
 
@@ -169,6 +170,11 @@ struct EntryService {
     address: String,
     #[serde(default)]
     port: i64,
+    // Consul writes an empty list or map as null.
+    #[serde(default)]
+    tags: Option<Vec<String>>,
+    #[serde(default)]
+    meta: Option<BTreeMap<String, String>>,
 }
 
 impl Entry {
@@ -180,6 +186,8 @@ impl Entry {
             address: own.or_else(|| Some(self.node?.address)).filter(|address| !address.is_empty())?,
             // Consul accepts any number. One that is not a port cannot be connected to.
             port: u16::try_from(self.service.port).unwrap_or(0),
+            tags: self.service.tags.unwrap_or_default(),
+            meta: self.service.meta.unwrap_or_default(),
         })
     }
 }
@@ -202,6 +210,14 @@ pub(super) fn instances(body: &[u8]) -> Result<Vec<Instance>, InstancesError> {
     Ok(instances)
 }
 
+/// The bytes of an instance's texts. Each tag counts for more than its text, because an empty one needs memory, too.
+fn size(instance: &Instance) -> usize {
+    const TEXT: usize = 32;
+    let tags = instance.tags.iter().map(|tag| tag.len() + TEXT);
+    let meta = instance.meta.iter().map(|(key, value)| key.len() + value.len() + 2 * TEXT);
+    instance.id.len() + instance.address.len() + tags.sum::<usize>() + meta.sum::<usize>()
+}
+
 struct InstanceList<'a> {
     too_many: &'a mut bool,
 }
@@ -218,7 +234,7 @@ impl<'de> Visitor<'de> for InstanceList<'_> {
         let mut bytes = 0_usize;
         while let Some(entry) = list.next_element::<Entry>()? {
             let instance = entry.instance().ok_or_else(|| A::Error::custom("no address"))?;
-            bytes = bytes.saturating_add(instance.id.len()).saturating_add(instance.address.len());
+            bytes = bytes.saturating_add(size(&instance));
             if bytes > MAX_INSTANCE_BYTES || instances.len() >= MAX_INSTANCES {
                 *self.too_many = true;
                 return Err(A::Error::custom("too many"));
@@ -284,8 +300,7 @@ mod tests {
         let watch = Watch {
             name: "db".into(),
             interval: Duration::from_secs(1),
-            tag: Some("a&b".into()),
-            dc: Some("ams".into()),
+            kind: WatchKind::Service { tag: Some("a&b".into()), dc: Some("ams".into()) },
         };
         let query = Query { index: Some(7), wait: Duration::from_millis(900) };
         assert_eq!(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use containerpilot_core::Input;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, WatchIx};
-use containerpilot_core::input::Instance;
+use containerpilot_core::input::{Answer, Instance};
 use containerpilot_core::plan::{Plan, Service, Status, Watch};
 
 #[derive(Debug, Default)]
@@ -45,10 +45,14 @@ impl Embedded {
         plan: &'a Plan,
         filter: impl Fn(&Watch) -> bool + 'a,
     ) -> impl Iterator<Item = Input> + 'a {
-        let watches = plan.watches.iter().enumerate().filter(move |(_, watch)| filter(watch));
-        watches.map(|(place, watch)| Input::Instances {
+        let watches = plan
+            .watches
+            .iter()
+            .enumerate()
+            .filter(move |(_, watch)| watch.kind.is_in_catalog() && filter(watch));
+        watches.map(|(place, watch)| Input::Watched {
             watch: WatchIx::at(place),
-            instances: self.healthy(watch),
+            answer: Ok(Answer::Instances(self.healthy(watch))),
         })
     }
 

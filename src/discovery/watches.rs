@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use containerpilot_core::catalog::watch_queries::{NextQuery, Query, QuerySlots, WatchQueries};
 use containerpilot_core::ids::WatchIx;
-use containerpilot_core::input::Instance;
+use containerpilot_core::input::{Answer, Instance};
 use containerpilot_core::plan::Watch;
 use hyper::Method;
 use tokio::sync::Semaphore;
@@ -68,10 +68,10 @@ impl WatchTask {
                     self.shared.connectivity.record(self.shared.now(), &name, None);
                     if known.as_ref() != Some(&instances) {
                         known = Some(instances.clone());
-                        self.shared.sender.send(LoopMessage::WatchResult(
+                        self.shared.sender.send(LoopMessage::Watched(
                             Arc::clone(&self.watch),
                             self.ix,
-                            instances,
+                            Ok(Answer::Instances(instances)),
                         ));
                     }
                 }

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
 use containerpilot_core::effect::Exit;
+use containerpilot_core::ids::WatchIx;
 use containerpilot_core::plan::Level;
 use containerpilot_core::rules::signals::{reloads_at, reopens_log};
 use containerpilot_core::{Input, Notice, Time};
@@ -224,8 +225,13 @@ impl<D: Decider> Runtime<D> {
                 self.results.extend(done.map(|(check, result)| Input::CheckDone { check, result }));
                 None
             }
-            LoopMessage::WatchResult(watch, ix, instances) => {
-                Discovery::watch_result(&self.plan, &watch, ix, instances)
+            LoopMessage::Watched(watch, ix, answer) => {
+                // A reload may have moved the watch to another index, or removed it.
+                let watches = &self.plan.watches;
+                let is_same = |ix: &WatchIx| watches.get(ix.index()) == Some(&*watch);
+                let anywhere = || watches.iter().position(|other| *other == *watch).map(WatchIx::at);
+                let watch = Some(ix).filter(is_same).or_else(anywhere);
+                watch.map(|watch| Input::Watched { watch, answer })
             }
             LoopMessage::Deregistered(id, job) => Discovery::deregistered(&self.plan, &id, job),
             LoopMessage::TelemetryListens(address, result) => {

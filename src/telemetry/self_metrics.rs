@@ -85,7 +85,7 @@ fn watches(page: &mut Page, snapshot: &Snapshot) {
     let has_consul = snapshot.catalog.consul.is_some();
     for watch in &snapshot.overview.watches {
         // Without an answer of Consul the number is not known. The embedded catalog is empty at first.
-        let Some(count) = watch.instances.as_ref().map(Vec::len).or((!has_consul).then_some(0)) else {
+        let Some(count) = watch.instances().map(<[_]>::len).or((!has_consul).then_some(0)) else {
             continue;
         };
         let most = counts.entry(&watch.name).or_default();

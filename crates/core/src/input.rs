@@ -1,14 +1,14 @@
 //! Inputs: everything that can happen to the core.
 
-use alloc::string::{String, ToString};
-use alloc::vec::Vec;
+use alloc::string::String;
 use core::time::Duration;
 
+pub use crate::answer::{Answer, Instance};
 pub use crate::exit_status::ExitStatus;
 use crate::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use crate::notice::Notice;
+use crate::plan::Signal;
 use crate::plan::diff::Moves;
-use crate::plan::{Service, Signal};
 use crate::request::{Request, RequestId};
 
 /// Something that happened.
@@ -65,12 +65,12 @@ pub enum Input {
         /// What it reported.
         notice: Notice,
     },
-    /// The healthy instances of a watched service, in any order.
-    Instances {
+    /// What a watch has found. An answer that has not changed causes nothing.
+    Watched {
         /// The watch.
         watch: WatchIx,
-        /// The instances.
-        instances: Vec<Instance>,
+        /// What is there now, or why that cannot be told. Then the last answer stays (D7).
+        answer: Result<Answer, String>,
     },
     /// A signal to the supervisor.
     Signal(Signal),
@@ -105,9 +105,7 @@ impl Moves {
     pub fn input(&self, input: Input) -> Option<Input> {
         Some(match input {
             Input::Deregistered { job } => Input::Deregistered { job: self.job(job)? },
-            Input::Instances { watch, instances } => {
-                Input::Instances { watch: self.watch(watch)?, instances }
-            }
+            Input::Watched { watch, answer } => Input::Watched { watch: self.watch(watch)?, answer },
             Input::Request { id, request } => Input::Request { id, request: request.moved(self) },
             other => other,
         })
@@ -148,24 +146,5 @@ impl StartErrorKind {
             Self::NoResources | Self::Other => ExitStatus::Code(125),
             Self::Killed(signal) => ExitStatus::Signal(signal),
         }
-    }
-}
-
-/// A healthy instance of a watched service (E6).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Instance {
-    /// Its id in the catalog.
-    pub id: String,
-    /// Its address: usually an IP address, but a catalog may contain any name.
-    pub address: String,
-    /// Its port.
-    pub port: u16,
-}
-
-impl Service {
-    /// The service as watches of the embedded catalog see it.
-    #[must_use]
-    pub fn instance(&self) -> Instance {
-        Instance { id: self.id.clone(), address: self.address.to_string(), port: self.port }
     }
 }

@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+pub mod answer;
 pub mod catalog;
 pub mod effect;
 pub mod event;

@@ -58,6 +58,10 @@ pub enum LogEvent {
     MissingRequirement,
     /// A check failed.
     CheckFailed,
+    /// A watch cannot be answered.
+    WatchFailed,
+    /// A watch is answered again.
+    WatchRecovered,
     /// A run, a check or a stage of a stop has reached its timeout.
     Timeout,
     /// A time of a schedule came while the job was running (W15).
@@ -94,6 +98,8 @@ impl LogEvent {
             Self::Restarting => "restarting",
             Self::MissingRequirement => "missingRequirement",
             Self::CheckFailed => "checkFailed",
+            Self::WatchFailed => "watchFailed",
+            Self::WatchRecovered => "watchRecovered",
             Self::Timeout => "timeout",
             Self::TickSkipped => "tickSkipped",
             Self::EventsDropped => "eventsDropped",

@@ -19,6 +19,7 @@ mod service;
 mod single_program;
 mod stop;
 mod telemetry;
+mod watch;
 mod when;
 mod word;
 mod work;
@@ -39,9 +40,10 @@ pub use ready::Ready;
 pub use replicas::{MAX_REPLICAS, PORT_VARIABLE, PortRange, REPLICA_VARIABLE, Replica, ReplicaGroup};
 pub use requires::{Readiness, RequiredSource, Requirement};
 pub use restart::{Backoff, OnStartLimit, RestartOn, Restarts, StartLimit};
-pub use service::{Service, Status, Watch};
+pub use service::{Service, Status};
 pub use stop::{DEFAULT_STOP_ON, Escalation, Stop, StopScope, stop_signal_timeout};
 pub use telemetry::{Metric, MetricKind, Telemetry};
+pub use watch::{Watch, WatchKind};
 pub use when::{EventPattern, FirstTick, Repeat, Trigger, When};
 pub use word::Word;
 
@@ -53,7 +55,7 @@ pub struct Plan {
     pub jobs: Vec<Job>,
     /// The definitions of the jobs that are replicas (W20).
     pub replicas: Vec<ReplicaGroup>,
-    /// The watched services.
+    /// What is watched outside the jobs.
     pub watches: Vec<Watch>,
     /// Where services are registered and looked up.
     pub catalog: Catalog,

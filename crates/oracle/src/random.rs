@@ -17,7 +17,7 @@ use std::time::Duration;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
     self, Catalog, EventPattern, Exec, FirstTick, Format, Job, Level, Logging, OnCompletion, Output, Plan,
-    Repeat, Restarts, Role, Signal, Target, Trigger, Watch, When,
+    Repeat, Restarts, Role, Signal, Target, Trigger, Watch, WatchKind, When,
 };
 
 use self::jobs::JobGenerator;
@@ -221,7 +221,11 @@ fn watches(rng: &mut Rng, embedded: bool, names: &[String]) -> Vec<Watch> {
     let mut watches: Vec<Watch> = ["redis", "etcd"]
         .into_iter()
         .take(count)
-        .map(|name| Watch { name: name.into(), interval: Duration::from_secs(1), tag: None, dc: None })
+        .map(|name| Watch {
+            name: name.into(),
+            interval: Duration::from_secs(1),
+            kind: WatchKind::Service { tag: None, dc: None },
+        })
         .collect();
     if embedded {
         // The embedded catalog knows only the services of jobs.

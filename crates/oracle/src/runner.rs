@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use containerpilot_core::effect::Effect;
 use containerpilot_core::ids::WatchIx;
-use containerpilot_core::input::Input;
+use containerpilot_core::input::{Answer, Input};
 use containerpilot_core::plan::Signal;
 use containerpilot_core::request::{Request, RequestId};
 use containerpilot_core::rng::mix;
@@ -193,7 +193,10 @@ impl Runner<'_> {
             Action::Request(command) => self.command(command.clone()),
             Action::Reload(version) => self.reload(*version),
             Action::Instances(watch, instances) => match watch.checked_rem(self.world.plan().watches.len()) {
-                Some(watch) => Input::Instances { watch: WatchIx::at(watch), instances: instances.clone() },
+                Some(watch) => Input::Watched {
+                    watch: WatchIx::at(watch),
+                    answer: Ok(Answer::Instances(instances.clone())),
+                },
                 None => Input::Tick,
             },
             Action::Clock(unix) => Input::Clock { unix: *unix },

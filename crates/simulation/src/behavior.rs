@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use containerpilot_core::Time;
 use containerpilot_core::ids::{CheckIx, JobIx, WatchIx};
-use containerpilot_core::input::{ExitStatus, Instance};
+use containerpilot_core::input::{Answer, ExitStatus, Instance};
 use containerpilot_core::plan::{Catalog, Job, Plan, Watch};
 
 use crate::defaults;
@@ -165,7 +165,8 @@ impl Script for Behavior<'_> {
             id: format!("{}-{}", watch.name, u32::from(nth) + seen.generation.saturating_mul(1_000)),
             address: "192.0.2.1".to_owned(),
             port: nth.saturating_add(1),
+            ..Instance::default()
         };
-        WatchScript::Instances((0..seen.instances).map(instance).collect())
+        WatchScript::Answer(Answer::Instances((0..seen.instances).map(instance).collect()))
     }
 }

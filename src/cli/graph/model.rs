@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
     EventPattern, Exec, FirstTick, Job, OnCompletion, Plan, PortRange, Repeat, ReplicaGroup, RequiredSource,
-    Requirement, Restarts, Role, Trigger,
+    Requirement, Restarts, Role, Trigger, WatchKind,
 };
 use containerpilot_core::report::words;
 
@@ -95,7 +95,8 @@ impl Graph {
             builder.jobs.entry(&job.name).or_default().push(at);
         }
         for watch in &plan.watches {
-            let note = watch.tag.as_ref().map_or_else(String::new, |tag| format!("with tag {tag}"));
+            let WatchKind::Service { tag, dc: _ } = &watch.kind;
+            let note = tag.as_ref().map_or_else(String::new, |tag| format!("with tag {tag}"));
             let source = Source::Watch(watch.name.clone());
             let at = builder.node(Kind::Watch, &source.to_string(), note);
             builder.sources.insert((source, None), at);

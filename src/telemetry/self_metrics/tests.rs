@@ -2,6 +2,7 @@
 
 use containerpilot_core::Input;
 use containerpilot_core::ids::WatchIx;
+use containerpilot_core::input::Answer;
 use containerpilot_core::plan::{Signal, Status};
 
 use super::super::testing::TestCore;
@@ -227,7 +228,7 @@ fn d11_instances_are_missing_until_consul_has_answered() {
     };
     assert!(instances(&core, false), "the embedded catalog is empty");
     assert!(!instances(&core, true));
-    core.step(Input::Instances { watch: WatchIx(0), instances: Vec::new() });
+    core.step(Input::Watched { watch: WatchIx(0), answer: Ok(Answer::Instances(Vec::new())) });
     assert!(instances(&core, true));
 }
 
@@ -240,7 +241,7 @@ fn t3_the_names_reserved_in_the_configuration_are_the_own_metrics() {
     core.start();
     core.check("a", Ok(()));
     core.exit("a", 0);
-    core.step(Input::Instances { watch: WatchIx(0), instances: Vec::new() });
+    core.step(Input::Watched { watch: WatchIx(0), answer: Ok(Answer::Instances(Vec::new())) });
     let mut shared = Shared::default();
     shared.requests.insert((200, "/v3/ping"), 1);
     let mut page = Page::default();

@@ -1,6 +1,6 @@
 //! Watches.
 
-use containerpilot_core::plan::Watch;
+use containerpilot_core::plan::{Watch, WatchKind};
 
 use super::Lower;
 use crate::decode::Section;
@@ -25,6 +25,7 @@ impl Lower<'_> {
         let at = fields.name.as_ref().map_or(fields.place.first_byte(), |given| given.place);
         let interval =
             self.positive(&WatchFields::INFO, fields.place, at, fields.interval.as_ref(), "interval");
-        Some(Watch { name: name?, interval: interval?, tag: value_of(&fields.tag), dc: value_of(&fields.dc) })
+        let kind = WatchKind::Service { tag: value_of(&fields.tag), dc: value_of(&fields.dc) };
+        Some(Watch { name: name?, interval: interval?, kind })
     }
 }

@@ -1,5 +1,7 @@
 //! Services that cannot be found from outside, because the catalog is embedded (D2).
 
+use containerpilot_core::plan::WatchKind;
+
 use crate::diagnostics::{Severity, is_reported};
 use crate::fields::ConfigFields;
 use crate::lower::{Draft, TELEMETRY_JOB};
@@ -38,7 +40,8 @@ impl Checker<'_> {
             if is_telemetry || services.any(|service| watch.sees(service)) {
                 continue;
             }
-            let tag = watch.tag.as_ref().map(|tag| format!(" and the tag `{tag}`")).unwrap_or_default();
+            let WatchKind::Service { tag, dc: _ } = &watch.kind;
+            let tag = tag.as_ref().map(|tag| format!(" and the tag `{tag}`")).unwrap_or_default();
             let message = format!(
                 "the watch `{0}` never sees a service: no job named `{0}` has a `port`{tag}, and there is no `consul`",
                 watch.name

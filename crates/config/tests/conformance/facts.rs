@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
     Catalog, Command, ConsulAddress, Format, Job, Level, MetricKind, Output, Plan, Probe, Repeat, Restarts,
-    Status, Trigger,
+    Status, Trigger, Watch, WatchKind,
 };
 use serde_json::{Value, json};
 
@@ -79,13 +79,18 @@ pub(crate) fn facts(plan: &Plan) -> Value {
                 },
             })).collect::<Vec<_>>(),
         })),
-        "watches": plan.watches.iter().map(|watch| json!({
-            "name": format!("watch.{}", watch.name),
-            "service": watch.name,
-            "interval": watch.interval.as_secs_f64(),
-            "tag": watch.tag.clone().unwrap_or_default(),
-            "dc": watch.dc.clone().unwrap_or_default(),
-        })).collect::<Vec<_>>(),
+        "watches": plan.watches.iter().map(watch_facts).collect::<Vec<_>>(),
+    })
+}
+
+fn watch_facts(watch: &Watch) -> Value {
+    let WatchKind::Service { tag, dc } = &watch.kind;
+    json!({
+        "name": format!("watch.{}", watch.name),
+        "service": watch.name,
+        "interval": watch.interval.as_secs_f64(),
+        "tag": tag.clone().unwrap_or_default(),
+        "dc": dc.clone().unwrap_or_default(),
     })
 }
 

@@ -2,7 +2,9 @@
 
 use containerpilot_config::diagnostics::Severity;
 use containerpilot_config::host::StaticHost;
-use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, MetricKind, Role, Status, TokenSource};
+use containerpilot_core::plan::{
+    Catalog, Consul, ConsulAddress, MetricKind, Role, Status, TokenSource, WatchKind,
+};
 
 use crate::support::{errors, host_with, job, job_errors, load_files, messages, plan, plan_on, shown};
 
@@ -225,10 +227,8 @@ fn d3_fields_that_need_a_port_are_a_warning_without_one() {
 fn d7_a_watch() {
     let plan = plan("{ watches: [{ name: 'db', interval: '500ms', tag: 'primary', dc: 'ams' }] }");
     let watch = &plan.watches[0];
-    assert_eq!(
-        (watch.interval.as_millis(), watch.tag.as_deref(), watch.dc.as_deref()),
-        (500, Some("primary"), Some("ams"))
-    );
+    assert_eq!(watch.interval.as_millis(), 500);
+    assert_eq!(watch.kind, WatchKind::Service { tag: Some("primary".into()), dc: Some("ams".into()) });
     assert_eq!(errors("{ watches: [{}] }"), ["a watch needs `name`", "a watch needs `interval`"]);
 }
 

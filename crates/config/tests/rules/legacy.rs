@@ -10,7 +10,7 @@ use containerpilot_config::{Input, Loaded, Options, load_with_program, version};
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
     Catalog, Command, EventPattern, Exec, FirstTick, Job, MetricKind, OnCompletion, Output, Plan, Probe,
-    Repeat, Restarts, Role, Signal, Trigger,
+    Repeat, Restarts, Role, Signal, Trigger, WatchKind,
 };
 
 use crate::support::{errors, faults, host, host_with, load_files, messages, plan, shown};
@@ -203,10 +203,8 @@ fn c8_backends_are_watches_with_a_job_for_changes() {
         "{ backends: [{ name: 'db', poll: 7, onChange: ['reload', 'x y'], tag: 'main', timeout: '9s' }] }",
     );
     let watch = &plan.watches[0];
-    assert_eq!(
-        (watch.name.as_str(), watch.interval.as_secs(), watch.tag.as_deref()),
-        ("db", 7, Some("main"))
-    );
+    assert_eq!((watch.name.as_str(), watch.interval.as_secs()), ("db", 7));
+    assert_eq!(watch.kind, WatchKind::Service { tag: Some("main".into()), dc: None });
     let job = named(&plan, "onChange-db");
     let event = EventPattern { source: Source::Watch("db".into()), code: Code::Changed };
     assert_eq!(job.when.trigger, Trigger::Event { event, repeat: Repeat::Each });

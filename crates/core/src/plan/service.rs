@@ -1,4 +1,4 @@
-//! Services in the catalog: the ones that jobs advertise, and the ones that are watched.
+//! Services that jobs advertise in the catalog.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -51,26 +51,5 @@ impl Status {
             Self::Warning => "warning",
             Self::Critical => "critical",
         }
-    }
-}
-
-/// A watched service (D7).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Watch {
-    /// The service; its events come from `watch.NAME`.
-    pub name: String,
-    /// The longest time between two queries.
-    pub interval: Duration,
-    /// Only instances with this tag count.
-    pub tag: Option<String>,
-    /// The data center to query.
-    pub dc: Option<String>,
-}
-
-impl Watch {
-    /// Returns true if the watch matches this service of the embedded catalog (D2).
-    #[must_use]
-    pub fn sees(&self, service: &Service) -> bool {
-        service.name == self.name && self.tag.as_ref().is_none_or(|tag| service.tags.contains(tag))
     }
 }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use crate::catalog::connectivity::Trouble;
 use crate::ids::{JobIx, WatchIx};
-use crate::plan::{Catalog, Repeat, Watch};
+use crate::plan::{Catalog, Repeat, Watch, WatchKind};
 use crate::report::status::WatchOverview;
 use crate::report::words;
 use crate::state::journal::Origin;
@@ -34,21 +34,20 @@ impl Core {
         let planned = self.plan().watches.get(watch.index())?;
         let overview = self.watches_overview().into_iter().nth(watch.index())?;
         let source = format!("watch.{}", planned.name);
-        let mut state = match overview.instances.as_deref() {
-            None => "no answer from the catalog yet".into(),
-            Some([]) => "no healthy instances".into(),
-            Some([_]) => "1 healthy instance".into(),
-            Some(many) => format!("{} healthy instances", many.len()),
+        let mut state = match &overview.answer {
+            None if planned.kind.is_in_catalog() => "no answer from the catalog yet".into(),
+            None => "no answer yet".into(),
+            Some(answer) => answer.words(),
         };
-        match trouble {
-            Some(Trouble { error, .. }) if overview.instances.is_none() => state += &format!(": {error}"),
+        match trouble.or(overview.trouble.as_ref()) {
+            Some(Trouble { error, .. }) if overview.answer.is_none() => state += &format!(": {error}"),
             Some(Trouble { since, error }) => {
                 state += &format!(" (as of {} ago: {error})", fmt_duration(self.now.since(*since)));
             }
             None => {}
         }
         let mut lines = vec![format!("{source}: {state}")];
-        let instances = overview.instances.as_deref().unwrap_or_default();
+        let instances = overview.instances().unwrap_or_default();
         let listed = instances.iter().take(MAX_INSTANCES);
         lines.extend(listed.map(|one| format!("  {} at {} port {}", one.id, one.address, one.port)));
         if let Some(more @ 1..) = instances.len().checked_sub(MAX_INSTANCES) {
@@ -69,9 +68,10 @@ impl Core {
         Some(WatchExplanation { watch: overview, sentences: lines })
     }
 
-    /// Where the instances come from.
+    /// Where the answers come from.
     fn catalog_of(&self, watch: &Watch) -> Vec<String> {
-        let tag = watch.tag.as_ref().map(|tag| format!(" with the tag {tag}")).unwrap_or_default();
+        let WatchKind::Service { tag, dc: _ } = &watch.kind;
+        let tag = tag.as_ref().map(|tag| format!(" with the tag {tag}")).unwrap_or_default();
         if let Catalog::Consul(_) = self.plan().catalog {
             let interval = fmt_duration(watch.interval);
             return vec![format!(

@@ -5,10 +5,12 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
+use crate::answer::{Answer, Instance};
+use crate::catalog::connectivity::Trouble;
 use crate::effect::DesiredService;
 use crate::event::Code;
 use crate::ids::{EventId, JobIx, RunId, WatchIx};
-use crate::input::{ExitStatus, Instance};
+use crate::input::ExitStatus;
 use crate::plan::{Check, Repeat, Requirement, Restarts, Role, Signal};
 use crate::report::words;
 use crate::state::dependency_graph::SourceKey;
@@ -351,8 +353,23 @@ pub struct WatchOverview {
     pub watch: WatchIx,
     /// Its name.
     pub name: String,
-    /// The healthy instances; `None` before the catalog's first answer.
-    pub instances: Option<Vec<Instance>>,
+    /// What it watches.
+    pub kind: &'static str,
+    /// The last answer; `None` before the first one.
+    pub answer: Option<Answer>,
+    /// Why it cannot be answered now, other than by the catalog.
+    pub trouble: Option<Trouble>,
+}
+
+impl WatchOverview {
+    /// The instances; `None` before the first answer, and if it watches something else.
+    #[must_use]
+    pub fn instances(&self) -> Option<&[Instance]> {
+        match &self.answer {
+            Some(Answer::Instances(instances)) => Some(instances),
+            _ => None,
+        }
+    }
 }
 
 /// The number of events of one source and code.
@@ -498,7 +515,9 @@ impl Core {
             .map(|(nth, (watch, state))| WatchOverview {
                 watch: WatchIx::at(nth),
                 name: watch.name.clone(),
-                instances: state.instances.clone(),
+                kind: watch.kind.name(),
+                answer: state.known.clone(),
+                trouble: state.trouble.clone(),
             })
             .collect()
     }
@@ -680,11 +699,12 @@ impl Core {
         }
         match self.plan_state.graph.origin_of_pattern(job, condition) {
             Some(Origin::Watch(watch)) => {
-                match self.plan_state.watches.get(watch.index()).and_then(|watch| watch.instances.as_deref())
-                {
+                match self.plan_state.watches.get(watch.index()).and_then(|watch| watch.known.as_ref()) {
                     None => "no answer yet".into(),
-                    Some([]) => "no healthy instances".into(),
-                    Some(instances) => format!("{} healthy", instances.len()),
+                    Some(Answer::Instances(instances)) if !instances.is_empty() => {
+                        format!("{} healthy", instances.len())
+                    }
+                    Some(answer) => answer.words(),
                 }
             }
             Some(_) => String::new(),

@@ -85,12 +85,14 @@ impl Core {
 
     /// D2: only jobs of this plan change the embedded catalog.
     pub(crate) fn watch_can_change(&self, watch: WatchIx, can_start: &dyn Fn(JobIx) -> bool) -> bool {
-        let Some(advertisers) = &self.plan_state.graph.advertisers else { return true };
+        let advertisers = self.plan_state.graph.advertisers.get(watch.index());
+        let Some(advertisers) = advertisers.and_then(Option::as_ref) else { return true };
         if self.plan_state.watches.get(watch.index()).is_some_and(WatchState::will_change) {
             return true;
         }
-        let mut jobs = advertisers.get(watch.index()).into_iter().flatten();
-        jobs.any(|job| self.may_start_again(*job) || (!self.job(*job).has_ended() && can_start(*job)))
+        advertisers
+            .iter()
+            .any(|job| self.may_start_again(*job) || (!self.job(*job).has_ended() && can_start(*job)))
     }
 
     /// Returns true if a job that stops or is complete may still start again, because a user has stopped it or a reload
@@ -304,12 +306,11 @@ impl Core {
     /// The jobs that wait for an event of this one, or for a watch that sees its service.
     fn startable_by(&self, job: JobIx) -> impl Iterator<Item = JobIx> + '_ {
         let graph = &self.plan_state.graph;
-        let advertised = graph.advertisers.iter().flatten().zip(&graph.watchers);
-        let by_service =
-            advertised.filter(move |(jobs, _)| jobs.contains(&job)).flat_map(|(_, watchers)| watchers);
-        let required = graph.advertisers.iter().flatten().zip(graph.watch_requirers());
-        let by_required =
-            required.filter(move |(jobs, _)| jobs.contains(&job)).flat_map(|(_, requirers)| requirers);
+        let sees = move |jobs: &Option<Vec<JobIx>>| jobs.as_ref().is_some_and(|jobs| jobs.contains(&job));
+        let advertised = graph.advertisers.iter().zip(&graph.watchers);
+        let by_service = advertised.filter(move |(jobs, _)| sees(jobs)).flat_map(|(_, watchers)| watchers);
+        let required = graph.advertisers.iter().zip(graph.watch_requirers());
+        let by_required = required.filter(move |(jobs, _)| sees(jobs)).flat_map(|(_, requirers)| requirers);
         let starts = self.planned(job).exec.action().is_some_and(Action::starts);
         let started = if starts { graph.targets(job) } else { &[] };
         let waits_for = |job: JobIx| graph.dependents(job).chain(graph.requirers(job));

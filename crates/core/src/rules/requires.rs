@@ -8,6 +8,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::answer::Answer;
 use crate::ids::{JobIx, WatchIx};
 use crate::log_entry::LogEvent;
 use crate::plan::{Level, Readiness, Requirement};
@@ -89,9 +90,7 @@ impl Core {
                 }
             }
             // A watch that a reload has changed has not answered yet.
-            SourceKey::Watch(watch) => self
-                .watch_state(watch)
-                .is_some_and(|watch| watch.instances.as_ref().is_some_and(Vec::is_empty)),
+            SourceKey::Watch(watch) => self.watch_state(watch).is_some_and(WatchState::is_unhealthy),
             SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => true,
         }
     }
@@ -325,13 +324,12 @@ impl Core {
                 }
                 [job, ..] => self.required_job_words(*job),
             },
-            SourceKey::Watch(watch) => {
-                match self.watch_state(watch).and_then(|watch| watch.instances.as_deref()) {
-                    None => "has no answer yet".into(),
-                    Some([]) => "has no healthy instances".into(),
-                    Some(instances) => format!("has {} healthy instances", instances.len()),
-                }
-            }
+            SourceKey::Watch(watch) => match self.watch_state(watch).and_then(|watch| watch.known.as_ref()) {
+                None => "has no answer yet".into(),
+                Some(answer @ Answer::Instances(_)) => format!("has {}", answer.words()),
+                Some(answer) if answer.is_healthy() => "is healthy".into(),
+                Some(answer) => format!("is unhealthy: {}", answer.words()),
+            },
             SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => "does not exist".into(),
         }
     }

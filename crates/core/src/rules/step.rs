@@ -83,7 +83,7 @@ impl Core {
     /// Returns true if an input has a meaning only after startup.
     fn waits_for_startup(&self, input: &Input) -> bool {
         match input {
-            Input::Instances { .. } => true,
+            Input::Watched { .. } => true,
             Input::Request { request, .. } => {
                 !matches!(request, Request::Maintenance(_) | Request::SetVariables(_))
             }
@@ -115,7 +115,7 @@ impl Core {
             }
             Input::CheckDone { check, result } => self.check_done(check, result),
             Input::Notified { run, notice } => self.notified(run, notice),
-            Input::Instances { watch, instances } => self.instances(watch, instances),
+            Input::Watched { watch, answer } => self.watched(watch, answer),
             Input::Signal(signal) => self.signal(signal),
             Input::Deregistered { job } => self.deregistered(job),
             Input::Request { id, request } => self.request(id, request),

@@ -1,31 +1,42 @@
-//! Watches: the catalog's answers and the events they cause (E6).
+//! Watches: their answers and the events that these cause (E6, D13).
 
-use alloc::vec::Vec;
+use alloc::string::String;
 
+use crate::answer::Answer;
+use crate::catalog::connectivity::Trouble;
 use crate::event::Code;
 use crate::ids::WatchIx;
-use crate::input::Instance;
+use crate::log_entry::LogEvent;
+use crate::plan::Level;
 use crate::state::journal::Origin;
 use crate::state::supervisor::{Core, Phase};
 
 impl Core {
-    /// Handles an answer of the catalog. A change of the set sends `changed`, and then `healthy` if there are instances,
-    /// `unhealthy` if there are none.
-    pub(crate) fn instances(&mut self, watch: WatchIx, mut instances: Vec<Instance>) {
+    /// Handles an answer, or the reason why there is none.
+    pub(crate) fn watched(&mut self, watch: WatchIx, answer: Result<Answer, String>) {
         if self.phase != Phase::Running {
             return;
         }
+        match answer {
+            Ok(answer) => {
+                self.end_trouble(watch);
+                self.answered(watch, answer);
+            }
+            Err(error) => self.not_answered(watch, error),
+        }
+    }
+
+    /// A change of the contents sends `changed`. `healthy` or `unhealthy` follows if the health has changed, and after
+    /// every change of instances.
+    fn answered(&mut self, watch: WatchIx, answer: Answer) {
         let paused = self.is_paused();
         let Some(state) = self.plan_state.watches.get_mut(watch.index()) else { return };
-        // The catalog may answer in any order.
-        instances.sort();
-        instances.dedup();
         if paused {
-            return state.held = Some(instances);
+            return state.held = Some(answer);
         }
         state.held = None;
-        let changed = state.known_instances() != instances;
-        state.instances = Some(instances);
+        let has_instances = matches!(answer, Answer::Instances(_));
+        let change = state.learn(answer);
         let is_healthy = state.is_healthy();
         // Jobs that wait for this watch may have become unreachable (W10).
         self.plan_state.reachability_dirty = true;
@@ -33,17 +44,41 @@ impl Core {
         if let Some(requirers) = state.graph.watch_requirers().get(watch.index()) {
             state.recheck.extend_from_slice(requirers);
         }
-        if changed {
+        if change.contents {
             self.send(Origin::Watch(watch), Code::Changed);
+        }
+        if change.health || (change.contents && has_instances) {
             self.send(Origin::Watch(watch), if is_healthy { Code::Healthy } else { Code::Unhealthy });
+        }
+    }
+
+    /// D7: the last answer stays. The log has one entry for each reason.
+    fn not_answered(&mut self, watch: WatchIx, error: String) {
+        let now = self.now;
+        let Some(state) = self.plan_state.watches.get_mut(watch.index()) else { return };
+        let before = state.trouble.as_ref();
+        if before.is_some_and(|trouble| trouble.error == error) {
+            return;
+        }
+        let since = before.map_or(now, |trouble| trouble.since);
+        state.trouble = Some(Trouble { since, error: error.clone() });
+        let name = self.origin_name(Origin::Watch(watch));
+        self.log(Level::Warn, None, LogEvent::WatchFailed, format_args!("{name} is not answered: {error}"));
+    }
+
+    fn end_trouble(&mut self, watch: WatchIx) {
+        let state = self.plan_state.watches.get_mut(watch.index());
+        if state.and_then(|state| state.trouble.take()).is_some() {
+            let name = self.origin_name(Origin::Watch(watch));
+            self.log(Level::Info, None, LogEvent::WatchRecovered, format_args!("{name} is answered again"));
         }
     }
 
     /// C8: maintenance mode has ended, and watches compare their last answers with what they knew before.
     pub(crate) fn send_held_answers(&mut self) {
         for index in 0..self.plan_state.watches.len() {
-            if let Some(instances) = self.plan_state.watches[index].held.take() {
-                self.instances(WatchIx::at(index), instances);
+            if let Some(answer) = self.plan_state.watches[index].held.take() {
+                self.answered(WatchIx::at(index), answer);
             }
         }
     }

@@ -60,9 +60,9 @@ pub(crate) struct DependencyGraph {
     starters: Vec<Vec<JobIx>>,
     /// For each name, its stop hooks: the jobs that wait for its `stopping` (S2).
     hooks: Vec<Vec<JobIx>>,
-    /// For each watch of the embedded catalog, the jobs whose services it sees. `None` with Consul, where any instance
-    /// may appear.
-    pub(crate) advertisers: Option<Vec<Vec<JobIx>>>,
+    /// For each watch of a service of the embedded catalog, the jobs whose services it sees. `None` for any other watch,
+    /// which may change at any time.
+    pub(crate) advertisers: Vec<Option<Vec<JobIx>>>,
     /// For each watch, the jobs that wait for its events.
     pub(crate) watchers: Vec<Vec<JobIx>>,
     /// For each job, true if the supervisor keeps running until it is complete (W10).
@@ -453,14 +453,13 @@ fn add(lists: &mut [Vec<JobIx>], index: usize, job: JobIx) {
     }
 }
 
-/// For each watch of the embedded catalog, the jobs whose services it sees (D2).
-fn advertisers(plan: &Plan) -> Option<Vec<Vec<JobIx>>> {
-    if plan.catalog != Catalog::Embedded {
-        return None;
-    }
+/// For each watch of a service of the embedded catalog, the jobs whose services it sees (D2).
+fn advertisers(plan: &Plan) -> Vec<Option<Vec<JobIx>>> {
     let of = |watch: &Watch| {
         let sees = |job: &Job| job.service.as_ref().is_some_and(|service| watch.sees(service));
-        plan.jobs.iter().enumerate().filter(|(_, job)| sees(job)).map(|(index, _)| JobIx::at(index)).collect()
+        let jobs = plan.jobs.iter().enumerate().filter(|(_, job)| sees(job));
+        (plan.catalog == Catalog::Embedded && watch.kind.is_in_catalog())
+            .then(|| jobs.map(|(index, _)| JobIx::at(index)).collect())
     };
-    Some(plan.watches.iter().map(of).collect())
+    plan.watches.iter().map(of).collect()
 }

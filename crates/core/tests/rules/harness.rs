@@ -8,7 +8,7 @@ use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input as File, Options, load};
 use containerpilot_core::effect::{DesiredService, ExitDeadlines};
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
-use containerpilot_core::input::{ExitStatus, Instance, StartError, StartErrorKind};
+use containerpilot_core::input::{Answer, ExitStatus, Instance, StartError, StartErrorKind};
 use containerpilot_core::log_entry::{Entry, Fields};
 use containerpilot_core::plan::{Level, Plan, Signal};
 use containerpilot_core::variables::Environment;
@@ -267,9 +267,18 @@ impl Harness {
 
     /// The first watch has this many healthy instances.
     pub(crate) fn instances(&mut self, count: u16) {
-        let instances =
-            (0..count).map(|nth| Instance { id: format!("i{nth}"), address: "10.0.0.9".into(), port: nth });
-        self.input(Input::Instances { watch: WatchIx(0), instances: instances.collect() });
+        let instances = (0..count).map(|nth| Instance {
+            id: format!("i{nth}"),
+            address: "10.0.0.9".into(),
+            port: nth,
+            ..Instance::default()
+        });
+        self.answer(Answer::Instances(instances.collect()));
+    }
+
+    /// The first watch is answered.
+    pub(crate) fn answer(&mut self, answer: Answer) {
+        self.input(Input::Watched { watch: WatchIx(0), answer: Ok(answer) });
     }
 
     /// Time passes; the core is called at each of its deadlines.

@@ -24,4 +24,5 @@ mod sensors;
 mod shutdown;
 mod stop_signals;
 mod stopping;
+mod watches;
 mod when;

@@ -3,7 +3,7 @@
 use containerpilot_core::catalog::connectivity::{Known, Trouble};
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, WatchIx};
-use containerpilot_core::input::{Instance, StartErrorKind};
+use containerpilot_core::input::{Answer, Instance, StartErrorKind};
 use containerpilot_core::plan::Signal;
 use containerpilot_core::plan::Status;
 use containerpilot_core::report::status::{JobStatus, RunCounts};
@@ -408,8 +408,9 @@ fn x9_a_watch_is_explained_with_its_instances_and_the_jobs_it_starts() {
             "  starts reload each time watch.db changes; reload: waiting to start",
         ]
     );
-    let instance = Instance { id: "db-1".into(), address: "10.0.0.9".into(), port: 5432 };
-    harness.input(Input::Instances { watch: WatchIx(0), instances: vec![instance] });
+    let instance =
+        Instance { id: "db-1".into(), address: "10.0.0.9".into(), port: 5432, ..Instance::default() };
+    harness.input(Input::Watched { watch: WatchIx(0), answer: Ok(Answer::Instances(vec![instance])) });
     harness.seconds(2);
     harness.input(Input::Tick);
     assert_eq!(

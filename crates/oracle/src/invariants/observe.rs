@@ -2,7 +2,7 @@
 
 use containerpilot_core::effect::{Effect, KillReason};
 use containerpilot_core::ids::RunId;
-use containerpilot_core::input::{ExitStatus, Input};
+use containerpilot_core::input::{Answer, ExitStatus, Input};
 use containerpilot_core::log_entry::LogEvent;
 use containerpilot_core::plan::{Level, Signal};
 use containerpilot_core::request::Request;
@@ -56,7 +56,11 @@ impl Oracle<'_> {
             {
                 self.maintenance = !self.maintenance;
             }
-            Input::Instances { watch, instances } => self.see_instances(watch.index(), instances),
+            Input::Watched { watch, answer: Ok(Answer::Instances(instances)) } => {
+                self.see_instances(watch.index(), instances);
+            }
+            // The schedules have no other answers.
+            Input::Watched { .. } => {}
             Input::Notified { run, notice } => self.see_notice(*run, notice),
             Input::Deregistered { job } => self.see_deregistered(job.index()),
             Input::Clock { unix } => self.see_clock(*unix),

@@ -42,8 +42,12 @@ pub(super) fn actions(rng: &mut Rng, watches: &[Watch]) -> Vec<(Duration, Action
             50..75 => Action::Request(Request::Maintenance(rng.percent(50))),
             75..95 if !watches.is_empty() => {
                 let count = rng.below(3);
-                let one =
-                    |nth: u64| Instance { id: format!("i{nth}"), address: "127.0.0.1".into(), port: 80 };
+                let one = |nth: u64| Instance {
+                    id: format!("i{nth}"),
+                    address: "127.0.0.1".into(),
+                    port: 80,
+                    ..Instance::default()
+                };
                 let first = rng.below(2);
                 Action::Instances(rng.index(watches.len()), (first..first + count).rev().map(one).collect())
             }

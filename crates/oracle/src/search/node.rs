@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use containerpilot_core::ids::WatchIx;
-use containerpilot_core::input::{Input, Instance, StartError, StartErrorKind};
+use containerpilot_core::input::{Answer, Input, Instance, StartError, StartErrorKind};
 use containerpilot_core::plan::Signal;
 use containerpilot_core::request::{Request, RequestId};
 use containerpilot_core::state::fingerprint::Fingerprint;
@@ -182,9 +182,14 @@ impl<'a> Node<'a> {
             Move::Signal(signal) => return Input::Signal(signal),
             Move::Instance(there) => {
                 world.instance = there;
-                let instance = Instance { id: "w-1".into(), address: "10.0.0.1".into(), port: 80 };
+                let instance = Instance {
+                    id: "w-1".into(),
+                    address: "10.0.0.1".into(),
+                    port: 80,
+                    ..Instance::default()
+                };
                 let instances = if there { vec![instance] } else { Vec::new() };
-                return Input::Instances { watch: WatchIx(0), instances };
+                return Input::Watched { watch: WatchIx(0), answer: Ok(Answer::Instances(instances)) };
             }
             Move::Maintenance(on) => {
                 world.maintenance = on;

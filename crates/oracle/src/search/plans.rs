@@ -9,7 +9,7 @@ use std::time::Duration;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
     Backoff, Check, Command, EventPattern, Exec, Health, Job, OnCompletion, OnUnhealthy, Plan, Probe, Repeat,
-    RequiredSource, Requirement, Restarts, Role, Signal, Status, Trigger, Watch,
+    RequiredSource, Requirement, Restarts, Role, Signal, Status, Trigger, Watch, WatchKind,
 };
 
 use crate::random::{consul, plain_job, plain_plan, service};
@@ -70,7 +70,11 @@ impl SmallPlan {
 fn plan(jobs: Vec<Job>) -> Plan {
     let watched = |event: &EventPattern| matches!(event.source, Source::Watch(_));
     let watches = jobs.iter().any(|job| job.when.patterns().iter().any(watched));
-    let watch = Watch { name: "w".into(), interval: Duration::from_secs(1), tag: None, dc: None };
+    let watch = Watch {
+        name: "w".into(),
+        interval: Duration::from_secs(1),
+        kind: WatchKind::Service { tag: None, dc: None },
+    };
     Plan {
         watches: watches.then_some(watch).into_iter().collect(),
         catalog: consul(),

@@ -5,9 +5,9 @@ use std::time::Duration;
 use containerpilot_core::effect::{DesiredService, Effect};
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::{JobIx, RunId, WatchIx};
-use containerpilot_core::input::{ExitStatus, Input, Instance};
+use containerpilot_core::input::{Answer, ExitStatus, Input, Instance};
 use containerpilot_core::plan::{
-    EventPattern, Exec, OnUnhealthy, Plan, Probe, Repeat, Restarts, Signal, Status, Trigger, Watch,
+    EventPattern, Exec, OnUnhealthy, Plan, Probe, Repeat, Restarts, Signal, Status, Trigger, Watch, WatchKind,
 };
 use containerpilot_core::request::{Request, RequestId};
 use containerpilot_oracle::random::{consul, plain_job, plain_plan, service};
@@ -73,7 +73,11 @@ fn e7_inputs_before_the_startup_take_effect_after_it() {
     let source = Source::Watch("db".into());
     let trigger =
         Trigger::Event { event: EventPattern { source, code: Code::Healthy }, repeat: Repeat::Once };
-    let watch = Watch { name: "db".into(), interval: Duration::from_secs(1), tag: None, dc: None };
+    let watch = Watch {
+        name: "db".into(),
+        interval: Duration::from_secs(1),
+        kind: WatchKind::Service { tag: None, dc: None },
+    };
     let hup = EventPattern { source: Source::Signal(Signal::HUP), code: Code::Signal };
     let reload = with_trigger("b", Trigger::Event { event: hup, repeat: Repeat::Each });
     let plan = Plan {
@@ -82,8 +86,8 @@ fn e7_inputs_before_the_startup_take_effect_after_it() {
         ..plain_plan(vec![with_trigger("a", trigger), reload])
     };
     let mut core = TestCore::of(plan);
-    let one = Instance { id: "db-1".into(), address: "10.0.0.1".into(), port: 5432 };
-    core.at(0, Input::Instances { watch: WatchIx(0), instances: vec![one] });
+    let one = Instance { id: "db-1".into(), address: "10.0.0.1".into(), port: 5432, ..Instance::default() };
+    core.at(0, Input::Watched { watch: WatchIx(0), answer: Ok(Answer::Instances(vec![one])) });
     core.at(0, Input::Signal(Signal(1)));
     assert_eq!(spawned(&core.at(1, Input::Ready)), 2);
     let codes: Vec<Code> = core.core.journal().events().map(|event| event.code).collect();

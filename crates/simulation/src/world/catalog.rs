@@ -7,7 +7,7 @@ use containerpilot_core::Time;
 use containerpilot_core::catalog::reconcile::Settings;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, WatchIx};
-use containerpilot_core::input::{Input, Instance};
+use containerpilot_core::input::{Answer, Input, Instance};
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Catalog, Job, Plan, Service, Status};
 
@@ -208,11 +208,11 @@ impl<S: Script> World<S> {
         }
     }
 
-    /// Sends a watch the instances it sees.
+    /// Sends a watch what it sees.
     fn answer_watch(&mut self, watch: WatchIx, at: Time) {
-        let instances = match self.script.watch(&self.plan, watch, at) {
-            WatchScript::Catalog => self.passing(watch),
-            WatchScript::Instances(instances) => instances,
+        let answer = match self.script.watch(&self.plan, watch, at) {
+            WatchScript::Catalog => Answer::Instances(self.passing(watch)),
+            WatchScript::Answer(answer) => answer,
             WatchScript::NoAnswer => return,
             WatchScript::AnswerAt(later) => {
                 let Some(watch) = self.plan.watches.get(watch.index()) else { return };
@@ -223,7 +223,7 @@ impl<S: Script> World<S> {
                 return;
             }
         };
-        self.queue.add_in_order(at, Scheduled::Input(Input::Instances { watch, instances }));
+        self.queue.add_in_order(at, Scheduled::Input(Input::Watched { watch, answer: Ok(answer) }));
     }
 
     fn passing(&self, watch: WatchIx) -> Vec<Instance> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::Time;
 use containerpilot_core::ids::{CheckIx, JobIx, WatchIx};
-use containerpilot_core::input::{ExitStatus, Instance, StartErrorKind};
+use containerpilot_core::input::{Answer, ExitStatus, StartErrorKind};
 use containerpilot_core::plan::Plan;
 use containerpilot_core::plan::diff::Moves;
 
@@ -103,8 +103,8 @@ pub struct CheckScript {
 pub enum WatchScript {
     /// The passing services in the catalog of this world.
     Catalog,
-    /// These instances.
-    Instances(Vec<Instance>),
+    /// This answer.
+    Answer(Answer),
     /// Nothing new: the catalog does not answer.
     NoAnswer,
     /// The catalog is unreachable and answers at this time.

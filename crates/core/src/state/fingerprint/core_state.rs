@@ -121,7 +121,8 @@ impl PlanState {
         print.list(jobs.iter().zip(&plan.jobs).enumerate(), |print, (index, (job, planned))| {
             job.fingerprint(planned, graph.is_in_ring(JobIx::at(index)), print);
         });
-        print.add((watches, recheck, start_again, reachability_dirty, holding_open, incomplete));
+        print.list(watches, |print, watch| print.add(watch.fingerprint()));
+        print.add((recheck, start_again, reachability_dirty, holding_open, incomplete));
         print.add((startup_only_for, actions));
         print.named(Name::Run, runs.iter().map(|(run, job)| (run.0, job)));
         print.named(Name::Check, check_runs.iter().map(|(run, place)| (run.0, place)));
