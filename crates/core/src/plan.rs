@@ -38,7 +38,7 @@ pub use logging::{Format, Level, Logging, Output};
 pub use process::{Capabilities, Limit, Principal, Process, Resource};
 pub use ready::Ready;
 pub use replicas::{MAX_REPLICAS, PORT_VARIABLE, PortRange, REPLICA_VARIABLE, Replica, ReplicaGroup};
-pub use requires::{Readiness, RequiredSource, Requirement};
+pub use requires::{DependencyCondition, RequiredSource, Requirement};
 pub use restart::{Backoff, OnStartLimit, RestartOn, Restarts, StartLimit};
 pub use service::{Service, Status};
 pub use stop::{DEFAULT_STOP_ON, Escalation, Stop, StopScope, stop_signal_timeout};

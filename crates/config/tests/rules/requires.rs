@@ -1,6 +1,6 @@
 //! W18, S10: what jobs require, and the order of stops.
 
-use containerpilot_core::plan::{Job, Readiness, RequiredSource, Requirement};
+use containerpilot_core::plan::{DependencyCondition, Job, RequiredSource, Requirement};
 
 use crate::support::{errors, faults, host, load_files, plan, shown};
 
@@ -37,14 +37,18 @@ fn w18_requirements_are_names_or_objects() {
 
 #[test]
 fn w18_a_source_is_there_by_its_kind() {
-    let readiness =
-        |fields: &str| plan(&format!("{{ jobs: [{{ name: 'a', {fields} }}] }}")).jobs[0].readiness();
-    assert_eq!(readiness("exec: 'x'"), Readiness::Succeeded);
-    assert_eq!(readiness("exec: 'x', restarts: 3"), Readiness::Succeeded);
-    assert_eq!(readiness("exec: 'x', restarts: 'unlimited'"), Readiness::Running);
-    assert_eq!(readiness("exec: 'x', when: { interval: 1 }, restarts: 1"), Readiness::Running);
-    assert_eq!(readiness("exec: 'x', when: { source: 'SIGHUP' }"), Readiness::Running);
-    assert_eq!(readiness("exec: 'x', health: { exec: 'y', interval: 1, ttl: 5 }"), Readiness::Healthy);
+    let condition = |fields: &str| {
+        plan(&format!("{{ jobs: [{{ name: 'a', {fields} }}] }}")).jobs[0].dependency_condition()
+    };
+    assert_eq!(condition("exec: 'x'"), DependencyCondition::Succeeded);
+    assert_eq!(condition("exec: 'x', restarts: 3"), DependencyCondition::Succeeded);
+    assert_eq!(condition("exec: 'x', restarts: 'unlimited'"), DependencyCondition::Running);
+    assert_eq!(condition("exec: 'x', when: { interval: 1 }, restarts: 1"), DependencyCondition::Running);
+    assert_eq!(condition("exec: 'x', when: { source: 'SIGHUP' }"), DependencyCondition::Running);
+    assert_eq!(
+        condition("exec: 'x', health: { exec: 'y', interval: 1, ttl: 5 }"),
+        DependencyCondition::Healthy
+    );
 }
 
 #[test]

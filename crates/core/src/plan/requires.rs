@@ -34,7 +34,7 @@ impl fmt::Display for RequiredSource {
 
 /// When a job counts as there for the jobs that require it (W18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Readiness {
+pub enum DependencyCondition {
     /// It has checks: while it is healthy.
     Healthy,
     /// It runs once: when it has succeeded.
@@ -46,14 +46,14 @@ pub enum Readiness {
 impl Job {
     /// When the job counts as there.
     #[must_use]
-    pub fn readiness(&self) -> Readiness {
+    pub fn dependency_condition(&self) -> DependencyCondition {
         let runs_once = self.when.repeat() == Repeat::Once && !self.when.is_periodic();
         if self.health.is_some() {
-            Readiness::Healthy
+            DependencyCondition::Healthy
         } else if runs_once && self.restarts != Restarts::Unlimited {
-            Readiness::Succeeded
+            DependencyCondition::Succeeded
         } else {
-            Readiness::Running
+            DependencyCondition::Running
         }
     }
 

@@ -5,7 +5,7 @@ use core::time::Duration;
 use crate::ids::JobIx;
 use crate::log_entry::LogEvent;
 use crate::plan::{Level, Trigger, fmt_utc};
-use crate::state::job::{CronTimes, State};
+use crate::state::job::{CronTimes, State, Ticks};
 use crate::state::journal::Event;
 use crate::state::run::Cause;
 use crate::state::supervisor::{Clock, Core, Phase};
@@ -41,7 +41,7 @@ impl Core {
         let (now, newest_generation) = (self.now, self.last_ids.generation);
         let (state, timers) = self.job_and_timers(job);
         timers.cancel(&mut state.ticks.timer);
-        (state.ticks.due, state.ticks.cron) = (now, None);
+        state.ticks = Ticks { due: now, ..Ticks::default() };
         state.triggered_at = Some(newest_generation);
         self.set_tick(job);
     }
@@ -117,6 +117,7 @@ impl Core {
     pub(crate) fn start_at_tick(&mut self, job: JobIx) {
         let state = self.job_mut(job);
         state.cause = Some(Cause::Tick(state.first_event().copied()));
+        state.ticks.off_schedule = false;
         self.start(job, None);
     }
 
@@ -129,6 +130,7 @@ impl Core {
             timers.cancel(&mut state.ticks.timer);
         }
         self.start_at_tick(job);
+        self.job_mut(job).ticks.off_schedule = true;
     }
 
     /// A tick is due.
@@ -161,12 +163,14 @@ impl Core {
             }
             State::Starting | State::Running => {
                 // A run whose timeout is not longer than the interval has reached its timeout, and this tick starts the
-                // next run. A longer run continues, and the tick is skipped. A run that started after the tick was due,
-                // because the supervisor was delayed, has reached nothing.
+                // next run. A longer run continues, and the tick is skipped. A run that started between two ticks, or
+                // after this one was due, because the supervisor was delayed, has its whole timeout.
                 let state = self.job(job);
+                let is_killed = state.run().is_some_and(|run| run.timed_out);
                 let timed_out =
                     self.planned(job).timeout.zip(interval).is_some_and(|(run, tick)| run <= tick)
-                        && state.started_at.is_none_or(|started| started < state.ticks.due);
+                        && state.started_at.is_none_or(|started| started < state.ticks.due)
+                        && (is_killed || !state.ticks.off_schedule);
                 // Of several ticks while the process is being killed, one is kept and counted (W7).
                 if timed_out && !state.ticks.pending && state.state() == State::Running {
                     if !paused {

@@ -6,7 +6,7 @@ use crate::effect::{Effect, ManagerNotice};
 use crate::event::Code;
 use crate::ids::{CheckIx, JobIx, RunId};
 use crate::notice::Notice;
-use crate::plan::{Check, Job, Level, Probe, Restarts, Role};
+use crate::plan::{Check, DependencyCondition, Level, Probe, Role};
 use crate::state::job::State;
 use crate::state::journal::Origin;
 use crate::state::run::{LastExit, Readiness, Run};
@@ -171,23 +171,23 @@ impl Core {
     }
 
     /// Returns true unless the job starts at startup and is not ready yet: one with checks is healthy, one that runs once
-    /// has succeeded, any other has a process.
+    /// has succeeded, any other has a process, or has had one and waits for its next event.
     fn is_up_for_manager(&self, job: JobIx) -> bool {
         let (planned, state) = (self.planned(job), self.job(job));
         if planned.role.is_secondary() || !planned.when.starts_at_startup() {
             return true;
         }
-        if let Some(health) = &state.health {
-            return health.healthy == Some(true);
+        match planned.dependency_condition() {
+            DependencyCondition::Healthy => state.is_healthy() == Some(true),
+            // The program on the command line is not expected to end.
+            DependencyCondition::Succeeded if planned.role != Role::Main => {
+                state.has_ended() && state.last_exit.as_ref().is_some_and(LastExit::is_success)
+            }
+            DependencyCondition::Succeeded | DependencyCondition::Running => {
+                let waits_for_next = state.state() == State::Waiting && !self.is_held(job);
+                state.has_run
+                    && (state.state() == State::Running || waits_for_next || planned.when.is_periodic())
+            }
         }
-        if runs_once(planned) {
-            return state.has_ended() && state.last_exit.as_ref().is_some_and(LastExit::is_success);
-        }
-        state.has_run && (state.state() == State::Running || planned.when.is_periodic())
     }
-}
-
-/// Returns true if a job that starts at startup is expected to end.
-fn runs_once(job: &Job) -> bool {
-    job.role != Role::Main && job.restarts != Restarts::Unlimited && !job.when.is_periodic()
 }

@@ -154,6 +154,7 @@ impl Core {
             return;
         }
         let state = self.job_mut(job);
+        state.ticks.off_schedule = true;
         // W14: a user may start it however often it was started before.
         state.starts.clear();
         let is_first = !state.has_run;

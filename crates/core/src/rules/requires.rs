@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 use crate::answer::Answer;
 use crate::ids::{JobIx, WatchIx};
 use crate::log_entry::LogEvent;
-use crate::plan::{Level, Readiness, Requirement};
-use crate::state::dependency_graph::SourceKey;
+use crate::plan::{DependencyCondition, Level, Requirement};
+use crate::state::dependency_graph::{NameId, SourceKey};
 use crate::state::job::{Activity, Held, JobState, Outcome, State, StopReason, StopStage, Transition};
 use crate::state::journal::Event;
 use crate::state::supervisor::{Core, Phase};
@@ -43,18 +43,18 @@ impl Core {
 
     pub(crate) fn is_there(&self, key: SourceKey) -> bool {
         match key {
-            SourceKey::Name(id) => {
-                let graph = &self.plan_state.graph;
-                let mut jobs = graph.jobs_named(id).iter();
-                // W20: of replicas, all must be there.
-                match graph.is_group(id) {
-                    true => jobs.all(|job| self.job_is_there(*job)),
-                    false => jobs.any(|job| self.job_is_there(*job)),
-                }
-            }
+            SourceKey::Name(id) => self.holds_for_name(id, |job| self.job_is_there(job)),
             SourceKey::Watch(watch) => self.watch_state(watch).is_some_and(WatchState::is_healthy),
             SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => false,
         }
+    }
+
+    /// Returns true if what is required of a name holds: for all replicas of a group (W20), or for any of several jobs with
+    /// one name.
+    fn holds_for_name(&self, name: NameId, holds: impl Fn(JobIx) -> bool) -> bool {
+        let graph = &self.plan_state.graph;
+        let mut jobs = graph.jobs_named(name).iter();
+        if graph.is_group(name) { jobs.all(|job| holds(*job)) } else { jobs.any(|job| holds(*job)) }
     }
 
     fn watch_state(&self, watch: WatchIx) -> Option<&WatchState> {
@@ -66,10 +66,10 @@ impl Core {
         // S10: in a shutdown, a job stays until the jobs that require it have ended.
         let stays = state.is_stopping_in(StopStage::Requirers) && self.phase == Phase::Stopping;
         let serves = state.is_up() || stays;
-        match self.planned(job).readiness() {
-            Readiness::Healthy => serves && state.is_healthy() == Some(true),
-            Readiness::Succeeded => state.state() == State::Ended(Outcome::Complete),
-            Readiness::Running => serves && state.state() == State::Running,
+        match self.planned(job).dependency_condition() {
+            DependencyCondition::Healthy => serves && state.is_healthy() == Some(true),
+            DependencyCondition::Succeeded => state.state() == State::Ended(Outcome::Complete),
+            DependencyCondition::Running => serves && state.state() == State::Running,
         }
     }
 
@@ -81,14 +81,7 @@ impl Core {
 
     fn is_gone(&self, key: SourceKey) -> bool {
         match key {
-            SourceKey::Name(id) => {
-                let graph = &self.plan_state.graph;
-                let mut jobs = graph.jobs_named(id).iter();
-                match graph.is_group(id) {
-                    true => jobs.any(|job| self.job_is_gone(*job)),
-                    false => jobs.all(|job| self.job_is_gone(*job)),
-                }
-            }
+            SourceKey::Name(id) => !self.holds_for_name(id, |job| !self.job_is_gone(job)),
             // A watch that a reload has changed has not answered yet.
             SourceKey::Watch(watch) => self.watch_state(watch).is_some_and(WatchState::is_unhealthy),
             SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => true,
@@ -98,13 +91,13 @@ impl Core {
     fn job_is_gone(&self, job: JobIx) -> bool {
         let state = self.job(job);
         let runs = state.is_up() && state.state() == State::Running;
-        match self.planned(job).readiness() {
-            Readiness::Healthy => !runs || state.is_healthy() == Some(false),
+        match self.planned(job).dependency_condition() {
+            DependencyCondition::Healthy => !runs || state.is_healthy() == Some(false),
             // A job that has succeeded stays there while it runs again.
-            Readiness::Succeeded => {
+            DependencyCondition::Succeeded => {
                 state.state().has_ended() && state.state() != State::Ended(Outcome::Complete)
             }
-            Readiness::Running => !runs,
+            DependencyCondition::Running => !runs,
         }
     }
 
@@ -177,6 +170,7 @@ impl Core {
         let paused = self.is_paused();
         let state = self.job_mut(job);
         if let Some(event) = state.pending.pop() {
+            state.ticks.off_schedule = true;
             return self.start_for(job, event);
         }
         if core::mem::take(&mut state.ticks.pending) {
@@ -246,15 +240,9 @@ impl Core {
     pub(crate) fn can_get_there(&self, key: SourceKey, can_start: &dyn Fn(JobIx) -> bool) -> bool {
         self.is_before_shutdown()
             && match key {
-                SourceKey::Name(id) => {
-                    let graph = &self.plan_state.graph;
-                    let mut jobs = graph.jobs_named(id).iter();
-                    let can = |job: &JobIx| self.job_can_get_there(*job, can_start);
-                    match graph.is_group(id) {
-                        true => jobs.all(|job| self.job_is_there(*job) || can(job)),
-                        false => jobs.any(can),
-                    }
-                }
+                SourceKey::Name(id) => self.holds_for_name(id, |job| {
+                    self.job_is_there(job) || self.job_can_get_there(job, can_start)
+                }),
                 SourceKey::Watch(watch) => self.watch_can_change(watch, can_start),
                 SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => false,
             }
@@ -262,7 +250,7 @@ impl Core {
 
     fn job_can_get_there(&self, job: JobIx, can_start: &dyn Fn(JobIx) -> bool) -> bool {
         let state = self.job(job);
-        let completes = self.planned(job).readiness() == Readiness::Succeeded
+        let completes = self.planned(job).dependency_condition() == DependencyCondition::Succeeded
             && !state.has_ended()
             && state.stop_reason() == Some(StopReason::Completed);
         self.may_start_again(job)
@@ -335,9 +323,9 @@ impl Core {
     }
 
     fn required_job_words(&self, job: JobIx) -> String {
-        let (state, readiness) = (self.job(job), self.planned(job).readiness());
-        let text = match (state.state(), readiness) {
-            (State::Ended(Outcome::Complete), Readiness::Succeeded) => "has succeeded",
+        let (state, condition) = (self.job(job), self.planned(job).dependency_condition());
+        let text = match (state.state(), condition) {
+            (State::Ended(Outcome::Complete), DependencyCondition::Succeeded) => "has succeeded",
             (State::Ended(Outcome::Complete), _) => "has ended",
             (State::Ended(Outcome::Failed), _) => "has failed",
             (State::Ended(Outcome::Stopped), _) => "is stopped",
@@ -346,9 +334,9 @@ impl Core {
             (State::Waiting, _) => "is waiting to start",
             (State::Starting, _) => "is starting",
             (State::Delaying, _) => "is waiting to restart",
-            (State::Running, Readiness::Succeeded) => "is running and has not succeeded yet",
-            (State::Running, Readiness::Running) => "is running",
-            (State::Running, Readiness::Healthy) => match state.is_healthy() {
+            (State::Running, DependencyCondition::Succeeded) => "is running and has not succeeded yet",
+            (State::Running, DependencyCondition::Running) => "is running",
+            (State::Running, DependencyCondition::Healthy) => match state.is_healthy() {
                 Some(true) => "is healthy",
                 Some(false) => "is running but unhealthy",
                 None if self.maintenance => "is running, but its checks are suspended",
@@ -447,7 +435,7 @@ impl JobState {
         matches!(self.state(), State::Starting | State::Running)
     }
 
-    fn is_healthy(&self) -> Option<bool> {
+    pub(crate) fn is_healthy(&self) -> Option<bool> {
         self.health.as_ref().and_then(|health| health.healthy)
     }
 }

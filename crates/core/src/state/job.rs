@@ -220,6 +220,8 @@ pub(crate) struct Ticks {
     pub(crate) timer: Option<TimerId>,
     /// True if a tick came while the last run was being killed or a requirement was missing, and starts the next run.
     pub(crate) pending: bool,
+    /// True if the current run started between two ticks: no tick ends it before its own timeout.
+    pub(crate) off_schedule: bool,
     pub(crate) cron: Option<CronTimes>,
 }
 

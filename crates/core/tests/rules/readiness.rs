@@ -253,6 +253,7 @@ fn h11_the_service_manager_is_told_when_every_job_of_the_startup_is_ready() {
          { name: 'web', exec: 'x', ready: 'notify' },
          { name: 'worker', exec: 'x', restarts: 'unlimited' },
          { name: 'tick', exec: 'x', when: { interval: '1h' } },
+         { name: 'again', exec: 'x', when: { any: [{ source: 'global', event: 'startup' }, { source: 'SIGHUP' }], each: true } },
          { name: 'later', exec: 'x', when: { source: 'web', once: 'unhealthy' } }",
     );
     harness.core.notify_manager();
@@ -261,6 +262,7 @@ fn h11_the_service_manager_is_told_when_every_job_of_the_startup_is_ready() {
         harness.take_effects().into_iter().filter(|effect| effect.starts_with("notify")).collect()
     };
     harness.notify("web", "READY=1");
+    harness.exit("again", 0);
     assert!(told(&mut harness).is_empty(), "a job that runs once must succeed");
     harness.exit("setup", 0);
     assert_eq!(told(&mut harness), ["notify READY=1"]);

@@ -133,6 +133,32 @@ fn w18_skipped_ticks_are_made_up_once() {
 }
 
 #[test]
+fn w18_w4_a_tick_that_is_made_up_has_its_whole_timeout() {
+    let tick = "{ name: 'tick', exec: 'x', when: { interval: '10s' }, requires: ['aux'] }";
+    let mut harness = with(&["{ name: 'aux', exec: 'x', when: { source: 'SIGUSR2' } }", tick]);
+    // The first time it is the startup that had to wait, then a tick.
+    for _ in 0..2 {
+        harness.seconds(19);
+        harness.signal(12);
+        assert_eq!(spawned(&mut harness), ["aux", "tick"]);
+        harness.seconds(9);
+        assert_eq!(killed(&mut harness), [""; 0], "the tick at 20 s does not end it");
+        harness.exit("aux", 0);
+        harness.exit("tick", 0);
+        assert_eq!(spawned(&mut harness), [""; 0], "that tick is skipped");
+        harness.seconds(2);
+    }
+    harness.seconds(9);
+    harness.signal(12);
+    harness.take_output();
+    harness.seconds(10);
+    assert_eq!(killed(&mut harness), ["tick 9"], "at its timeout");
+    harness.seconds(1);
+    harness.exit_on("tick", 9);
+    assert_eq!(spawned(&mut harness), ["tick"], "a tick that comes while it is being killed is kept");
+}
+
+#[test]
 fn w18_the_start_timeout_counts_until_the_start() {
     let app = "{ name: 'app', exec: 'x', when: { source: 'cache', once: 'exitFailed', timeout: '5s' }, requires: ['db'] }";
     let mut harness = with(&[DB, CACHE, app]);
@@ -495,4 +521,21 @@ fn w18_a_reload_of_the_source_stops_and_starts_a_bound_job() {
     harness.exit_on("db", TERM);
     assert_eq!(spawned(&mut harness), ["db", "app"]);
     assert_eq!(Signal::TERM.0, TERM);
+}
+
+#[test]
+fn w18_x7_a_delayed_start_that_a_shutdown_overtakes_is_skipped() {
+    let app = "{ name: 'app', exec: 'x', when: { source: 'migrate', once: 'stopped' }, requires: [{ source: 'cache', bind: true }] }";
+    let cache = "{ name: 'cache', exec: 'x', restarts: 'unlimited', restartBackoff: false }";
+    let mut harness = with(&[app, cache, MIGRATE]);
+    harness.exit("migrate", 0);
+    for _ in 0..2 {
+        harness.exit("cache", 1);
+        harness.exit_on("app", TERM);
+    }
+    assert_eq!(harness.status("app").state, State::Delaying, "a new generation, which has not run");
+    harness.signal(TERM);
+    harness.exit_on("cache", TERM);
+    assert_eq!(harness.exit, Some(0));
+    assert_eq!(harness.status("app").state, State::Ended(Outcome::Skipped(SkipReason::Shutdown)));
 }

@@ -118,6 +118,25 @@ fn w4_with_a_longer_timeout_the_tick_is_skipped() {
 }
 
 #[test]
+fn w4_a_run_by_hand_between_two_ticks_has_its_whole_timeout() {
+    let mut harness = Harness::running("{ name: 'tick', exec: 'x', when: { interval: '10s' } }");
+    harness.exit("tick", 0);
+    harness.seconds(9);
+    harness.request(Request::Start(harness.core.job_named("tick").unwrap()));
+    harness.take_output();
+    harness.seconds(9);
+    assert_eq!(harness.take_effects(), [] as [&str; 0], "the tick at 10 s is skipped");
+    harness.seconds(1);
+    assert_eq!(harness.take_effects(), ["kill tick 9"]);
+    harness.exit_on("tick", 9);
+    harness.take_output();
+    harness.seconds(1);
+    assert_eq!(harness.take_effects(), ["spawn tick"]);
+    harness.seconds(10);
+    assert_eq!(harness.take_effects(), ["kill tick 9"], "the next run is that of its tick");
+}
+
+#[test]
 fn w4_ticks_missed_during_a_pause_are_skipped() {
     let mut harness = Harness::running("{ name: 'tick', exec: 'x', when: { interval: '1s' } }");
     harness.exit("tick", 0);

@@ -270,6 +270,7 @@ impl RunModel {
             run,
             spawned,
             started,
+            off_schedule,
             is_hook,
             replaced,
             stopped,
@@ -291,7 +292,7 @@ impl RunModel {
             print.option(*time, |print, at| print.age(at, *stop_timeout));
         }
         print.add((stop_timeout, escalated, killed.is_some(), timed_out, is_hook, killed_for_reload));
-        print.add((ready, reloading, stopping));
+        print.add((off_schedule, ready, reloading, stopping));
         if *ready {
             print.time(*alive);
         }

@@ -24,6 +24,8 @@ pub(super) struct RunModel {
     pub(super) spawned: Time,
     /// When it executed its program.
     pub(super) started: Option<Time>,
+    /// True if a user or an action started it between two ticks (W4).
+    pub(super) off_schedule: bool,
     /// True if a stop event started it, and its job is a hook (S3).
     pub(super) is_hook: bool,
     /// When it was sent its stop signal because the job is unhealthy (H8).

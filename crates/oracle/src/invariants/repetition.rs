@@ -323,7 +323,7 @@ fn delay_after(planned: &Job, ran: Duration, early: &mut u32) -> Duration {
 /// When a run of a periodic job meets the next tick, if that ends it (W4).
 pub(super) fn met_tick_at(planned: &Job, startup: Option<Time>, runs: u64, run: &RunModel) -> Option<Time> {
     let Trigger::Interval { every: interval, .. } = planned.when.trigger else { return None };
-    if planned.timeout.is_none_or(|timeout| timeout > interval) {
+    if run.off_schedule || planned.timeout.is_none_or(|timeout| timeout > interval) {
         return None;
     }
     let startup = startup?;

@@ -56,9 +56,10 @@ impl Oracle<'_> {
         if by_hand || periodic {
             model.triggered = Some(generations);
         }
+        let off_schedule = by_hand && periodic && model.runs > 0;
         if by_hand {
             model.by_hand += 1;
-            model.off_schedule += u64::from(periodic && model.runs > 0);
+            model.off_schedule += u64::from(off_schedule);
             (model.runs_since_manual_start, model.early, model.restart_due) = (0, Some(0), None);
         }
         if let Some(limit) = planned.start_limit.filter(|_| !periodic && !in_shutdown) {
@@ -85,6 +86,7 @@ impl Oracle<'_> {
             run,
             spawned: now,
             started: None,
+            off_schedule,
             is_hook: runs_as_hook,
             replaced: None,
             stopped: None,

@@ -24,7 +24,7 @@ impl JobState {
             pending,
             held,
             ran_at_shutdown,
-            ticks: Ticks { due, timer, pending: pending_tick, cron },
+            ticks: Ticks { due, timer, pending: pending_tick, off_schedule, cron },
             restarts,
             restarts_total: _,
             runs: _,
@@ -66,6 +66,7 @@ impl JobState {
         print.option(*timer, |print, timer| {
             timer.fingerprint(print);
             print.time(*due);
+            print.add(off_schedule);
         });
         print.add(cron.map(|CronTimes { since, next }| (since, next)));
         if let Some(limit) = planned.start_limit {
