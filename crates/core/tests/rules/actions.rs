@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::Level;
-use containerpilot_core::{Request, Time};
+use containerpilot_core::{Request, State, Time};
 
 use crate::harness::{Harness, plan};
 
@@ -406,4 +406,20 @@ fn w14_a_user_starts_a_periodic_action_of_a_ring_at_any_time() {
         harness.request(Request::Start(JobIx(1)));
         assert!(harness.take_output().contains(&"event a exitSuccess".to_string()));
     }
+}
+
+#[test]
+fn w14_s3_a_hook_that_waits_for_its_back_off_runs_at_the_shutdown() {
+    let mut harness = Harness::running(
+        "{ name: 'x', exec: 'x' }, { name: 'hook', do: { start: 'b' }, when: { source: 'b', each: 'stopped' } }, \
+         { name: 'b', do: { setEnv: { A: '1' } } }",
+    );
+    while harness.status("hook").state != State::Delaying {
+        harness.millis(1);
+    }
+    harness.take_output();
+    harness.signal(TERM);
+    assert!(harness.take_events().contains(&"hook exitFailed".to_owned()), "nothing is started any more");
+    harness.exit_on("x", TERM);
+    assert!(harness.exit.is_some());
 }

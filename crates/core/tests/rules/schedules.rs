@@ -288,3 +288,16 @@ fn w17_the_end_of_a_manual_run_ends_the_container_if_the_job_says_so() {
         assert_eq!(harness.exit, expected, "{key} {code}");
     }
 }
+
+#[test]
+fn w16_w10_the_event_of_a_schedule_ends_its_start_timeout() {
+    let mut harness = running_at(
+        "2026-11-16T02:59:00Z",
+        "{ name: 'a', exec: 'x', when: { cron: '0 4 * * *', source: 'SIGHUP', once: true, timeout: '90s' } }, \
+         { name: 'late', exec: 'x', when: { source: 'a', once: 'timerExpired' } }, { name: 'b', exec: 'x' }",
+    );
+    harness.signal(1);
+    assert_eq!(harness.status("late").state, State::Ended(Outcome::Skipped(SkipReason::Unreachable)));
+    harness.seconds(90);
+    assert_eq!(harness.status("a").state, State::Waiting);
+}

@@ -204,3 +204,24 @@ fn s9_the_scope_is_for_the_stop_signals_only() {
     let expected = [(1, Signal::KILL, StopScope::Group), (2, Signal::KILL, StopScope::Group)];
     assert_eq!(kills(step(Input::Tick, 4)), expected);
 }
+
+#[test]
+fn s9_r5_a_stop_goes_on_when_a_reload_shortens_its_escalation() {
+    let jobs = |signals: &str| {
+        format!(
+            "{{ jobs: [{{ name: 'a', exec: 'x', restarts: 'unlimited', stopSignal: {signals}, \
+             health: {{ exec: 'y', interval: 1, ttl: 5, onUnhealthy: 'restart' }} }}] }}"
+        )
+    };
+    let mut harness = running(&jobs("['INT', '1s', 'TERM', '1s', 'KILL']"));
+    harness.finish_check(true);
+    harness.seconds(1);
+    harness.finish_check(false);
+    assert!(harness.take_effects().contains(&"kill a 2".to_owned()));
+    let reload = Request::Reload(Box::new(plan(&jobs("'INT'"))));
+    harness.input(Input::Request { id: RequestId(1), request: reload });
+    harness.seconds(4);
+    assert!(!harness.take_effects().iter().any(|effect| effect.starts_with("kill")));
+    harness.seconds(2);
+    assert!(harness.take_effects().contains(&"kill a 9".to_owned()));
+}
