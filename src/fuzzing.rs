@@ -6,10 +6,12 @@
 #![expect(clippy::panic, reason = "a target reports a broken promise by panicking")]
 
 mod accounts;
+mod cron;
 mod decode;
 mod json5;
 mod lines;
 mod migrate;
+mod notices;
 mod scenario;
 mod template;
 mod variables;
@@ -24,12 +26,14 @@ pub const TARGETS: &[Target] = &[
     ("accounts", accounts::run),
     ("arguments", cli::fuzz::run),
     ("consul", discovery::fuzz::run),
+    ("cron", cron::run),
     ("decode", decode::run),
     ("event_stream", cli::client::fuzz::run),
     ("json5", json5::run),
     ("lines", lines::run),
     ("migrate", migrate::run),
     ("names", net::resolve::fuzz::run),
+    ("notices", notices::run),
     ("requests", control::fuzz::run),
     ("scenario", scenario::run),
     ("status", runtime::probe::fuzz::run),
