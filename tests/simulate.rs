@@ -159,7 +159,7 @@ fn x4_frequent_events_are_summarised_unless_full() {
     let all = simulate(&[&example(QUICKSTART), "--full"]).1;
     assert!(some.contains("not shown (use --full): ticker exitSuccess"), "{some}");
     assert!(!all.contains("not shown"), "{all}");
-    // The place of what is left out is marked: the lines of both agree up to there.
+    // A marker stands in place of the omitted lines: both outputs agree up to it.
     let gap = some.lines().position(|line| line.starts_with('…')).unwrap();
     assert!(some.lines().nth(gap).unwrap().ends_with(" not shown"), "{some}");
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();

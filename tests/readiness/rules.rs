@@ -162,7 +162,7 @@ fn h11_a_job_of_another_user_can_notify_and_other_users_cannot() {
         return;
     }
     let own = perl(
-        r#"print "at $ENV{NOTIFY_SOCKET} as $>\n"; sleep 1 until -e "@/go"; notify("READY=1"); sleep 1000"#,
+        r#"print "at $ENV{NOTIFY_SOCKET} as $>\n"; sleep 1 until -e "@/sent"; notify("STATUS=Loading"); sleep 1 until -e "@/go"; notify("READY=1"); sleep 1000"#,
     );
     let config = format!("{{ jobs: [ {{ name: 'web', exec: {own}, user: '65534', ready: 'notify' }} ] }}");
     let mut run = Supervisor::start(modes()[0], &config);
@@ -172,7 +172,9 @@ fn h11_a_job_of_another_user_can_notify_and_other_users_cannot() {
     let other = format!("$> = $< = 12345; $ENV{{NOTIFY_SOCKET}} = q(@{name}); {NOTIFY} notify(q(READY=1));");
     let sent = std::process::Command::new("perl").args(["-e", &other]).status().unwrap();
     assert!(sent.success());
-    std::thread::sleep(Duration::from_millis(300));
+    // The job sends later, over the same socket: messages arrive in order.
+    fs::write(run.file("sent"), "").unwrap();
+    wait_until("its status is shown", || job(&run, "web")["processStatus"] == "Loading");
     assert_eq!(job(&run, "web")["readiness"], "starting");
     fs::write(run.file("go"), "").unwrap();
     wait_healthy(&run, "web");

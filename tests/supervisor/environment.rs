@@ -176,7 +176,7 @@ fn p13_nice_value_oom_score_and_capabilities() {
         "{{ jobs: [ {{ name: 'user', exec: {show}, user: 'daemon', capabilities: ['NET_BIND_SERVICE', 'cap_chown'], noNewPrivileges: true }},
             {{ name: 'root', exec: {show}, capabilities: ['NET_BIND_SERVICE', 'CHOWN'] }},
             {{ name: 'none', exec: {show}, capabilities: [] }},
-            {{ name: 'nobody', exec: {show}, user: 'daemon', group: 'mail', capabilities: [], nice: 1, oomScoreAdj: 1 }} ] }}"
+            {{ name: 'daemon', exec: {show}, user: 'daemon', group: 'mail', capabilities: [], nice: 1, oomScoreAdj: 1 }} ] }}"
     );
     let (code, log) = Supervisor::start(Mode::Plain, &config).wait();
     assert_eq!(code, 0, "{log}");
@@ -184,7 +184,7 @@ fn p13_nice_value_oom_score_and_capabilities() {
         ("user", "0000000000000401"),
         ("root", "0000000000000401"),
         ("none", "0000000000000000"),
-        ("nobody", "0000000000000000"),
+        ("daemon", "0000000000000000"),
     ] {
         for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
             let found = log.lines().any(|line| {

@@ -187,9 +187,7 @@ impl Supervisor {
 
     /// The CPU time it has used, in hundredths of a second.
     pub(crate) fn cpu_ticks(&self) -> u64 {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
-        let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
-        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+        cpu_ticks(self.pid())
     }
 
     pub(crate) fn stderr(&self) -> String {
@@ -281,6 +279,13 @@ pub(crate) fn is_root() -> bool {
 /// Waits until `holds` returns true; `what` describes that condition.
 pub(crate) fn wait_until(what: &str, holds: impl FnMut() -> bool) {
     deadline::wait_until_within(TIMEOUT, || what.to_owned(), holds);
+}
+
+/// The CPU time that a process has used, in hundredths of a second.
+pub(crate) fn cpu_ticks(pid: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
 
 /// The pids of the children of a process, in the namespace of the test.

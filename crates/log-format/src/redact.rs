@@ -1,7 +1,6 @@
 //! Hides the values of secrets in the output of a process (P11).
 //!
-//! [`Patterns`] is an Aho–Corasick automaton: each byte costs the same, whatever the process writes and however many patterns
-//! there are. A pattern is a line of a value. So a match never spans a newline, and no complete line is ever held back.
+//! [`Patterns`] is an Aho–Corasick automaton: each byte costs the same, for every text and any number of patterns. A pattern is a line of a value. So a match never spans a newline, and no complete line is ever held back.
 
 use std::collections::VecDeque;
 use std::mem;

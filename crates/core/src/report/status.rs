@@ -123,8 +123,8 @@ impl JobStatus {
         self.reported().name()
     }
 
-    /// True if the job is healthy; `None` if unknown. The health of a job that stops is unknown, whatever its checks say
-    /// (X7).
+    /// True if the job is healthy; `None` if unknown. The health of a job that stops is unknown, also while its checks
+    /// still run (X7).
     #[must_use]
     pub const fn health(&self) -> Option<bool> {
         if self.stop_stage.is_none() { self.healthy } else { None }
