@@ -24,6 +24,11 @@ pub(super) fn text(graph: &Graph) -> String {
         }
         let _ = writeln!(out, "    n{id} [label=\"{label}\", {shape}];");
     }
+    for (nth, (group, nodes)) in graph.clusters().into_iter().enumerate() {
+        let nodes: String = nodes.into_iter().map(|id| format!(" n{id};")).collect();
+        let label = escaped(group);
+        let _ = writeln!(out, "    subgraph cluster_{nth} {{ label=\"@{label}\"; style=rounded;{nodes} }}");
+    }
     for edge in &graph.edges {
         let style = match edge.line {
             LineStyle::Once => "",

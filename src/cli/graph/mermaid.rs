@@ -24,6 +24,13 @@ pub(super) fn text(graph: &Graph) -> String {
         }
         let _ = writeln!(out, "    n{id}{open}\"{label}\"{close}:::{class}");
     }
+    for (nth, (group, nodes)) in graph.clusters().into_iter().enumerate() {
+        let _ = writeln!(out, "    subgraph g{nth}[\"@{}\"]", escaped(group));
+        for id in nodes {
+            let _ = writeln!(out, "        n{id}");
+        }
+        out.push_str("    end\n");
+    }
     for edge in &graph.edges {
         let arrow = match edge.line {
             LineStyle::Once => "-->",

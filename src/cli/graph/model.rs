@@ -18,6 +18,8 @@ pub(super) struct Node {
     pub(super) name: String,
     /// A second line; may be empty.
     pub(super) note: String,
+    /// The first group of a job (W22). The note has the others: a node can be drawn in one cluster only.
+    pub(super) group: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +69,17 @@ struct Builder<'a> {
 }
 
 impl Graph {
+    /// The groups with their nodes.
+    pub(super) fn clusters(&self) -> BTreeMap<&str, Vec<usize>> {
+        let mut clusters: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (at, node) in self.nodes.iter().enumerate() {
+            if let Some(group) = &node.group {
+                clusters.entry(group).or_default().push(at);
+            }
+        }
+        clusters
+    }
+
     /// Builds the graph of a plan, without the built-in jobs of telemetry.
     pub(super) fn of(plan: &Plan) -> Self {
         let mut builder = Builder { graph: Self::default(), jobs: BTreeMap::new(), sources: BTreeMap::new() };
@@ -88,6 +101,9 @@ impl Graph {
                 };
                 if let Some(group) = group {
                     builder.jobs.entry(&group.template.name).or_default().push(at);
+                }
+                if let Some(node) = builder.graph.nodes.get_mut(at) {
+                    node.group = job.groups.first().cloned();
                 }
                 drawn.push((at, *job));
                 at
@@ -113,7 +129,7 @@ impl Graph {
 
 impl Builder<'_> {
     fn node(&mut self, kind: Kind, name: &str, note: String) -> usize {
-        self.graph.nodes.push(Node { kind, name: name.to_owned(), note });
+        self.graph.nodes.push(Node { kind, name: name.to_owned(), note, group: None });
         self.graph.nodes.len() - 1
     }
 
@@ -290,6 +306,7 @@ fn note(job: &Job) -> String {
     } else if job.health.is_some() {
         words.push("checked".to_owned());
     }
+    words.extend(job.groups.iter().skip(1).map(|group| format!("@{group}")));
     words.retain(|word| !word.is_empty());
     words.join(", ")
 }

@@ -58,13 +58,21 @@ pub(super) fn text(graph: &Graph) -> String {
     out
 }
 
+/// The note of a node, with its group: the columns of the picture leave no room for clusters.
+fn note(node: &Node) -> String {
+    let group = node.group.as_ref().map(|group| format!("@{group}"));
+    let words = group.into_iter().chain(Some(node.note.clone())).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(", ")
+}
+
 fn size(node: &Node, ending: i64) -> Size {
     if node.kind == Kind::All {
         return Size { width: 44, height: ((ending + 1) * LABEL).max(32) };
     }
     let name = text_width(&truncated(&node.name, MAX_NAME)) * LETTER;
-    let note = text_width(&truncated(&node.note, MAX_NAME)) * SMALL;
-    let lines = if node.note.is_empty() { 36 } else { 50 };
+    let note = note(node);
+    let lines = if note.is_empty() { 36 } else { 50 };
+    let note = text_width(&truncated(&note, MAX_NAME)) * SMALL;
     Size { width: name.max(note).max(40) + 24, height: ((ending + 1) * LABEL).max(lines) }
 }
 
@@ -97,18 +105,19 @@ fn draw(out: &mut String, node: &Node, size: Size, corner: Point) {
         escaped(name)
     );
     let middle = x + width / 2;
-    let line = y + height / 2 + if node.note.is_empty() { 5 } else { -2 };
+    let note = note(node);
+    let line = y + height / 2 + if note.is_empty() { 5 } else { -2 };
     let _ = write!(
         out,
         "<text x=\"{middle}\" y=\"{line}\" text-anchor=\"middle\">{}</text>",
         escaped(&truncated(name, MAX_NAME))
     );
-    if !node.note.is_empty() {
+    if !note.is_empty() {
         let _ = write!(
             out,
             "<text class=\"note\" x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
             line + 16,
-            escaped(&truncated(&node.note, MAX_NAME))
+            escaped(&truncated(&note, MAX_NAME))
         );
     }
     out.push_str("</g>\n");

@@ -231,3 +231,30 @@ fn w20_replicas_are_one_node_with_the_edges_of_all_of_them() {
         ["startup web", "web proxy healthy", "web second web-2: healthy", "web second requires"]
     );
 }
+
+#[test]
+fn w22_groups_are_clusters_and_replicas_are_one_node_of_theirs() {
+    let graph = Graph::of(&plan(
+        r#"{ jobs: [
+            { name: "db", exec: "x", groups: ["back"] },
+            { name: "web", exec: "x", replicas: 2, groups: ["front", "all"] },
+            { name: "proxy", exec: "x", groups: ["front"] },
+            { name: "alone", exec: "x" },
+        ] }"#,
+    ));
+    assert_eq!(graph.nodes[1].note, "2 replicas, @all", "a node can be in one cluster only");
+    let drawn = dot::text(&graph);
+    for cluster in [
+        r#"subgraph cluster_0 { label="@back"; style=rounded; n0; }"#,
+        r#"subgraph cluster_1 { label="@front"; style=rounded; n1; n2; }"#,
+    ] {
+        assert!(drawn.contains(cluster), "{drawn}");
+    }
+    let drawn = mermaid::text(&graph);
+    assert!(
+        drawn.contains("subgraph g1[\"@front\"]\n        n1\n        n2\n    end\n") && !drawn.contains("g2"),
+        "{drawn}"
+    );
+    let drawn = svg::text(&graph);
+    assert!(drawn.contains(">@front, 2 replicas, @all</text>") && drawn.contains(">@back</text>"), "{drawn}");
+}
