@@ -46,11 +46,17 @@ fn rolling_restart(client: &Client, jobs: &[&str]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The outcome of a request that may have been accepted before it was done.
-fn done(response: &Response) -> Result<JobMessage, Failure> {
+/// The body of a request that was accepted before it was done is empty if the supervisor exits first.
+fn check_complete(response: &Response) -> Result<(), Failure> {
     if response.status == 202 && response.body.is_empty() {
         return Err(Failure::Failed("the supervisor exited before this was done".to_owned()));
     }
+    Ok(())
+}
+
+/// The outcome of a request that may have been accepted before it was done.
+fn done(response: &Response) -> Result<JobMessage, Failure> {
+    check_complete(response)?;
     let message: JobMessage = response.json()?;
     if message.done == Some(false) { Err(Failure::Failed(message.message)) } else { Ok(message) }
 }
@@ -117,34 +123,36 @@ pub(super) fn signal(args: &Arguments) -> Result<(), Failure> {
 
 pub(super) fn reload(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
-    print_reload(args, &Client::of(args).post("/v3/reload", None)?, json, false)
+    print_reload(args, &Client::of(args).post_until_done("/v3/reload", None)?, json, false)
 }
 
 /// `check --diff`: what a reload would do. Only the supervisor knows the current configuration.
 pub(super) fn diff(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
-    print_reload(args, &Client::of(args).post("/v3/reload?dry-run=true", None)?, json, true)
+    print_reload(args, &Client::of(args).post_until_done("/v3/reload?dry-run=true", None)?, json, true)
 }
 
 fn print_reload(args: &Arguments, response: &Response, json: bool, dry_run: bool) -> Result<(), Failure> {
-    let text = response.text();
-    if !response.is_success() {
-        return Err(Failure::Failed(response.reason()));
-    }
-    // The response of 3.8 is empty.
-    let reload: Reload = serde_json::from_str(&text).unwrap_or_default();
+    let reload = reloaded(response)?;
     if !reload.warnings.is_empty() {
         // The reload has been done, whether or not standard error is open.
         let _ = writeln!(std::io::stderr(), "{}", reload.warnings.trim_end());
     }
-    if !reload.message.is_empty() {
-        // It is not done, and a script must not go on.
-        return Err(Failure::Failed(reload.message));
-    }
     if json {
-        return print(&text);
+        return print(&response.text());
     }
     print(&reload_text(&reload, dry_run, args.is_on("verbose")))
+}
+
+/// The outcome of a reload, which may have been accepted before it was done.
+fn reloaded(response: &Response) -> Result<Reload, Failure> {
+    check_complete(response)?;
+    if !response.is_success() {
+        return Err(Failure::Failed(response.reason()));
+    }
+    // The response of 3.8 is empty.
+    let reload: Reload = serde_json::from_str(&response.text()).unwrap_or_default();
+    if reload.message.is_empty() { Ok(reload) } else { Err(Failure::Failed(reload.message)) }
 }
 
 /// More names than these are only counted, unless all are requested.
@@ -259,7 +267,9 @@ pub(super) fn flags(args: &Arguments) -> Result<(), Failure> {
         Err(error) => Err(failed(flag, &error.to_string())),
     };
     if args.is_on("reload") {
-        post("reload", "/v3/reload", None)?;
+        let response = client.post_until_done("/v3/reload", None);
+        let outcome = response.map_err(Failure::from).and_then(|response| reloaded(&response));
+        outcome.map_err(|error| failed("reload", &error.to_string()))?;
     }
     if !maintenance.is_empty() {
         post("maintenance", maintenance_path(enable), None)?;

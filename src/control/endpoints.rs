@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::bodies::{self, BodyError};
 use super::render;
-use super::responses::{JobMessage, Maintenance, ReloadInProgress};
+use super::responses::{JobMessage, Maintenance, ReloadFailed};
 use super::routes::{self, Endpoint, Found};
 use super::{ControlHandles, events};
 use crate::messages::query::{
@@ -27,8 +27,8 @@ use crate::net::server::{
 
 const EVENTS: &str = "text/event-stream";
 
-/// How long a request waits for a reload to finish. The rest of its time is for the response.
-const RELOAD_TIMEOUT: Duration = Limits::CONTROL.request_timeout.saturating_sub(Duration::from_secs(5));
+/// How long a response waits for the end of what was requested. The rest of the time of a request is for the response.
+const LONGEST_WAIT: Duration = Limits::CONTROL.request_timeout.saturating_sub(Duration::from_secs(5));
 
 type EndpointResult = Result<Response, Refusal>;
 
@@ -168,23 +168,24 @@ impl ControlApi {
         if !dry_run {
             self.log(format!("{} requested a reload", user(peer_uid)));
         }
-        let Ok(outcome) = timeout(RELOAD_TIMEOUT, self.handles.queries.reload(dry_run)).await else {
-            let message = "the reload continues: jobs are still being stopped, or files read; it is logged when it is done";
-            return Ok(with_status(StatusCode::ACCEPTED, JSON, render::line(&ReloadInProgress { message })));
-        };
-        match outcome.ok_or_else(no_answer)? {
-            ReloadOutcome::Applied(done) => {
-                if !dry_run {
-                    // The words of 3.8.
-                    self.handles
-                        .queries
-                        .log(Level::Debug, "control: reloaded app via control plane".to_owned());
+        let queries = self.handles.queries.clone();
+        let outcome = async move {
+            match queries.reload(dry_run).await.ok_or_else(no_answer)? {
+                ReloadOutcome::Applied(done) => {
+                    if !dry_run {
+                        // The words of 3.8.
+                        queries.log(Level::Debug, "control: reloaded app via control plane".to_owned());
+                    }
+                    Ok(render::reloaded(&done, dry_run))
                 }
-                Ok(ok(JSON, render::reloaded(&done, dry_run)))
+                ReloadOutcome::Invalid(report) => Err(refusal(StatusCode::UNPROCESSABLE_ENTITY, report)),
+                ReloadOutcome::Refused(why) => Err(refusal(StatusCode::CONFLICT, why)),
             }
-            ReloadOutcome::Invalid(report) => Err(refusal(StatusCode::UNPROCESSABLE_ENTITY, report)),
-            ReloadOutcome::Refused(why) => Err(refusal(StatusCode::CONFLICT, why)),
-        }
+        };
+        let late = |outcome: Result<String, String>| {
+            outcome.unwrap_or_else(|message| render::line(&ReloadFailed { message }))
+        };
+        when_done(outcome, |done| done, late).await
     }
 
     async fn maintenance(&self, on: bool) -> EndpointResult {
@@ -294,12 +295,11 @@ impl ControlApi {
         self.long(request, job, Some(count)).await
     }
 
-    /// A request that is answered when it is done, which may take longer than a request may. Then the body of the response, which
-    /// has been accepted, comes when it is done.
+    /// A request about one job that may take long.
     async fn long(&self, request: ControlRequest, job: String, scale: Option<u16>) -> EndpointResult {
         let queries = self.handles.queries.clone();
         let name = job.clone();
-        let mut outcome = Box::pin(async move {
+        let outcome = async move {
             let reply = queries.request(request).await.map_err(|error| unresolved(&name, &error))?;
             let message = match (reply, scale) {
                 (Reply::Refused(why), _) => {
@@ -313,26 +313,40 @@ impl ControlApi {
                 queries.log(Level::Info, format!("control: {name}: {message}"));
             }
             Ok(message)
-        });
-        if let Ok(outcome) = timeout(RELOAD_TIMEOUT, &mut outcome).await {
-            return outcome.map(|message| job_message(job, message));
-        }
-        let (mut sender, body) = Body::stream();
-        tokio::spawn(async move {
-            let (done, message) = match outcome.await {
-                Ok(message) => (true, message),
-                Err(refusal) => (false, refusal.reason),
-            };
-            // The client may have gone.
-            let _ = sender.offer(render::line(&JobMessage { job, message, done: Some(done) }).into(), "");
-        });
-        Ok(with_status(StatusCode::ACCEPTED, JSON, body))
+        };
+        let of_job = move |message, done| render::line(&JobMessage { job, message, done });
+        let late_of_job = of_job.clone();
+        let late = move |outcome: Result<String, String>| {
+            let done = outcome.is_ok();
+            late_of_job(outcome.unwrap_or_else(|why| why), Some(done))
+        };
+        when_done(outcome, move |message| of_job(message, None), late).await
     }
 
     async fn command(&self, command: request::Request) -> Result<Reply, Refusal> {
         let reply = self.handles.queries.request(ControlRequest::Supervisor(command)).await;
         reply.map_err(|error| unresolved("", &error))
     }
+}
+
+/// Answers a request when it is done. If that takes longer than a request may, the response is 202 (accepted), and its body comes
+/// when it is done: `late` makes it of the outcome, or of the reason of a refusal.
+async fn when_done(
+    outcome: impl Future<Output = Result<String, Refusal>> + Send + 'static,
+    in_time: impl FnOnce(String) -> String,
+    late: impl FnOnce(Result<String, String>) -> String + Send + 'static,
+) -> EndpointResult {
+    let mut outcome = Box::pin(outcome);
+    if let Ok(outcome) = timeout(LONGEST_WAIT, &mut outcome).await {
+        return outcome.map(|done| ok(JSON, in_time(done)));
+    }
+    let (mut sender, body) = Body::stream();
+    tokio::spawn(async move {
+        let outcome = outcome.await.map_err(|refusal| refusal.reason);
+        // The client may have gone.
+        let _ = sender.offer(late(outcome).into(), "");
+    });
+    Ok(with_status(StatusCode::ACCEPTED, JSON, body))
 }
 
 fn scaled(count: u16, changes: &Changes) -> String {

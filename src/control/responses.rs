@@ -353,13 +353,13 @@ pub(crate) struct Reload {
     pub(crate) stopped: Vec<String>,
     pub(crate) settings: Vec<String>,
     pub(crate) warnings: String,
-    /// Read from [`ReloadInProgress`], which has only this member.
+    /// Read from [`ReloadFailed`], which has only this member.
     #[serde(skip_serializing)]
     pub(crate) message: String,
 }
 
-/// `POST /v3/reload` while a long reload is still running.
+/// `POST /v3/reload` with status 202: why a long reload failed.
 #[derive(Debug, Serialize)]
-pub(crate) struct ReloadInProgress {
-    pub(crate) message: &'static str,
+pub(crate) struct ReloadFailed {
+    pub(crate) message: String,
 }

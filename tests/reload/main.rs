@@ -13,7 +13,7 @@ mod requests;
 mod settings;
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
@@ -53,9 +53,19 @@ fn summary(answer: &Value) -> String {
 
 /// Runs a command against the supervisor; returns exit code, standard output and standard error.
 fn run(pilot: &Pilot, args: &[&str]) -> (i32, String, String) {
+    finish(spawn(pilot, args))
+}
+
+/// Starts a command against the supervisor.
+fn spawn(pilot: &Pilot, args: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
-    command.args(args).env_remove("CONTAINERPILOT").stdin(Stdio::null());
-    let output = command.env("CONTAINERPILOT_SOCKET", &pilot.socket).output().unwrap();
+    command.args(args).env_remove("CONTAINERPILOT").env("CONTAINERPILOT_SOCKET", &pilot.socket);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits for the end of a command; returns exit code, standard output and standard error.
+fn finish(command: Child) -> (i32, String, String) {
+    let output = command.wait_with_output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
 }

@@ -1,12 +1,15 @@
 //! Requests for a reload, by the control socket, the command line and SIGHUP, and their results.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use serde_json::json;
 
 use crate::http_client::{Pilot, request};
 use crate::supervisor::{Mode, Supervisor, wait_until};
-use crate::{reload, reload_to, rewrite, run, summary};
+use crate::{finish, reload, reload_to, rewrite, run, spawn, summary};
 
 const A: &str = "{ name: 'a', exec: 'sleep 1000' }";
 
@@ -299,9 +302,7 @@ fn r1_reload_prints_what_it_did_and_check_diff_what_it_would_do() {
 fn x4_check_diff_without_a_supervisor_fails_with_a_message() {
     let pilot = start_one_job();
     pilot.supervisor.signal("-KILL");
-    wait_until("it no longer accepts connections", || {
-        std::os::unix::net::UnixStream::connect(&pilot.socket).is_err()
-    });
+    wait_until("it no longer accepts connections", || UnixStream::connect(&pilot.socket).is_err());
     let (code, out, err) = run(&pilot, &["check", "--diff"]);
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.contains("no supervisor answers"), "{err}");
@@ -318,4 +319,44 @@ fn r2_configuration_from_stdin_is_rendered_again() {
     assert_eq!(summary(&reload(&pilot)), "a|||");
     assert_eq!(pilot.post("/v3/environ", "{\"SECONDS\": \"1001\"}").status, 200);
     assert_eq!(summary(&reload(&pilot)), "|a||");
+}
+
+#[test]
+fn r3_a_reload_that_takes_long_is_awaited_to_its_end() {
+    let stubborn = r#"["sh", "-c", "trap '' TERM; echo ready; until test -e @/go; do sleep 0.05; done"]"#;
+    let config = format!("{{ stopTimeout: 100, jobs: [{{ name: 'old', exec: {stubborn} }}, {A}] }}");
+    let start = || {
+        let mut pilot = Pilot::start(&config);
+        pilot.supervisor.wait_for_line("ready");
+        rewrite(&pilot, &format!("{{ stopTimeout: 100, jobs: [{A}] }}"));
+        pilot
+    };
+    let (mut done, mut refused) = (start(), start());
+    let command = spawn(&done, &["reload"]);
+    let json = spawn(&done, &["reload", "--format", "json"]);
+    let flag = spawn(&done, &["-reload"]);
+    let failed = spawn(&refused, &["reload"]);
+    // Each of them has its connection before the next request, which is answered later.
+    for pilot in [&done, &refused] {
+        wait_until("the old job stops", || pilot.job("old")["state"] == "stopping");
+    }
+    let mut stream = UnixStream::connect(&refused.socket).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(100))).unwrap();
+    stream.write_all(b"POST /v3/reload HTTP/1.0\r\n\r\n").unwrap();
+    let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+    assert_eq!(lines.next().unwrap(), "HTTP/1.0 202 Accepted");
+    refused.supervisor.signal("-TERM");
+    let why = "the supervisor is shutting down";
+    assert_eq!(lines.last().unwrap(), format!("{{\"message\":\"{why}\"}}"));
+    for pilot in [&done, &refused] {
+        fs::write(pilot.supervisor.file("go"), "").unwrap();
+    }
+    let expected = "reloaded\n  removed    old\n  kept       a\n";
+    assert_eq!(finish(command), (0, expected.to_owned(), String::new()));
+    let (code, out, _) = finish(json);
+    assert_eq!((code, summary(&serde_json::from_str(&out).unwrap())), (0, "a|||old".to_owned()));
+    assert_eq!(finish(flag), (0, String::new(), String::new()));
+    assert_eq!(finish(failed), (1, String::new(), format!("containerpilot: {why}\n")));
+    done.supervisor.signal("-TERM");
+    assert_eq!((done.supervisor.wait().0, refused.supervisor.wait().0), (0, 0));
 }
