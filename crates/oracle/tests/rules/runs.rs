@@ -208,7 +208,7 @@ fn w4_a_run_that_started_after_a_missed_tick_is_not_killed_for_it() {
 }
 
 #[test]
-fn w4_x2_a_tick_during_a_manual_run_follows_that_run() {
+fn w4_x2_a_manual_run_between_two_ticks_has_its_whole_timeout() {
     let mut job = with_trigger("a", Trigger::every(Duration::from_millis(100)));
     job.timeout = Some(Duration::from_millis(100));
     job.restarts = Restarts::Unlimited;
@@ -219,8 +219,10 @@ fn w4_x2_a_tick_during_a_manual_run_follows_that_run() {
     let start = Input::Request { id: RequestId(1), request: Request::Start(JobIx(0)) };
     assert_eq!(spawned(&core.at(20, start)), 1);
     core.started(2);
-    assert_eq!(killed(&core.at(100, Input::Tick)), [9]);
-    assert_eq!(spawned(&core.exited(110, 2, 137)), 1);
+    assert!(killed(&core.at(100, Input::Tick)).is_empty(), "this tick is skipped");
+    assert_eq!(killed(&core.at(120, Input::Tick)), [9]);
+    assert_eq!(spawned(&core.exited(130, 2, 137)), 0);
+    assert_eq!(spawned(&core.at(200, Input::Tick)), 1);
 }
 
 #[test]
