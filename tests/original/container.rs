@@ -115,3 +115,23 @@ pub(crate) fn follow_route(run: &Supervisor, route: &str, name: &str) {
 pub(crate) fn zombies(run: &Supervisor) -> usize {
     crate::supervisor::child_states(run.pid()).into_iter().filter(|state| *state == 'Z').count()
 }
+
+/// The process `beside`, which has the argument `first-words` and one restart, is killed twice. Then a reload gives it the argument
+/// `other-words`, and its restart again. The process `1111` keeps running.
+pub(crate) fn restarts_once_after_each_reload(mut run: Supervisor, reload: impl Fn(&Supervisor)) {
+    let app = wait_for_process(&run, "1111");
+    for words in ["first-words", "other-words"] {
+        let first = wait_for_process(&run, words);
+        terminate(first);
+        wait_until("it runs again", || running(&run, words).iter().any(|pid| *pid != first));
+        if words == "first-words" {
+            terminate(wait_for_process(&run, words));
+            run.wait_for_line("msg=failed job=beside");
+            assert_eq!(running(&run, words), [0; 0], "it was restarted twice");
+            edit(&run, "first-words", "other-words");
+            reload(&run);
+        }
+    }
+    assert_eq!(running(&run, "1111"), [app]);
+    stop(run);
+}

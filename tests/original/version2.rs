@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::consul::{Agent, own_address};
 use crate::container::{
-    edit, follow_route, init, lines, metric, running, stop, terminate, wait_for_instances, wait_for_lines,
-    wait_for_process, zombies,
+    follow_route, init, lines, metric, restarts_once_after_each_reload, running, stop, wait_for_instances,
+    wait_for_lines, wait_for_process, zombies,
 };
 use crate::supervisor::{Supervisor, wait_until};
 
@@ -39,22 +39,8 @@ fn c6_c8_original_2_coprocess() {
         agent.address(),
         service("true")
     );
-    let mut run = start("sleep 1111", &config);
-    let app = wait_for_process(&run, "1111");
-    for words in ["first-words", "other-words"] {
-        let first = wait_for_process(&run, words);
-        terminate(first);
-        wait_until("it runs again", || running(&run, words).iter().any(|pid| *pid != first));
-        if words == "first-words" {
-            terminate(wait_for_process(&run, words));
-            run.wait_for_line("msg=failed job=beside");
-            assert_eq!(running(&run, words), [0; 0], "it was restarted twice");
-            edit(&run, "first-words", "other-words");
-            run.signal("-HUP");
-        }
-    }
-    assert_eq!(running(&run, "1111"), [app]);
-    stop(run);
+    let run = start("sleep 1111", &config);
+    restarts_once_after_each_reload(run, |run| run.signal("-HUP"));
 }
 
 /// `test_discovery_consul`: an application and a front end are each registered once and healthy, and the front end gets a route to

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::consul::{Agent, own_address, service_id};
 use crate::container::{
-    edit, execute, follow_route, init, lines, metric, page, passing, reload, running, stop, terminate,
-    wait_for_instances, wait_for_lines, wait_for_process, zombies,
+    execute, follow_route, init, lines, metric, page, passing, reload, restarts_once_after_each_reload,
+    running, stop, wait_for_instances, wait_for_lines, wait_for_process, zombies,
 };
 use crate::supervisor::{Supervisor, wait_until};
 
@@ -63,22 +63,8 @@ fn w6_r3_original_3_coprocess() {
             {{ name: 'beside', exec: ['sh', '-c', 'while :; do sleep 0.1; done', 'first-words'], restarts: 1 }} ] }}",
         agent.address()
     );
-    let mut run = Supervisor::start(init(), &config);
-    let app = wait_for_process(&run, "1111");
-    for words in ["first-words", "other-words"] {
-        let first = wait_for_process(&run, words);
-        terminate(first);
-        wait_until("it runs again", || running(&run, words).iter().any(|pid| *pid != first));
-        if words == "first-words" {
-            terminate(wait_for_process(&run, words));
-            run.wait_for_line("msg=failed job=beside");
-            assert_eq!(running(&run, words), [0; 0], "it was restarted twice");
-            edit(&run, "first-words", "other-words");
-            reload(&run);
-        }
-    }
-    assert_eq!(running(&run, "1111"), [app]);
-    stop(run);
+    let run = Supervisor::start(init(), &config);
+    restarts_once_after_each_reload(run, reload);
 }
 
 /// `test_discovery_consul`: an application and a front end in two containers are each registered once and healthy, and the front

@@ -1,5 +1,6 @@
 //! Restart policies and stop signals (W13, W14, S8, S9).
 
+use crate::stopping::stop_when_ready;
 use crate::supervisor::{Supervisor, modes};
 
 #[test]
@@ -50,11 +51,7 @@ fn s9_an_escalation_ends_with_sigkill() {
     let config = "{ stopTimeout: 300, jobs: [{ name: 'a', stopSignal: ['INT', '200ms', 'TERM', '200ms', 'KILL'],
         exec: ['sh', '-c', 'trap \"echo got INT\" INT; trap \"echo got TERM\" TERM; echo ready; while :; do sleep 0.02; done'] }] }";
     for mode in modes() {
-        let mut run = Supervisor::start(mode, config);
-        run.wait_for_line("ready");
-        run.signal("-TERM");
-        let (code, log) = run.wait();
-        assert_eq!(code, 0, "{log}");
+        let log = stop_when_ready(mode, config);
         for line in ["got INT", "did not exit within 200ms, sending SIGTERM", "got TERM", "exited on SIGKILL"]
         {
             assert!(log.contains(line), "no `{line}` in\n{log}");
@@ -71,11 +68,7 @@ fn s9_the_stop_signal_is_for_the_process_alone() {
         'sh -c \"trap \\'echo child got INT\\' INT; echo child ready; while :; do sleep 0.02; done\" & \
          trap \"sleep 0.3; echo parent got INT; exit 0\" INT; while :; do sleep 0.02; done'] }] }";
     for mode in modes() {
-        let mut run = Supervisor::start(mode, config);
-        run.wait_for_line("child ready");
-        run.signal("-TERM");
-        let (code, log) = run.wait();
-        assert_eq!(code, 0, "{log}");
+        let log = stop_when_ready(mode, config);
         assert!(log.contains("parent got INT") && !log.contains("child got INT"), "{log}");
     }
 }

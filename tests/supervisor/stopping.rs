@@ -81,7 +81,7 @@ fn s7_with_a_file_the_exit_of_the_program_stops_the_other_jobs() {
 }
 
 /// Sends SIGTERM when a job has printed `ready`. Returns the log of an exit with code 0.
-fn stop_when_ready(mode: Mode, config: &str) -> String {
+pub(crate) fn stop_when_ready(mode: Mode, config: &str) -> String {
     let mut run = Supervisor::start(mode, config);
     run.wait_for_line("ready");
     run.signal("-TERM");

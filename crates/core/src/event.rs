@@ -159,6 +159,30 @@ impl Code {
         matches!(self, Self::Healthy | Self::BecameHealthy | Self::Ready | Self::ExitSuccess | Self::Stopped)
     }
 
+    /// Returns true if a job sends it only after a start.
+    #[must_use]
+    pub const fn needs_a_run(self) -> bool {
+        match self {
+            Self::ExitSuccess
+            | Self::ExitFailed
+            | Self::CrashLoop
+            | Self::Healthy
+            | Self::Unhealthy
+            | Self::BecameHealthy
+            | Self::BecameUnhealthy
+            | Self::Ready => true,
+            Self::Startup
+            | Self::Shutdown
+            | Self::EnterMaintenance
+            | Self::ExitMaintenance
+            | Self::Stopping
+            | Self::Stopped
+            | Self::Changed
+            | Self::TimerExpired
+            | Self::Signal => false,
+        }
+    }
+
     /// Returns true if it marks that something stops. Jobs triggered by it still run during a shutdown (S3).
     #[must_use]
     pub const fn is_stop_event(self) -> bool {

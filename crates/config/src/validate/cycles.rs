@@ -116,13 +116,7 @@ impl Checker<'_> {
             job.is_none_or(|job| job.when.timeout.is_some())
         };
         match event.code {
-            Code::ExitSuccess
-            | Code::ExitFailed
-            | Code::Healthy
-            | Code::Unhealthy
-            | Code::BecameHealthy
-            | Code::BecameUnhealthy
-            | Code::Ready => jobs,
+            code if code.needs_a_run() => jobs,
             Code::Stopping | Code::Stopped if !jobs.iter().any(gives_up) => jobs,
             _ => &[],
         }

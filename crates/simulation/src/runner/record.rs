@@ -62,7 +62,7 @@ impl Runner<'_> {
             };
             let cause = match event.cause {
                 // A process exits or becomes healthy because it was started.
-                _ if is_own(event.code) && origin.is_none() => self.starts.get(&*name).copied(),
+                _ if event.code.needs_a_run() && origin.is_none() => self.starts.get(&*name).copied(),
                 Some(cause) => self.place(cause),
                 None => origin,
             };
@@ -267,20 +267,6 @@ impl Runner<'_> {
             self.run.last.insert(job.name.clone(), view);
         }
     }
-}
-
-/// Returns true if an event is caused by the job's own process.
-fn is_own(code: Code) -> bool {
-    matches!(
-        code,
-        Code::ExitSuccess
-            | Code::ExitFailed
-            | Code::Healthy
-            | Code::Unhealthy
-            | Code::BecameHealthy
-            | Code::BecameUnhealthy
-            | Code::Ready
-    )
 }
 
 fn reason_words(reason: KillReason) -> &'static str {
