@@ -6,18 +6,16 @@
 
 mod api;
 mod client;
-mod connect;
 mod connectivity_log;
 mod embedded;
 pub(crate) mod fuzz;
 mod services;
-mod tls;
+#[cfg(test)]
+mod tls_tests;
 mod watches;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -27,7 +25,6 @@ use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Job, Plan, Service, Watch};
 use containerpilot_core::{Input, Time};
-use thiserror::Error;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
@@ -37,15 +34,11 @@ use self::connectivity_log::{ConnectivityLog, Failure, FailureKind};
 use self::embedded::Embedded;
 use self::services::{Definition, ServiceCommand, ServiceHandle, ServiceTask, requester};
 use self::watches::{CONCURRENT_QUERIES, WatchTask};
-use crate::error_text::describe;
 use crate::messages::LoopSender;
 use crate::messages::query::{CatalogReport, ConsulReport};
-use crate::regular_file;
 
 /// Requests about services at the same time.
 const CONCURRENT_REQUESTS: usize = 8;
-/// Longest file of certificates or tokens. The certificate bundle of a Linux distribution has about 250 KiB.
-const FILE_BYTES: u64 = 8 * 1024 * 1024;
 /// Pause before a task starts over after a panic.
 const PANIC_PAUSE: Duration = Duration::from_secs(1);
 
@@ -381,17 +374,4 @@ impl ConsulBackend {
 /// The core's time now.
 fn since(origin: Instant) -> Time {
     Time::from_nanos(u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
-}
-
-/// A file of certificates or tokens cannot be read.
-#[derive(Debug, Error)]
-#[error("cannot read {}: {}", path.display(), describe(source))]
-struct FileError {
-    path: PathBuf,
-    source: io::Error,
-}
-
-/// Reads a file of certificates or tokens.
-fn read_file(path: &Path) -> Result<Vec<u8>, FileError> {
-    regular_file::read(path, FILE_BYTES).map_err(|source| FileError { path: path.to_owned(), source })
 }

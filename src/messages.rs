@@ -14,7 +14,7 @@ mod sync {
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use containerpilot_core::ids::{JobIx, RunId, WatchIx};
+use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use containerpilot_core::input::Answer;
 use containerpilot_core::plan::{Level, Watch};
 
@@ -34,6 +34,8 @@ pub(crate) type LoopSender = Sender<LoopMessage>;
 pub(crate) enum LoopMessage {
     /// The addresses of a host that checks wait for, or the error of the look-up.
     Resolved(String, Result<Vec<IpAddr>, String>),
+    /// A check on the network thread is done, with its result.
+    CheckDone(CheckRunId, Result<(), String>),
     /// What a watch has found, or why it cannot tell, with the watch's index when it started.
     Watched(Arc<Watch>, WatchIx, Result<Answer, String>),
     /// A service was deregistered: its id, and its job's index when that was requested.

@@ -4,10 +4,13 @@
 //! its [`LoopSender`](crate::messages::LoopSender) and receive commands through channels. A slow or hostile peer can
 //! delay these tasks, never the event loop. The thread is started when something first needs it.
 
+pub(crate) mod connect;
+pub(crate) mod http_probe;
 pub(crate) mod limits;
 pub(crate) mod resolve;
 mod response_body;
 pub(crate) mod server;
+pub(crate) mod tls;
 
 use std::fmt::Write;
 use std::future::Future;

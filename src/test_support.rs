@@ -1,5 +1,7 @@
 //! Helpers for tests. A test that collects children must not share a process with tests that start some.
 
+pub(crate) mod openssl;
+
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;

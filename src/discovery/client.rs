@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use containerpilot_core::plan::{Consul, TokenSource};
+use containerpilot_core::plan::{Consul, ConsulAddress, TokenSource};
 use containerpilot_core::time::fmt_duration;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -18,10 +18,10 @@ use thiserror::Error;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
-use super::connect::{ConnectError, Connector};
-use super::{FileError, read_file};
 use crate::error_text::root_cause;
+use crate::net::connect::{Address, ConnectError, Connector};
 use crate::net::limits::{HEAD_BYTES, HEAD_FIELDS};
+use crate::net::tls::{FileError, read_file};
 
 /// Longest response. A service with ten thousand instances needs a few megabytes.
 const RESPONSE_BYTES: usize = 8 * 1024 * 1024;
@@ -109,7 +109,7 @@ impl Client {
         // A unix socket has no host name, but Consul requires the header.
         let host = parts.as_ref().and_then(|parts| HeaderValue::from_str(parts.authority).ok());
         Self {
-            connector: Connector::new(consul),
+            connector: Connector::new(address(consul), consul.https.then(|| consul.tls.clone())),
             host: host.unwrap_or_else(|| HeaderValue::from_static("localhost")),
             path_prefix: parts.map(|parts| parts.prefix.trim_end_matches('/').to_owned()).unwrap_or_default(),
             token: Mutex::new(consul.token.as_deref().and_then(secret)),
@@ -281,6 +281,16 @@ impl Client {
     }
 }
 
+fn address(consul: &Consul) -> Address {
+    match &consul.address {
+        ConsulAddress::Unix(path) => Address::Unix(path.into()),
+        ConsulAddress::Network(text) => match consul.address.network_parts(consul.https) {
+            Some(parts) => Address::Network { host: parts.host.to_owned(), port: parts.port },
+            None => Address::Invalid(text.clone()),
+        },
+    }
+}
+
 /// A token as a header that is never shown, not even by `{:?}`.
 fn secret(token: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(token).ok().filter(|value| !value.is_empty())?;
@@ -293,7 +303,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
 
-    use containerpilot_core::plan::{ConsulAddress, Tls};
+    use containerpilot_core::plan::Tls;
 
     use super::*;
 

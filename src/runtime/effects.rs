@@ -99,6 +99,7 @@ impl EffectExecutor {
     pub(crate) fn replanned(&mut self, old: &Plan, plan: &Plan, moves: &Moves) {
         let pids = std::mem::take(&mut self.pids);
         self.pids = pids.into_iter().filter_map(|(job, pid)| Some((moves.job(job)?, pid))).collect();
+        self.probes.replanned();
         if old.logging != plan.logging {
             self.logs.configure(&plan.logging);
         }

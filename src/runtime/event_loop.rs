@@ -225,6 +225,10 @@ impl<D: Decider> Runtime<D> {
                 self.results.extend(done.map(|(check, result)| Input::CheckDone { check, result }));
                 None
             }
+            LoopMessage::CheckDone(check, result) => {
+                let result = self.executor.probes.remote_done(check, result);
+                result.map(|result| Input::CheckDone { check, result })
+            }
             LoopMessage::Watched(watch, ix, answer) => {
                 // A reload may have moved the watch to another index, or removed it.
                 let watches = &self.plan.watches;

@@ -1,10 +1,14 @@
-//! `http` and `tcp` checks (H5).
+//! `http` and `tcp` checks (H5, H10).
 //!
-//! Each check is a non-blocking connection in the loop's own `ppoll`: it lives for milliseconds, mostly on this machine. The
+//! Most checks are a non-blocking connection in the loop's own `ppoll`: it lives for milliseconds, mostly on this machine. The
 //! core cancels a check that times out. Host names are resolved on the network thread, one look-up per name (`look_ups`).
+//!
+//! A check by https, or of a body, is a task of the network thread (`remote`): a handshake takes a millisecond of computing and
+//! reads files of certificates, and a body needs a complete HTTP client. Neither belongs into the loop.
 
 pub(crate) mod fuzz;
 mod look_ups;
+mod remote;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,12 +17,13 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
 
 use containerpilot_core::ids::CheckRunId;
-use containerpilot_core::plan::HttpTarget;
+use containerpilot_core::plan::HttpProbe;
 
 use self::look_ups::LookUps;
+use self::remote::RemoteChecks;
 use crate::error_text::describe;
 use crate::messages::LoopSender;
-use crate::net::{LazyNet, resolve};
+use crate::net::{LazyNet, http_probe, resolve};
 use crate::process::sys;
 
 /// The result of a check: passed, or the reason why not.
@@ -32,22 +37,22 @@ const MAX_STATUS_LINE: usize = 4096;
 pub(crate) enum Target {
     /// Passes if a connection is accepted.
     Tcp { host: String, port: u16 },
-    /// Passes if the status is 2xx or 3xx.
-    Http(HttpTarget),
+    /// Passes if the response is as expected.
+    Http(HttpProbe),
 }
 
 impl Target {
     fn host(&self) -> &str {
         match self {
             Self::Tcp { host, .. } => host,
-            Self::Http(http) => &http.host,
+            Self::Http(http) => &http.target.host,
         }
     }
 
     fn port(&self) -> u16 {
         match self {
             Self::Tcp { port, .. } => *port,
-            Self::Http(http) => http.port,
+            Self::Http(http) => http.target.port,
         }
     }
 }
@@ -66,6 +71,7 @@ impl fmt::Display for Target {
 pub(crate) struct Probes {
     running: Vec<Probe>,
     look_ups: LookUps,
+    remote: RemoteChecks,
 }
 
 #[derive(Debug)]
@@ -87,7 +93,8 @@ enum State {
 
 impl Probes {
     pub(crate) fn new(sender: LoopSender) -> Self {
-        Self { running: Vec::new(), look_ups: LookUps::new(sender) }
+        let remote = RemoteChecks::new(sender.clone());
+        Self { running: Vec::new(), look_ups: LookUps::new(sender), remote }
     }
 
     /// Starts a check. Returns its result if that is known at once.
@@ -97,6 +104,12 @@ impl Probes {
         target: Target,
         net: &mut LazyNet,
     ) -> Option<CheckResult> {
+        if let Target::Http(http) = &target
+            && (http.target.https || http.body.is_some())
+        {
+            let started = self.remote.start(run, http, net);
+            return started.err().map(|why| Err(format!("{target}: {why}")));
+        }
         let host = target.host();
         let known = resolve::without_look_up(host);
         if known.is_none()
@@ -128,8 +141,21 @@ impl Probes {
         waiting.into_iter().filter_map(proceed).collect()
     }
 
+    /// A check on the network thread is done. Returns its result unless it was cancelled.
+    pub(crate) fn remote_done(&mut self, run: CheckRunId, result: CheckResult) -> Option<CheckResult> {
+        self.remote.finished(run).then_some(result)
+    }
+
+    /// Drops what is kept for checks of the old plan.
+    pub(crate) fn replanned(&mut self) {
+        self.remote.forget_clients();
+    }
+
     /// Cancels a check. Returns false if it was not running.
     pub(crate) fn cancel(&mut self, run: CheckRunId) -> bool {
+        if self.remote.finished(run) {
+            return true;
+        }
         let Some(probe) = self.remove(run) else { return false };
         self.look_ups.leave(probe.target.host(), run);
         true
@@ -245,6 +271,8 @@ impl State {
                     Err(error) => return Progress::Done(Err(describe(&error))),
                 },
                 Self::Receiving(head) => {
+                    // A TCP check sends no request.
+                    let Target::Http(http) = target else { return Progress::Done(Ok(())) };
                     let mut buffer = [0; 1024];
                     match stream.read(&mut buffer) {
                         Ok(read) => {
@@ -254,10 +282,7 @@ impl State {
                                 None => return Progress::Done(Err("the response is not HTTP".to_owned())),
                                 Some(status) => {
                                     discard_pending(stream);
-                                    return Progress::Done(match status {
-                                        200..400 => Ok(()),
-                                        _ => Err(format!("the response status is {status}")),
-                                    });
+                                    return Progress::Done(http.check_status(status));
                                 }
                             }
                         }
@@ -286,18 +311,18 @@ fn bracketed(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
 
-fn request(http: &HttpTarget) -> Result<Vec<u8>, String> {
-    if http.path.bytes().chain(http.host.bytes()).any(|byte| byte <= b' ' || byte == 0x7f) {
-        return Err("the URL contains a space or a control character".to_owned());
+fn request(http: &HttpProbe) -> Result<Vec<u8>, String> {
+    let headers = http_probe::headers(http);
+    let is_control = |byte: u8| byte < b' ' && byte != b'\t' || byte == 0x7f;
+    if headers.iter().any(|(name, value)| name.bytes().chain(value.bytes()).any(is_control)) {
+        return Err("a header contains a control character".to_owned());
     }
-    let HttpTarget { host, port, path } = http;
-    let host = bracketed(host);
-    let version = crate::VERSION;
-    Ok(format!(
-        "GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nUser-Agent: containerpilot/{version}\r\n\
-         Accept: */*\r\nConnection: close\r\n\r\n"
-    )
-    .into_bytes())
+    let mut text = format!("{} {} HTTP/1.1\r\n", http.method.name(), http_probe::path(&http.target));
+    for (name, value) in headers {
+        text += &format!("{name}: {value}\r\n");
+    }
+    text += "\r\n";
+    Ok(text.into_bytes())
 }
 
 /// The status of a response, once its first line has arrived. `None` if it is incomplete or not HTTP/1.x.

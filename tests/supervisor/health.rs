@@ -1,4 +1,4 @@
-//! Health checks (H2–H5, H7, H8) and their events and output (E5, E7, L2, L4).
+//! Health checks (H2–H5, H7, H8, H10) and their events and output (E5, E7, L2, L4).
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -78,6 +78,51 @@ fn h5_http_check_passes_with_2xx_and_3xx_only() {
         let healthy = (200..400).contains(&status);
         run.wait_for_line(if healthy { "web healthy" } else { "web unhealthy" });
     }
+    run.signal("-TERM");
+    assert_eq!(run.wait().0, 0);
+}
+
+#[test]
+fn h10_a_failed_check_says_what_it_did_and_a_body_and_https_can_be_checked() {
+    let server = server(200);
+    let (port, closed) =
+        (server.port, TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
+    let check = |name: &str, http: &str| {
+        format!(
+            "{{ name: '{name}', exec: 'sleep 1000', health: {{ http: {{ {http} }}, interval: '200ms', ttl: 5 }} }}"
+        )
+    };
+    let url =
+        format!("url: 'http://127.0.0.1:{port}/x', method: 'POST', headers: {{ Accept: 'text/plain' }}");
+    let jobs = [
+        check("status", &format!("{url}, status: [204, '5xx']")),
+        check("body", &format!("{url}, body: '^o.$'")),
+        check("text", &format!("{url}, body: 'ready'")),
+        check("refused", &format!("url: 'http://127.0.0.1:{closed}/x'")),
+        check("tls", &format!("url: 'https://127.0.0.1:{port}/x', cafile: '@/ca.pem'")),
+    ];
+    let certificate = "openssl req -x509 -nodes -days 2 -subj /CN=x -newkey rsa:2048 -keyout /dev/null -out @/ca.pem 2> /dev/null";
+    let config = format!("{{ jobs: [{}] }}", jobs.join(", "));
+    let mut run = Supervisor::with_setup(modes()[0], certificate, &config);
+    for (job, why) in [
+        ("status", format!("POST http://127.0.0.1:{port}/x: status 200, expected 204 or 5xx")),
+        ("text", format!("POST http://127.0.0.1:{port}/x: the body does not match \"ready\"")),
+        ("refused", format!("GET http://127.0.0.1:{closed}/x: connection refused")),
+        (
+            "tls",
+            format!("GET https://127.0.0.1:{port}/x: TLS handshake failed: that port does not speak TLS"),
+        ),
+    ] {
+        let start = format!("{job} unhealthy: check.{job}: {why}");
+        // They come in any order.
+        if !run.log_so_far().contains(&start) {
+            run.wait_for_line(&start);
+        }
+    }
+    if !run.log_so_far().contains("body healthy") {
+        run.wait_for_line("body healthy");
+    }
+    assert!(!run.log_so_far().contains("body unhealthy"), "{}", run.log_so_far());
     run.signal("-TERM");
     assert_eq!(run.wait().0, 0);
 }

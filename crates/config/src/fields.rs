@@ -4,7 +4,7 @@
 //! the reference page and the JSON Schema are generated from this table, so a new field is one new row.
 
 use containerpilot_core::plan::{
-    Format, Level, OnCompletion, OnStartLimit, OnUnhealthy, RestartOn, Status, StopScope,
+    Format, HttpMethod, Level, OnCompletion, OnStartLimit, OnUnhealthy, RestartOn, Status, StopScope,
 };
 
 use crate::decode::DefaultValue::{Is, None as Nothing, Required, Says};
@@ -13,11 +13,11 @@ use crate::json5::Node;
 use crate::section;
 use crate::values::{
     Account, CapabilityNames, CronText, DurationOrNever, DurationText, DurationWithUnit, EnvFiles, Event,
-    EventOrBool, Exec, ExitStatuses, Flag, HttpUrl, Interfaces, Limits, ListOf, LogOutput, Maintenance,
-    MetricType, Mode, Numbers, Object, ObjectOrFalse, ObjectOrManual, ObjectOrText, OneOf, OneOrMany, Port,
-    Ports, Queue, RestartLimit, Scheme, Seconds, SecondsOrUnset, Secrets, SignalName, SignalNames,
-    SpannedWords, StopSignals, TcpAddress, Text, TextMap, TextOrUnset, TextsOrObjects, UncheckedOneOf,
-    Variables, Whole, Words,
+    EventOrBool, Exec, ExitStatuses, Flag, Headers, HttpStatuses, HttpUrl, Interfaces, Limits, ListOf,
+    LogOutput, Maintenance, MetricType, Mode, Numbers, Object, ObjectOrFalse, ObjectOrManual, ObjectOrText,
+    OneOf, OneOrMany, Port, Ports, Queue, RestartLimit, Scheme, Seconds, SecondsOrUnset, Secrets, SignalName,
+    SignalNames, SpannedWords, StopSignals, TcpAddress, Text, TextMap, TextOrUnset, TextsOrObjects,
+    UncheckedOneOf, UrlOrObject, Variables, Whole, Words,
 };
 
 section! {
@@ -375,8 +375,8 @@ section! {
             "The name of the check in logs.";
         exec: Exec = "exec", Nothing, "H1",
             "A program that exits with code 0 when the job is healthy.";
-        http: HttpUrl = "http", Nothing, "H5",
-            "A URL that responds with status 2xx or 3xx when the job is healthy.";
+        http: UrlOrObject<HttpFields> = "http", Nothing, "H5, H10",
+            "A URL that responds with status 2xx or 3xx when the job is healthy, or an object that says more about request and response.";
         tcp: TcpAddress = "tcp", Nothing, "H5",
             "An address that accepts a connection when the job is healthy.";
         interval: Seconds = "interval", Required, "H1, H3",
@@ -397,6 +397,25 @@ section! {
             "`restart` restarts the job when it becomes unhealthy.";
         logging: Object<JobLoggingFields> = "logging", Nothing, "L2",
             "How the output of the check is logged.";
+    }
+}
+
+section! {
+    /// `http` as an object.
+    pub struct HttpFields = "`http`", "`http`", any_case,
+        "An HTTP request, and the response that is a success. Redirects are not followed." {
+        url: HttpUrl = "url", Required, "H10",
+            "The URL, with http:// or https://.";
+        method: OneOf<HttpMethod> = "method", Is("\"GET\""), "H10",
+            "The method. The request has no body.";
+        headers: Headers = "headers", Nothing, "H10",
+            "Headers of the request, such as `{ Host: \"example.com\" }`: at most 64, with 8 KiB in all.";
+        status: HttpStatuses = "status", Is("[\"2xx\", \"3xx\"]"), "H10",
+            "The statuses that are a success: codes, or classes such as `\"2xx\"`.";
+        body: Text = "body", Nothing, "H10",
+            "A regular expression in Go's syntax (RE2) that a part of the body must match. The first 64 KiB of the body count.";
+        cafile: TextOrUnset = "cafile", Says("the certificates of the system"), "H10",
+            "File with the trusted CA certificates, for https.";
     }
 }
 

@@ -13,3 +13,7 @@ pub const ERRORS: usize = 100;
 pub const PROBLEMS: usize = 1000;
 /// The shortest interval and the shortest timeout, in nanoseconds.
 pub const SHORTEST_TIME: i64 = 1_000_000;
+/// The most headers of an HTTP check.
+pub const HEADERS: usize = 64;
+/// The most bytes in all headers of an HTTP check.
+pub const HEADER_BYTES: usize = 8 * 1024;

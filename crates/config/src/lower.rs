@@ -7,6 +7,7 @@ mod coprocess;
 mod cron;
 mod environment;
 mod health;
+mod http;
 mod job;
 mod ready;
 mod replicas;

@@ -8,6 +8,7 @@ mod cron;
 pub mod diff;
 mod exec;
 mod health;
+mod http;
 mod job;
 mod logging;
 mod process;
@@ -32,7 +33,8 @@ pub use consul::{Catalog, Consul, ConsulAddress, NetworkParts, Tls, TokenSource}
 pub use control::Control;
 pub use cron::{Cron, CronFields, Zone, fmt_utc};
 pub use exec::{Action, Exec, Target};
-pub use health::{Check, Health, HttpTarget, OnUnhealthy, Probe};
+pub use health::{Check, Health, OnUnhealthy, Probe};
+pub use http::{HttpMethod, HttpProbe, HttpTarget, StatusRange};
 pub use job::{Command, Job, OnCompletion, Role};
 pub use logging::{Format, Level, Logging, Output};
 pub use process::{Capabilities, Limit, Principal, Process, Resource};

@@ -64,21 +64,23 @@ impl Lower<'_> {
     }
 
     fn probe(&mut self, fields: &HealthFields) -> Option<Probe> {
-        let probes = [
-            fields.exec.as_ref().map(|given| (given.key, Probe::Exec(given.value.clone()))),
-            fields.http.as_ref().map(|given| (given.key, Probe::Http(given.value.clone()))),
-            fields.tcp.as_ref().map(|given| {
-                let (host, port) = given.value.clone();
-                (given.key, Probe::Tcp { host, port })
-            }),
+        let written = [
+            fields.exec.as_ref().map(|given| given.key),
+            fields.http.as_ref().map(|given| given.key),
+            fields.tcp.as_ref().map(|given| given.key),
         ];
-        let mut probes = probes.into_iter().flatten();
-        let first = probes.next();
-        if let Some((place, _)) = probes.next() {
+        if let Some(place) = written.into_iter().flatten().nth(1) {
             let message = "a check can have only one of `exec`, `http` and `tcp`";
             self.error(place, message, "write a list of checks: health: [ { … }, { … } ]");
             return None;
         }
-        Some(first.map_or(Probe::Running, |(_, probe)| probe))
+        if let Some(given) = &fields.http {
+            return self.http(given).map(Probe::Http);
+        }
+        if let Some(given) = &fields.exec {
+            return Some(Probe::Exec(given.value.clone()));
+        }
+        let tcp = value_of(&fields.tcp);
+        Some(tcp.map_or(Probe::Running, |(host, port)| Probe::Tcp { host, port }))
     }
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use containerpilot_core::plan::{Check, Health, OnUnhealthy, Probe, Ready};
-use containerpilot_template::Pattern;
 
 use super::Lower;
 use super::job::raw_output;
@@ -77,15 +76,7 @@ impl Lower<'_> {
             self.error(line.place, "`line` is empty", "write a part of the line, such as \"listening on\"");
             return None;
         }
-        match Pattern::new(&line.value) {
-            Ok(_) => Some(Ready::Line(line.value.clone())),
-            Err(error) => {
-                let message = format!("`line` is not a regular expression: {error}");
-                let help = "it uses RE2 syntax: see https://github.com/google/re2/wiki/Syntax";
-                self.error(line.place, message, help);
-                None
-            }
-        }
+        self.pattern("line", line).map(Ready::Line)
     }
 
     /// H12: only `notify` has a message for it.

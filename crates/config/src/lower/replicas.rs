@@ -65,7 +65,7 @@ impl Lower<'_> {
         let written = fields.health.iter().flat_map(|given| &given.value.items);
         for (check, written) in checks.unwrap_or_default().iter().zip(written) {
             let is_own = match &check.probe {
-                Probe::Http(target) => target.port == 0,
+                Probe::Http(http) => http.target.port == 0,
                 Probe::Tcp { port, .. } => *port == 0,
                 Probe::Running | Probe::Ready | Probe::Exec(_) => false,
             };

@@ -1,42 +1,9 @@
 //! Addresses of health checks (H5).
 
-use containerpilot_core::plan::{HttpTarget, PORT_VARIABLE};
+use containerpilot_core::plan::PORT_VARIABLE;
 
 use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::Node;
-
-/// The URL of an HTTP check (H5).
-pub struct HttpUrl;
-
-impl ValueType for HttpUrl {
-    type Value = HttpTarget;
-    const SHAPE: Shape = Shape::Text;
-    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<HttpTarget> {
-        const HELP: &str = "for example: \"http://127.0.0.1:8000/health\"";
-        let text = cx.text(key, node)?;
-        let Some(rest) = text.strip_prefix("http://") else {
-            cx.error(
-                node.span,
-                format!("`{key}` must be a URL that starts with http://, not {}", found(node)),
-                HELP,
-            );
-            return None;
-        };
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(end);
-        let path = path.split('#').next().unwrap_or_default();
-        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        let address = host_and_port(authority, Some(80));
-        let clean = !path.chars().any(|c| c.is_ascii_control() || c == ' ');
-        match address {
-            Some((host, port)) if clean => Some(HttpTarget { host, port, path }),
-            _ => {
-                cx.error(node.span, format!("`{key}` is not a valid URL: {}", found(node)), HELP);
-                None
-            }
-        }
-    }
-}
 
 /// The address of a TCP check (H5).
 pub struct TcpAddress;
@@ -55,7 +22,8 @@ impl ValueType for TcpAddress {
     }
 }
 
-fn host_and_port(text: &str, default_port: Option<u16>) -> Option<(String, u16)> {
+/// A host and a port. Port 0 is that of the replica (W20).
+pub(super) fn host_and_port(text: &str, default_port: Option<u16>) -> Option<(String, u16)> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let (host, rest) = rest.split_once(']')?;

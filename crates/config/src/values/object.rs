@@ -32,6 +32,7 @@ fn example(info: &SectionInfo) -> &'static str {
         "`do`" => "{ signal: \"HUP\", to: \"nginx\" }",
         "`health`" => "{ exec: \"curl --fail http://localhost:8000/\", interval: 10, ttl: 30 }",
         "`ready`" => "{ fd: 3 }",
+        "`http`" => "{ url: \"https://127.0.0.1:8443/health\", status: [200] }",
         "`logging`" => "{ level: \"debug\" }",
         "`logging` of a job" => "{ raw: true }",
         "`consul` of a job" => "{ enableTagOverride: true }",

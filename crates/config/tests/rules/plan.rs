@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Backoff, Command, EventPattern, HttpTarget, Level, Limit, OnCompletion, OnUnhealthy, Output, Principal,
-    Probe, Repeat, Resource, Restarts, Signal, Trigger,
+    Backoff, Command, EventPattern, HttpProbe, HttpTarget, Level, Limit, OnCompletion, OnUnhealthy, Output,
+    Principal, Probe, Repeat, Resource, Restarts, Signal, StatusRange, Trigger,
 };
 
 use crate::support::{errors, job, job_errors, plan};
@@ -288,15 +288,18 @@ fn h5_http_and_tcp() {
             .remove(0)
             .probe
     };
-    let http =
-        |host: &str, port, path: &str| Probe::Http(HttpTarget { host: host.into(), port, path: path.into() });
+    let http = |host: &str, port, path: &str| {
+        Probe::Http(HttpProbe::get(HttpTarget { https: false, host: host.into(), port, path: path.into() }))
+    };
     assert_eq!(probe("http: 'http://127.0.0.1:8000/health?a=1#x'"), http("127.0.0.1", 8000, "/health?a=1"));
     assert_eq!(probe("http: 'http://localhost'"), http("localhost", 80, "/"));
     assert_eq!(probe("http: 'http://[::1]:9/'"), http("::1", 9, "/"));
     assert_eq!(probe("tcp: '[::1]:5432'"), Probe::Tcp { host: "::1".into(), port: 5432 });
     for bad in [
-        "http: 'https://x'",
+        "http: 'unix:///x'",
         "http: 'x'",
+        "http: 5",
+        "http: ['http://x']",
         "http: 'http://'",
         "http: 'http://a b/'",
         "http: 'http://x:0/'",
@@ -312,6 +315,55 @@ fn h5_http_and_tcp() {
             "{bad}"
         );
     }
+}
+
+#[test]
+fn h10_a_request_with_method_headers_status_and_body() {
+    let probe = |text: &str| {
+        let health = format!("exec: 'x', health: {{ http: {{ {text} }}, interval: 1, ttl: 2 }}");
+        let Probe::Http(probe) = job(&health).health.unwrap().checks.remove(0).probe else {
+            panic!("{text}")
+        };
+        probe
+    };
+    let full = probe(
+        "url: 'https://[::1]/a', method: 'post', headers: { Accept: 'a/b', X: 1 }, status: [200, '5xx', '404', 200], body: '^ok$'",
+    );
+    assert_eq!(full.to_string(), "POST https://[::1]:443/a");
+    assert_eq!(full.headers, [("Accept".into(), "a/b".into()), ("X".into(), "1".into())]);
+    assert_eq!(full.status, [StatusRange::Code(200), StatusRange::Class(5), StatusRange::Code(404)]);
+    assert_eq!((full.body.as_deref(), full.ca_file), (Some("^ok$"), None));
+    let plain = probe("url: 'http://x/'");
+    assert_eq!(plain, HttpProbe::get(plain.target.clone()));
+
+    for (bad, message) in [
+        ("", "`http` needs `url`"),
+        ("url: 'ftp://x'", "`url` must be a URL that starts with http:// or https://"),
+        ("url: 'http://x', method: 'FETCH'", "`method` must be \"GET\", \"HEAD\""),
+        ("url: 'http://x', status: [99]", "`status` must contain codes from 100 to 599"),
+        ("url: 'http://x', status: ['6xx']", "not the string \"6xx\""),
+        ("url: 'http://x', status: ['2x']", "not the string \"2x\""),
+        ("url: 'http://x', status: [200.5]", "not the number 200.5"),
+        ("url: 'http://x', status: []", "`status` is empty, so that no response could be a success"),
+        ("url: 'http://x', status: 200", "`status` must be a list, not the number 200"),
+        ("url: 'http://x', body: '('", "`body` is not a regular expression: "),
+        ("url: 'http://x', body: 'a', method: 'HEAD'", "the response to HEAD has no body"),
+        (r"url: 'http://x', headers: { A: 'b\nC: d' }", "the header `A` contains a newline"),
+        ("url: 'http://x', headers: { 'A:': 'b' }", "`A:` in `headers` is not a valid name of a header"),
+        ("url: 'http://x', headers: { a: 'b', A: 'c' }", "`A` in `headers` is written twice"),
+        ("url: 'http://x', headers: { Connection: 'b' }", "`Connection` in `headers` cannot be set"),
+        ("url: 'http://x', headers: ['a']", "`headers` must be an object, not a list"),
+        ("url: 'https://x', cafile: '/no/such'", "cannot read `/no/such`: no such file or directory"),
+        ("url: 'http://x', cafile: '/no/such'", "`cafile` needs a URL with https://"),
+    ] {
+        let errors = job_errors(&format!("exec: 'x', health: {{ http: {{ {bad} }}, interval: 1, ttl: 2 }}"));
+        assert!(errors.len() == 1 && errors[0].contains(message), "{bad}: {errors:?}");
+    }
+    let many = (0..65).map(|nth| format!("h{nth}: 1")).collect::<Vec<_>>().join(", ");
+    let errors = job_errors(&format!(
+        "exec: 'x', health: {{ http: {{ url: 'http://x', headers: {{ {many} }} }}, interval: 1, ttl: 2 }}"
+    ));
+    assert_eq!(errors, ["`headers` has more than 64 headers or 8 KiB"]);
 }
 
 #[test]

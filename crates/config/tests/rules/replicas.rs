@@ -1,6 +1,6 @@
 //! W20, D10: the jobs that are made from one definition.
 
-use containerpilot_core::plan::{HttpTarget, Probe, Replica};
+use containerpilot_core::plan::{HttpProbe, HttpTarget, Probe, Replica};
 
 use crate::support::{errors, faults, job_errors, plan};
 
@@ -20,8 +20,8 @@ fn w20_each_replica_is_a_job_with_its_own_name_and_port() {
     let exec = second.exec.program().unwrap();
     assert_eq!(exec.arguments, ["--port", "8001", "-n", "2"]);
     let checks = &second.health.as_ref().unwrap().checks;
-    let target = HttpTarget { host: "localhost".into(), port: 8001, path: "/x".into() };
-    assert_eq!(checks[0].probe, Probe::Http(target));
+    let target = HttpTarget { https: false, host: "localhost".into(), port: 8001, path: "/x".into() };
+    assert_eq!(checks[0].probe, Probe::Http(HttpProbe::get(target)));
     assert_eq!(checks[1].probe, Probe::Tcp { host: "::1".into(), port: 8001 });
     let Probe::Exec(command) = &checks[2].probe else { panic!("{checks:?}") };
     assert_eq!(command.arguments, [":8001"]);

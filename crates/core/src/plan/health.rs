@@ -2,10 +2,9 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 use core::time::Duration;
 
-use super::Command;
+use super::{Command, HttpProbe};
 
 /// The health checks of a job.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,8 +49,8 @@ pub enum Probe {
     Ready,
     /// A program must exit with code 0.
     Exec(Command),
-    /// A URL must answer with 2xx or 3xx.
-    Http(HttpTarget),
+    /// A URL must answer as expected (H10).
+    Http(HttpProbe),
     /// An address must accept a connection.
     Tcp {
         /// Host name or address.
@@ -66,28 +65,6 @@ impl Probe {
     #[must_use]
     pub const fn is_passive(&self) -> bool {
         matches!(self, Self::Running | Self::Ready)
-    }
-}
-
-/// The parts of a checked URL.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HttpTarget {
-    /// Host name or address, without brackets.
-    pub host: String,
-    /// Port.
-    pub port: u16,
-    /// Path and query, starting with a slash.
-    pub path: String,
-}
-
-impl fmt::Display for HttpTarget {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, port, path } = self;
-        if host.contains(':') {
-            write!(out, "GET http://[{host}]:{port}{path}")
-        } else {
-            write!(out, "GET http://{host}:{port}{path}")
-        }
     }
 }
 

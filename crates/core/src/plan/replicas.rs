@@ -97,7 +97,7 @@ impl ReplicaGroup {
             }
             match &mut check.probe {
                 Probe::Exec(command) => replaced.in_command(command),
-                Probe::Http(target) => set_port(&mut target.port, port),
+                Probe::Http(http) => set_port(&mut http.target.port, port),
                 Probe::Tcp { port: target, .. } => set_port(target, port),
                 Probe::Running | Probe::Ready => {}
             }

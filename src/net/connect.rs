@@ -1,4 +1,4 @@
-//! Connections to the Consul agent: name look-up, TCP or a unix socket, TLS.
+//! Connections to a server, such as the Consul agent: name look-up, TCP or a unix socket, TLS.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -7,7 +7,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use containerpilot_core::plan::{Consul, ConsulAddress, Tls};
+use containerpilot_core::plan::Tls;
+use nix::errno::Errno;
 use rustls::ClientConfig;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -16,9 +17,9 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 
+use super::resolve::{self, ResolveError};
 use super::tls::{self, TlsError};
 use crate::error_text::describe;
-use crate::net::resolve::{self, ResolveError};
 
 /// How long to wait for one address before the next is tried, if there are several.
 const ADDRESS_TIMEOUT: Duration = Duration::from_secs(1);
@@ -26,13 +27,13 @@ const ADDRESS_TIMEOUT: Duration = Duration::from_secs(1);
 const NAME_LIFETIME: Duration = Duration::from_secs(1);
 
 /// A connection of any kind.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send {}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Send> Stream for S {}
 
 /// Why there is no connection.
 #[derive(Debug, Error)]
-pub(super) enum ConnectError {
+pub(crate) enum ConnectError {
     #[error("`{0}` is not an address; use host:port")]
     InvalidAddress(String),
     #[error("{endpoint}: {}", describe(source))]
@@ -58,9 +59,9 @@ pub(super) enum ConnectError {
     HandshakeTimeout,
 }
 
-/// Opens connections to the agent.
+/// Opens connections to one server.
 #[derive(Debug)]
-pub(super) struct Connector {
+pub(crate) struct Connector {
     address: Address,
     tls: Option<Tls>,
     /// Read from the files of `tls`. Cleared when a connection fails, because the files may have been renewed.
@@ -69,10 +70,15 @@ pub(super) struct Connector {
     look_up: tokio::sync::Mutex<LookUp>,
 }
 
+/// Where a server listens.
 #[derive(Debug)]
-enum Address {
-    Network { host: String, port: u16 },
+pub(crate) enum Address {
+    Network {
+        host: String,
+        port: u16,
+    },
     Unix(PathBuf),
+    /// No connection is possible: the address as it is written.
     Invalid(String),
 }
 
@@ -85,24 +91,13 @@ struct LookUp {
 }
 
 impl Connector {
-    pub(super) fn new(consul: &Consul) -> Self {
-        let address = match &consul.address {
-            ConsulAddress::Unix(path) => Address::Unix(path.into()),
-            ConsulAddress::Network(text) => match consul.address.network_parts(consul.https) {
-                Some(parts) => Address::Network { host: parts.host.to_owned(), port: parts.port },
-                None => Address::Invalid(text.clone()),
-            },
-        };
-        Self {
-            address,
-            tls: consul.https.then(|| consul.tls.clone()),
-            tls_config: Mutex::default(),
-            look_up: tokio::sync::Mutex::default(),
-        }
+    /// A connector, with TLS if there are settings for it.
+    pub(crate) fn new(address: Address, tls: Option<Tls>) -> Self {
+        Self { address, tls, tls_config: Mutex::default(), look_up: tokio::sync::Mutex::default() }
     }
 
     /// Opens a connection.
-    pub(super) async fn connect(&self, deadline: Instant) -> Result<Pin<Box<dyn Stream>>, ConnectError> {
+    pub(crate) async fn connect(&self, deadline: Instant) -> Result<Pin<Box<dyn Stream>>, ConnectError> {
         match &self.address {
             Address::Invalid(text) => Err(ConnectError::InvalidAddress(text.clone())),
             Address::Unix(path) => {
@@ -132,6 +127,10 @@ impl Connector {
             let endpoint = address.to_string();
             let until = if several { deadline.min(Instant::now() + ADDRESS_TIMEOUT) } else { deadline };
             errors.push(match timeout_at(until, TcpStream::connect(address)).await {
+                // Without a listener the kernel may choose the same port as the local port: the socket is connected to itself.
+                Ok(Ok(stream)) if stream.peer_addr().ok() == stream.local_addr().ok() => {
+                    ConnectError::Connect { endpoint, source: Errno::ECONNREFUSED.into() }
+                }
                 Ok(Ok(stream)) => {
                     // Small requests must not wait for acknowledgements. Without this option they are only slower.
                     let _ = stream.set_nodelay(true);
@@ -210,7 +209,7 @@ impl Connector {
     }
 
     /// Reads the certificates again before the next connection.
-    pub(super) fn reload_tls(&self) {
+    pub(crate) fn reload_tls(&self) {
         *self.tls_config.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }

@@ -1,65 +1,24 @@
-//! Against `openssl s_server`, which can be limited to one version, group, cipher suite or signature algorithm.
+//! TLS against `openssl s_server`, which can be limited to one version, group, cipher suite or signature algorithm.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
 use containerpilot_core::plan::{Consul, ConsulAddress, Tls};
 use hyper::Method;
 
-use super::SUPPORTED;
-use crate::discovery::client::Client;
+use super::client::Client;
+use crate::net::tls::SUPPORTED;
+use crate::test_support::openssl::{Server, certificate};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Creates a self-signed certificate `NAME.pem` with the key `NAME.key`.
-fn certificate(folder: &Path, name: &str, kind: &[&str]) {
-    let (key, certificate) = (format!("{name}.key"), format!("{name}.pem"));
-    let fixed = ["req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=agent"];
-    let names = ["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE"];
-    let made = Command::new("openssl")
-        .current_dir(folder)
-        .args(fixed)
-        .args(names)
-        .args(["-keyout", &key, "-out", &certificate])
-        .args(kind)
-        .stderr(Stdio::null())
-        .status();
-    assert!(made.unwrap().success(), "{name}");
-}
-
-/// A server with these options.
-struct Server {
-    child: Child,
-    address: String,
-}
-
-impl Server {
-    fn start(folder: &Path, name: &str, options: &[&str]) -> Self {
-        let (key, certificate) = (format!("{name}.key"), format!("{name}.pem"));
-        let mut child = Command::new("openssl")
-            .current_dir(folder)
-            .args(["s_server", "-accept", "127.0.0.1:0", "-WWW", "-key", &key, "-cert", &certificate])
-            .args(options)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-        let address = lines.find_map(|line| line.strip_prefix("ACCEPT ").map(str::to_owned)).unwrap();
-        // Drains its output, so that it never blocks.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, address }
-    }
-
-    /// Requests a file that exists; its content or the error.
-    fn request(&self, tls: Tls) -> Result<String, String> {
-        request(&self.address, tls)
-    }
+/// Requests a file that exists; its content or the error.
+fn request_file(server: &Server, tls: Tls) -> Result<String, String> {
+    request(&server.address, tls)
 }
 
 fn request(address: &str, tls: Tls) -> Result<String, String> {
@@ -71,13 +30,6 @@ fn request(address: &str, tls: Tls) -> Result<String, String> {
     response
         .map(|response| String::from_utf8_lossy(&response.body).into_owned())
         .map_err(|error| error.to_string())
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 const RSA: &[&str] = &["-newkey", "rsa:2048"];
@@ -148,9 +100,17 @@ fn d1_every_common_version_group_cipher_suite_and_signature_works() {
     ];
     for (name, options) in cases {
         let server = Server::start(&folder, name, options);
-        assert_eq!(server.request(trusting(&folder, name)).as_deref(), Ok("content"), "{name} {options:?}");
+        assert_eq!(
+            request_file(&server, trusting(&folder, name)).as_deref(),
+            Ok("content"),
+            "{name} {options:?}"
+        );
         let unverified = Tls { verify: false, ca_file: None, ..trusting(&folder, name) };
-        assert_eq!(server.request(unverified).as_deref(), Ok("content"), "{name} {options:?}, unverified");
+        assert_eq!(
+            request_file(&server, unverified).as_deref(),
+            Ok("content"),
+            "{name} {options:?}, unverified"
+        );
     }
     let _ = std::fs::remove_dir_all(folder);
 }
@@ -190,8 +150,8 @@ fn d1_client_keys_of_every_type_and_format_are_accepted() {
                 client_key: Some(folder.join(&key).display().to_string()),
                 ..trusting(&folder, "rsa")
             };
-            assert_eq!(server.request(tls).as_deref(), Ok("content"), "{key} {version}");
-            let without_certificate = server.request(trusting(&folder, "rsa"));
+            assert_eq!(request_file(&server, tls).as_deref(), Ok("content"), "{key} {version}");
+            let without_certificate = request_file(&server, trusting(&folder, "rsa"));
             assert!(without_certificate.is_err(), "{key} {version}");
         }
     }
@@ -218,19 +178,19 @@ fn d1_an_unsupported_key_is_named_in_the_error() {
         for version in ["-tls1_3", "-tls1_2"] {
             let server = Server::start(&folder, name, &[version]);
             for tls in [trusting(&folder, name), Tls { verify: false, ..trusting(&folder, name) }] {
-                let error = server.request(tls).unwrap_err();
+                let error = request_file(&server, tls).unwrap_err();
                 assert!(error.contains("no certificate with a supported key"), "{name} {version}: {error}");
                 assert!(error.contains(SUPPORTED), "{name} {version}: {error}");
             }
             let server = Server::start(&folder, "leaf", &[version]);
-            let error = server.request(trusting(&folder, name)).unwrap_err();
+            let error = request_file(&server, trusting(&folder, name)).unwrap_err();
             assert!(error.contains("is not supported") && error.contains(SUPPORTED), "by {name}: {error}");
             let tls = Tls {
                 client_cert: Some(folder.join(format!("{name}.pem")).display().to_string()),
                 client_key: Some(folder.join(format!("{name}.key")).display().to_string()),
                 ..trusting(&folder, "leaf")
             };
-            let error = server.request(tls).unwrap_err();
+            let error = request_file(&server, tls).unwrap_err();
             assert!(
                 error.contains("cannot use the client certificate") && error.contains(SUPPORTED),
                 "{error}"
@@ -260,7 +220,7 @@ fn d1_an_unsupported_signature_of_a_certificate_is_named_in_the_error() {
         issued(&folder, "leaf", issuer, signature);
         // At this level it sends a certificate with any signature.
         let server = Server::start(&folder, "leaf", &["-cipher", "DEFAULT@SECLEVEL=0"]);
-        match server.request(trusting(&folder, issuer)) {
+        match request_file(&server, trusting(&folder, issuer)) {
             Ok(content) => assert!(is_supported && content == "content", "{issuer} {signature:?}"),
             Err(error) => assert!(
                 !is_supported && error.contains("is not supported") && error.contains(SUPPORTED),

@@ -1,7 +1,4 @@
-//! TLS settings (D1): which certificates to trust, which one to present, and the expected server name.
-
-#[cfg(test)]
-mod tests;
+//! TLS settings (D1, H10): which certificates to trust, which one to present, and the expected server name.
 
 use std::ffi::OsStr;
 use std::io;
@@ -18,8 +15,11 @@ use rustls::{
 };
 use thiserror::Error;
 
-use super::{FileError, read_file};
 use crate::error_text::describe;
+use crate::regular_file;
+
+/// Longest file of certificates or tokens. The certificate bundle of a Linux distribution has about 250 KiB.
+const FILE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The files with the trusted certificates of a system, in the order of Go.
 const SYSTEM_BUNDLES: [&str; 6] = [
@@ -32,12 +32,12 @@ const SYSTEM_BUNDLES: [&str; 6] = [
 ];
 
 /// What `ring` can verify, for errors.
-const SUPPORTED: &str = "supported are RSA keys of 2048 to 8192 bits, P-256, P-384 and Ed25519, signed with SHA-256, \
+pub(crate) const SUPPORTED: &str = "supported are RSA keys of 2048 to 8192 bits, P-256, P-384 and Ed25519, signed with SHA-256, \
      SHA-384 or (by RSA) SHA-512; not P-521, Ed448 and the key type RSA-PSS";
 
 /// Why TLS cannot be set up.
 #[derive(Debug, Error)]
-pub(super) enum TlsError {
+pub(crate) enum TlsError {
     #[error(transparent)]
     File(#[from] FileError),
     #[error("cannot read the directory {}: {}", path.display(), describe(source))]
@@ -63,7 +63,7 @@ pub(super) enum TlsError {
 }
 
 /// Reads the certificates and keys that the settings name.
-pub(super) fn client_config(tls: &Tls) -> Result<Arc<ClientConfig>, TlsError> {
+pub(crate) fn client_config(tls: &Tls) -> Result<Arc<ClientConfig>, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let builder =
         ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
@@ -90,7 +90,7 @@ pub(super) fn client_config(tls: &Tls) -> Result<Arc<ClientConfig>, TlsError> {
 }
 
 /// Why a handshake failed. If it may be for want of an algorithm, the error says which ones are supported.
-pub(super) fn handshake_error(error: &io::Error) -> String {
+pub(crate) fn handshake_error(error: &io::Error) -> String {
     use rustls::CertificateError::{
         UnsupportedSignatureAlgorithmContext, UnsupportedSignatureAlgorithmForPublicKeyContext,
     };
@@ -112,7 +112,7 @@ pub(super) fn handshake_error(error: &io::Error) -> String {
 }
 
 /// The name that the server's certificate must be valid for.
-pub(super) fn server_name(tls: &Tls, host: &str) -> Result<ServerName<'static>, TlsError> {
+pub(crate) fn server_name(tls: &Tls, host: &str) -> Result<ServerName<'static>, TlsError> {
     let name = tls.server_name.as_deref().unwrap_or(host);
     ServerName::try_from(name.to_owned()).map_err(|_| TlsError::ServerName(name.to_owned()))
 }
@@ -206,4 +206,17 @@ impl ServerCertVerifier for AcceptAny {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
     }
+}
+
+/// A file of certificates or tokens cannot be read.
+#[derive(Debug, Error)]
+#[error("cannot read {}: {}", path.display(), describe(source))]
+pub(crate) struct FileError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// Reads a file of certificates or tokens.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, FileError> {
+    regular_file::read(path, FILE_BYTES).map_err(|source| FileError { path: path.to_owned(), source })
 }

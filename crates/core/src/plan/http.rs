@@ -1,0 +1,197 @@
+//! HTTP requests of health checks and watches (H5, H10).
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// An HTTP request, and which response it expects.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HttpProbe {
+    /// Where it is sent.
+    pub target: HttpTarget,
+    /// The method.
+    pub method: HttpMethod,
+    /// Its headers, besides those that every request has.
+    pub headers: Vec<(String, String)>,
+    /// The expected statuses, at least one.
+    pub status: Vec<StatusRange>,
+    /// A regular expression in Go's syntax that a part of the body must match.
+    pub body: Option<String>,
+    /// The file with the certificates that are trusted in place of the system's. Only for https.
+    pub ca_file: Option<String>,
+}
+
+impl HttpProbe {
+    /// A GET request, for which 2xx and 3xx are a success (H5).
+    #[must_use]
+    pub fn get(target: HttpTarget) -> Self {
+        Self {
+            target,
+            method: HttpMethod::Get,
+            headers: Vec::new(),
+            status: StatusRange::DEFAULT.to_vec(),
+            body: None,
+            ca_file: None,
+        }
+    }
+
+    /// Compares the status of a response with the expected ones.
+    ///
+    /// # Errors
+    /// Which status it is, and which are expected.
+    pub fn check_status(&self, status: u16) -> Result<(), String> {
+        if self.status.iter().any(|range| range.contains(status)) {
+            return Ok(());
+        }
+        let expected: Vec<String> = self.status.iter().map(ToString::to_string).collect();
+        let expected = match expected.split_last() {
+            Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+            _ => expected.concat(),
+        };
+        Err(format!("status {status}, expected {expected}"))
+    }
+}
+
+/// `GET http://127.0.0.1:8000/health`
+impl fmt::Display for HttpProbe {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {}", self.method.name(), self.target)
+    }
+}
+
+impl fmt::Debug for HttpProbe {
+    /// Hides the values of headers: they may be secrets (L5).
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        out.debug_struct("HttpProbe")
+            .field("target", &self.target)
+            .field("method", &self.method)
+            .field("headers", &headers)
+            .field("status", &self.status)
+            .field("body", &self.body)
+            .field("ca_file", &self.ca_file)
+            .finish()
+    }
+}
+
+/// The parts of a URL.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HttpTarget {
+    /// True for https.
+    pub https: bool,
+    /// Host name or address, without brackets.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Path and query, starting with a slash.
+    pub path: String,
+}
+
+impl HttpTarget {
+    /// Host and port, as in a URL.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        let Self { host, port, .. } = self;
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    }
+}
+
+impl fmt::Display for HttpTarget {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.https { "https" } else { "http" };
+        write!(out, "{scheme}://{}{}", self.authority(), self.path)
+    }
+}
+
+/// The method of a request. No request has a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HttpMethod {
+    /// `GET`
+    Get,
+    /// `HEAD`
+    Head,
+    /// `OPTIONS`
+    Options,
+    /// `POST`
+    Post,
+    /// `PUT`
+    Put,
+    /// `PATCH`
+    Patch,
+    /// `DELETE`
+    Delete,
+}
+
+impl HttpMethod {
+    /// Its name in a request.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Options => "OPTIONS",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    /// Returns true if servers expect the length of a body, even if it is empty.
+    #[must_use]
+    pub const fn needs_length(self) -> bool {
+        matches!(self, Self::Post | Self::Put | Self::Patch)
+    }
+}
+
+/// Statuses of a response: one code, or a class such as `2xx`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusRange {
+    /// One code, from 100 to 599.
+    Code(u16),
+    /// The codes with this first digit, from 1 to 5.
+    Class(u16),
+}
+
+impl StatusRange {
+    /// The statuses that are a success if none are given (H5).
+    pub const DEFAULT: [Self; 2] = [Self::Class(2), Self::Class(3)];
+
+    /// Returns true if the status is one of them.
+    #[must_use]
+    pub const fn contains(self, status: u16) -> bool {
+        match self {
+            Self::Code(code) => status == code,
+            Self::Class(class) => status / 100 == class,
+        }
+    }
+}
+
+impl fmt::Display for StatusRange {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(out, "{code}"),
+            Self::Class(class) => write!(out, "{class}xx"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h10_an_unexpected_status_names_the_expected_ones() {
+        let target = HttpTarget { https: true, host: "::1".into(), port: 1, path: "/x".into() };
+        let mut probe = HttpProbe::get(target);
+        assert_eq!(probe.to_string(), "GET https://[::1]:1/x");
+        assert_eq!((probe.check_status(204), probe.check_status(399)), (Ok(()), Ok(())));
+        assert_eq!(probe.check_status(400), Err("status 400, expected 2xx or 3xx".into()));
+        probe.status = [StatusRange::Code(200), StatusRange::Code(429), StatusRange::Class(5)].into();
+        assert_eq!((probe.check_status(200), probe.check_status(503)), (Ok(()), Ok(())));
+        assert_eq!(probe.check_status(201), Err("status 201, expected 200, 429 or 5xx".into()));
+        probe.headers = [("Authorization".into(), "Bearer hush".into())].into();
+        assert!(!format!("{probe:?}").contains("hush"));
+    }
+}
