@@ -87,9 +87,9 @@ impl Notices {
                 let (socket, name) =
                     NotifySocket::bind(spawn::user_of(&job.process)).map_err(|error| no_socket(&error))?;
                 let variables = std::sync::Arc::make_mut(&mut environment.cause);
-                variables.push(("NOTIFY_SOCKET", format!("@{name}")));
+                variables.push(("NOTIFY_SOCKET".into(), format!("@{name}")));
                 if let Some(watchdog) = watchdog {
-                    variables.push(("WATCHDOG_USEC", watchdog.as_micros().to_string()));
+                    variables.push(("WATCHDOG_USEC".into(), watchdog.as_micros().to_string()));
                 }
                 prepared.socket = Some(socket);
                 prepared.reports.watchdog = watchdog.is_some();

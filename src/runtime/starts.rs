@@ -265,7 +265,7 @@ impl EffectExecutor {
 pub(super) fn marked(environment: &Environment, run: Option<RunId>) -> Environment {
     let mut marked = environment.clone();
     if let Some(run) = run {
-        Arc::make_mut(&mut marked.cause).push((orphans::MARK, orphans::mark(run)));
+        Arc::make_mut(&mut marked.cause).push((orphans::MARK.into(), orphans::mark(run)));
     }
     marked
 }

@@ -66,6 +66,29 @@ fn e6_d7_watch_sees_every_change_of_healthy_instances_before_its_interval() {
 }
 
 #[test]
+fn d12_addresses_come_with_the_event() {
+    let agent = Agent::dev();
+    let name = "$CONTAINERPILOT_WATCH_DB";
+    let print = format!("echo {name} +{name}_ADDED -{name}_REMOVED >> @/db.seen");
+    let config = config(&format!("'{}'", agent.address()), "1h", "watches: [{ name: 'db', interval: 600 }],");
+    let job = format!(
+        "}}, {{ name: 'seen', exec: ['sh', '-c', '{print}'], when: {{ source: 'watch.db', each: 'changed' }} }}], watches"
+    );
+    let pilot = Pilot::start(&config.replace("}], watches", &job));
+    let lines = || std::fs::read_to_string(pilot.run.file("db.seen")).unwrap_or_default();
+    let wait_for = |last: &str| {
+        wait_until(&format!("`{last}` is the last line"), || lines().lines().last() == Some(last));
+    };
+    agent.register("db", "db-1", 5432, &[]);
+    wait_for("10.7.7.7:5432 +10.7.7.7:5432 -");
+    agent.register("db", "db-2", 5433, &[]);
+    wait_for("10.7.7.7:5432,10.7.7.7:5433 +10.7.7.7:5433 -");
+    agent.deregister("db-1");
+    wait_for("10.7.7.7:5433 + -10.7.7.7:5432");
+    pilot.assert_unharmed();
+}
+
+#[test]
 fn e6_first_answer_is_a_change_only_if_it_is_not_empty() {
     let agent = Agent::dev();
     agent.register("db", "db-1", 5432, &[]);

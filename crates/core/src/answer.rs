@@ -80,6 +80,15 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// `10.0.0.1:80` or `[::1]:80`
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        match self.address.contains(':') {
+            true => format!("[{}]:{}", self.address, self.port),
+            false => format!("{}:{}", self.address, self.port),
+        }
+    }
+
     /// What makes it another instance if it changes (E6).
     #[must_use]
     pub fn identity(&self) -> (&str, &str, u16) {

@@ -62,6 +62,8 @@ pub enum LogEvent {
     WatchFailed,
     /// A watch is answered again.
     WatchRecovered,
+    /// What a watch has found is too long for a variable (D12).
+    VariableTooLong,
     /// A run, a check or a stage of a stop has reached its timeout.
     Timeout,
     /// A time of a schedule came while the job was running (W15).
@@ -100,6 +102,7 @@ impl LogEvent {
             Self::CheckFailed => "checkFailed",
             Self::WatchFailed => "watchFailed",
             Self::WatchRecovered => "watchRecovered",
+            Self::VariableTooLong => "variableTooLong",
             Self::Timeout => "timeout",
             Self::TickSkipped => "tickSkipped",
             Self::EventsDropped => "eventsDropped",

@@ -12,3 +12,4 @@ pub(crate) mod stop_budget;
 pub(crate) mod supervisor;
 pub(crate) mod timers;
 pub(crate) mod watch;
+pub(crate) mod watch_changes;

@@ -3,14 +3,15 @@
 //! The variables that all processes have in common are kept up to date and shared. Building them for every process
 //! would make the start of n jobs quadratic in n.
 
+use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::ids::JobIx;
-use crate::plan::Job;
+use crate::ids::{JobIx, WatchIx};
+use crate::plan::{Job, Watch};
 
 /// The variables of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,16 +23,16 @@ pub struct Environment {
 }
 
 /// Names and values that describe what started a process.
-pub type CauseVariables = Vec<(&'static str, String)>;
+pub type CauseVariables = Vec<(Cow<'static, str>, String)>;
 
 impl Environment {
     /// All variables. Of two with the same name, the later one wins.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
-        self.jobs.iter().chain(self.cause.iter().map(|(name, value)| (*name, value.as_str())))
+        self.jobs.iter().chain(self.cause.iter().map(|(name, value)| (&**name, value.as_str())))
     }
 }
 
-/// The addresses of services, the pids of running jobs, and the variables set by `putenv`.
+/// The addresses of services, the pids of running jobs, what watches have found, and the variables set by `putenv`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobVariables {
     version: u64,
@@ -41,11 +42,18 @@ pub struct JobVariables {
     variables: Vec<(String, Option<String>)>,
     /// For each job, the index of its pid in `variables`.
     pid_indices: Vec<usize>,
+    /// For each watch, its variable (D12).
+    watches: Vec<(String, Option<Arc<str>>)>,
 }
+
+/// The longest variable with what a watch has found, and the longest sum of all. The kernel starts no process with a
+/// longer text, or with too many of them.
+pub(crate) const MAX_WATCH_VARIABLE: usize = 64 * 1024;
+const MAX_WATCH_VARIABLES: usize = 512 * 1024;
 
 impl JobVariables {
     /// The variables of jobs that do not run yet.
-    pub(crate) fn new(jobs: &[Job]) -> Self {
+    pub(crate) fn new(jobs: &[Job], watches: &[Watch]) -> Self {
         let mut new = Self::default();
         for job in jobs {
             if let Some(service) = &job.service {
@@ -55,6 +63,7 @@ impl JobVariables {
             let name = format!("CONTAINERPILOT_{}_PID", variable_name(base_name(&job.name)));
             new.variables.push((name, None));
         }
+        new.watches = watches.iter().map(|watch| (watch_variable(&watch.name), None)).collect();
         new
     }
 
@@ -66,9 +75,10 @@ impl JobVariables {
 
     /// The variables. Of two with the same name, the later one wins.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
-        let of_jobs = self.variables.iter().map(|(name, value)| (name, value));
-        let all = self.set.iter().chain(of_jobs);
-        all.filter_map(|(name, value)| Some((name.as_str(), value.as_deref()?)))
+        let set = self.set.iter().map(|(name, value)| (name, value.as_deref()));
+        let of_jobs = self.variables.iter().map(|(name, value)| (name, value.as_deref()));
+        let of_watches = self.watches.iter().map(|(name, value)| (name, value.as_deref()));
+        set.chain(of_jobs).chain(of_watches).filter_map(|(name, value)| Some((name.as_str(), value?)))
     }
 
     /// All variables that `putenv` has set or unset.
@@ -95,6 +105,20 @@ impl JobVariables {
         }
     }
 
+    /// Sets what a watch has found. Returns false if it is too long for a variable, which then is not set.
+    pub(crate) fn set_watch(&mut self, watch: WatchIx, text: Option<&str>) -> bool {
+        self.version += 1;
+        let others = self.watches.iter().enumerate().filter(|(nth, _)| *nth != watch.index());
+        let others: usize = others.filter_map(|(_, (_, text))| text.as_deref()).map(str::len).sum();
+        let fits =
+            |text: &str| text.len() <= MAX_WATCH_VARIABLE && text.len() + others <= MAX_WATCH_VARIABLES;
+        let kept = text.filter(|text| fits(text));
+        if let Some((_, value)) = self.watches.get_mut(watch.index()) {
+            *value = kept.map(Arc::from);
+        }
+        kept.is_some() == text.is_some()
+    }
+
     /// Takes the variables set by `putenv` from the previous plan, and a version that was never used before.
     pub(crate) fn continue_from(&mut self, old: &Self) {
         self.version = old.version + 1;
@@ -106,6 +130,12 @@ impl JobVariables {
 #[must_use]
 pub fn ip_variable(job: &str) -> String {
     format!("CONTAINERPILOT_{}_IP", variable_name(job))
+}
+
+/// The variable with what a watch has found (D12).
+#[must_use]
+pub fn watch_variable(watch: &str) -> String {
+    format!("CONTAINERPILOT_WATCH_{}", variable_name(watch))
 }
 
 /// A name in upper case, with every run of other characters replaced by one `_`.

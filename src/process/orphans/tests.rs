@@ -45,7 +45,7 @@ impl Fixture {
         let arguments = vec!["-c".into(), script.into()];
         let command = Command { program: "/bin/sh".into(), arguments };
         let mut environment = containerpilot_core::variables::Environment::default();
-        Arc::make_mut(&mut environment.cause).push((MARK, mark(run)));
+        Arc::make_mut(&mut environment.cause).push((MARK.into(), mark(run)));
         let request = Request {
             command: &command,
             environment: &environment,

@@ -338,7 +338,7 @@ isolated! {
         let process =
             Process { env: BTreeMap::from([("OWN".to_owned(), "own".to_owned())]), ..Process::default() };
         let command = command(&["/bin/sh", "-c", "env | grep -aE '^(BOTH|OWN|X|CONTAINERPILOT_PID)=' | sort; exit 0"]);
-        let pair = |name, value: &str| (name, value.to_owned());
+        let pair = |name: &'static str, value: &str| (name.into(), value.to_owned());
         let cause = vec![pair("BOTH", "trigger"), pair("X", "1"), pair("X", "2"), pair("OWN", "trigger")];
         let environment = containerpilot_core::variables::Environment { cause: cause.into(), ..Default::default() };
         let (own_stdin, raw_output) = (false, false);

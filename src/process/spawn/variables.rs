@@ -106,7 +106,7 @@ impl OwnVariables {
         let cause = &request.environment.cause;
         let trigger = cause.iter().enumerate().filter(|(nth, (name, _))| {
             let later = cause.iter().skip(nth + 1).any(|(other, _)| other == name);
-            !later && !own.contains_key(*name)
+            !later && !own.contains_key(&**name)
         });
         // P10: everything else wins over the variables of the top level.
         let putenv = request.environment.jobs.set_by_putenv();
@@ -114,14 +114,14 @@ impl OwnVariables {
         let base = request.process.shared_env.iter().filter(|(name, _)| {
             let is_given = own.contains_key(*name)
                 || putenv.contains_key(*name)
-                || cause.iter().any(|(other, _)| other == name)
+                || cause.iter().any(|(other, _)| *other == **name)
                 || (has_home && *name == "HOME");
             !is_given && shared.jobs.find(name.as_bytes()).is_none()
         });
         let base = base.map(|(name, value)| (name.as_str(), value.as_bytes()));
         let home = home.filter(|_| !own.contains_key("HOME")).map(|home| ("HOME", home));
         let own = own.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-        let trigger = trigger.map(|(_, (name, value))| (*name, value.as_bytes()));
+        let trigger = trigger.map(|(_, (name, value))| (&**name, value.as_bytes()));
         let secrets = &request.process.secrets;
         let all = own.chain(home).chain(trigger).chain(base);
         for (name, value) in all.filter(|(name, _)| !secrets.contains_key(*name)) {

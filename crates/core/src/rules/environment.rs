@@ -1,15 +1,18 @@
 //! The variables of processes and checks (P7).
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::ids::JobIx;
+use crate::ids::{JobIx, WatchIx};
 use crate::input::ExitStatus;
-use crate::plan::{PORT_VARIABLE, REPLICA_VARIABLE};
+use crate::log_entry::LogEvent;
+use crate::plan::{Level, PORT_VARIABLE, REPLICA_VARIABLE};
 use crate::state::health::CheckVariables;
+use crate::state::journal::{Event, Origin};
 use crate::state::supervisor::Core;
-use crate::variables::{CauseVariables, Environment, JobVariables};
+use crate::variables::{CauseVariables, Environment, JobVariables, MAX_WATCH_VARIABLE, watch_variable};
 
 impl Core {
     /// The variables of a job's next process.
@@ -60,22 +63,52 @@ impl Core {
     fn cause_variables(&self, job: JobIx) -> CauseVariables {
         let (planned, state) = (self.planned(job), self.job(job));
         let mut variables = Vec::with_capacity(5);
-        variables.push(("CONTAINERPILOT_JOB", planned.name.clone()));
-        variables.push(("CONTAINERPILOT_RESTARTS", state.restarts.to_string()));
+        variables.push(("CONTAINERPILOT_JOB".into(), planned.name.clone()));
+        variables.push(("CONTAINERPILOT_RESTARTS".into(), state.restarts.to_string()));
         if let Some(replica) = &planned.replica {
-            variables.push((REPLICA_VARIABLE, replica.number.to_string()));
-            variables.extend(replica.port.map(|port| (PORT_VARIABLE, port.to_string())));
+            variables.push((REPLICA_VARIABLE.into(), replica.number.to_string()));
+            variables.extend(replica.port.map(|port| (PORT_VARIABLE.into(), port.to_string())));
         }
         let Some(event) = state.first_event() else { return variables };
-        variables.push(("CONTAINERPILOT_EVENT", event.code.name().to_string()));
-        variables.push(("CONTAINERPILOT_EVENT_SOURCE", self.origin_name(event.origin)));
+        variables.push(("CONTAINERPILOT_EVENT".into(), event.code.name().to_string()));
+        variables.push(("CONTAINERPILOT_EVENT_SOURCE".into(), self.origin_name(event.origin)));
         match event.exit() {
-            Some(ExitStatus::Code(code)) => variables.push(("CONTAINERPILOT_EXIT_CODE", code.to_string())),
+            Some(ExitStatus::Code(code)) => {
+                variables.push(("CONTAINERPILOT_EXIT_CODE".into(), code.to_string()))
+            }
             Some(ExitStatus::Signal(signal)) => {
-                variables.push(("CONTAINERPILOT_EXIT_SIGNAL", signal.0.to_string()));
+                variables.push(("CONTAINERPILOT_EXIT_SIGNAL".into(), signal.0.to_string()));
             }
             None => {}
         }
+        variables.extend(self.change_variables(event));
         variables
+    }
+
+    /// D12: what the event of a watch has added and removed.
+    fn change_variables(&self, event: &Event) -> CauseVariables {
+        let source = self.origin_name(event.origin);
+        let Some((change, watch)) = self.watch_changes.of(event.id).zip(source.strip_prefix("watch.")) else {
+            return Vec::new();
+        };
+        let name = watch_variable(watch);
+        let both = [("ADDED", &change.added), ("REMOVED", &change.removed)].into_iter();
+        both.filter(|(_, list)| list.len() <= MAX_WATCH_VARIABLE)
+            .map(|(what, list)| (format!("{name}_{what}").into(), list.clone()))
+            .collect()
+    }
+
+    /// Updates the variable of a watch.
+    pub(crate) fn set_watch_variable(&mut self, watch: WatchIx) {
+        let Some(state) = self.plan_state.watches.get(watch.index()) else { return };
+        let text = state.variable();
+        let variables = Arc::make_mut(&mut self.plan_state.variables);
+        if !variables.set_watch(watch, text.as_deref()) {
+            let (source, bytes) = (self.origin_name(Origin::Watch(watch)), text.map_or(0, |text| text.len()));
+            let message = format_args!(
+                "{source}: {bytes} bytes are too many for a variable; processes start without it"
+            );
+            self.log(Level::Warn, None, LogEvent::VariableTooLong, message);
+        }
     }
 }

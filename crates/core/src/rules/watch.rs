@@ -1,15 +1,17 @@
 //! Watches: their answers and the events that these cause (E6, D13).
 
 use alloc::string::String;
+use alloc::sync::Arc;
 
 use crate::answer::Answer;
 use crate::catalog::connectivity::Trouble;
 use crate::event::Code;
-use crate::ids::WatchIx;
+use crate::ids::{EventId, WatchIx};
 use crate::log_entry::LogEvent;
 use crate::plan::Level;
 use crate::state::journal::Origin;
 use crate::state::supervisor::{Core, Phase};
+use crate::state::watch_changes::ListChange;
 
 impl Core {
     /// Handles an answer, or the reason why there is none.
@@ -36,6 +38,7 @@ impl Core {
         }
         state.held = None;
         let has_instances = matches!(answer, Answer::Instances(_));
+        let is_first = state.known.is_none();
         let change = state.learn(answer);
         let is_healthy = state.is_healthy();
         // Jobs that wait for this watch may have become unreachable (W10).
@@ -44,11 +47,25 @@ impl Core {
         if let Some(requirers) = state.graph.watch_requirers().get(watch.index()) {
             state.recheck.extend_from_slice(requirers);
         }
+        let list = change.list.map(Arc::new);
+        if change.contents || is_first {
+            self.set_watch_variable(watch);
+        }
         if change.contents {
-            self.send(Origin::Watch(watch), Code::Changed);
+            self.send_change(watch, Code::Changed, list.as_ref());
         }
         if change.health || (change.contents && has_instances) {
-            self.send(Origin::Watch(watch), if is_healthy { Code::Healthy } else { Code::Unhealthy });
+            let code = if is_healthy { Code::Healthy } else { Code::Unhealthy };
+            self.send_change(watch, code, list.as_ref());
+        }
+    }
+
+    /// Sends an event, and remembers what it has added and removed for the processes that it starts (D12).
+    fn send_change(&mut self, watch: WatchIx, code: Code, list: Option<&Arc<ListChange>>) {
+        self.send(Origin::Watch(watch), code);
+        let watchers = self.plan_state.graph.watchers.get(watch.index());
+        if let Some(list) = list.filter(|_| watchers.is_some_and(|jobs| !jobs.is_empty())) {
+            self.watch_changes.record(EventId(self.last_ids.event), Arc::clone(list));
         }
     }
 

@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::ids::{CheckIx, CheckRunId, JobIx, RunId};
+use crate::ids::{CheckIx, CheckRunId, JobIx, RunId, WatchIx};
 use crate::plan::Plan;
 use crate::plan::diff::Moves;
 use crate::state::dependency_graph::DependencyGraph;
@@ -47,7 +47,7 @@ impl PlanState {
         let mut new = Self {
             jobs: plan.jobs.iter().map(JobState::new).collect(),
             watches: plan.watches.iter().map(|_| WatchState::default()).collect(),
-            variables: Arc::new(JobVariables::new(&plan.jobs)),
+            variables: Arc::new(JobVariables::new(&plan.jobs, &plan.watches)),
             runs: BTreeMap::new(),
             check_runs: BTreeMap::new(),
             recheck: Vec::new(),
@@ -85,6 +85,9 @@ impl PlanState {
         variables.continue_from(&old.variables);
         for (index, job) in self.jobs.iter().enumerate() {
             variables.set_pid(JobIx::at(index), job.pid());
+        }
+        for (index, watch) in self.watches.iter().enumerate() {
+            variables.set_watch(WatchIx::at(index), watch.variable().as_deref());
         }
         self.count_jobs();
     }

@@ -21,6 +21,7 @@ use crate::state::journal::{Event, Journal, Origin};
 use crate::state::plan_state::PlanState;
 use crate::state::stop_budget::StopBudget;
 use crate::state::timers::{JobTimer, TimerId, TimerKind, Timers};
+use crate::state::watch_changes::WatchChanges;
 use crate::time::Time;
 
 /// The phase of the supervisor.
@@ -74,6 +75,8 @@ pub struct Core {
     /// The event being dispatched, which causes everything that follows.
     pub(crate) current_event: Option<EventId>,
     pub(crate) journal: Journal,
+    /// What the last events of watches have added and removed (D12).
+    pub(crate) watch_changes: WatchChanges,
     /// Events per source and code. Bounded by the number of sources.
     pub(crate) event_counts: BTreeMap<(Origin, Code), u64>,
     /// The names of removed sources that the journal still refers to.
@@ -200,6 +203,7 @@ impl Core {
             acting: None,
             current_event: None,
             journal: Journal::default(),
+            watch_changes: WatchChanges::default(),
             event_counts: BTreeMap::new(),
             removed_sources: Vec::new(),
             last_ids: LastIds::default(),

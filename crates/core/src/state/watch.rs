@@ -2,6 +2,9 @@
 
 use crate::answer::{Answer, Entries, Instance, Value};
 use crate::catalog::connectivity::Trouble;
+use crate::state::watch_changes::ListChange;
+use alloc::collections::BTreeSet;
+use alloc::string::String;
 
 /// What is known about a watch.
 #[derive(Clone, Debug, Default)]
@@ -17,12 +20,14 @@ pub(crate) struct WatchState {
 }
 
 /// What an answer has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AnswerChange {
     /// True if the instances or the contents are others.
     pub(crate) contents: bool,
     /// True if the health is another.
     pub(crate) health: bool,
+    /// What was added and removed, if instances or entries are watched and have changed.
+    pub(crate) list: Option<ListChange>,
 }
 
 impl WatchState {
@@ -33,11 +38,41 @@ impl WatchState {
             instances.sort();
             instances.dedup_by(|one, other| one.identity() == other.identity());
         }
-        let change =
-            AnswerChange { contents: self.is_new(&answer), health: self.is_healthy() != answer.is_healthy() };
+        let contents = self.is_new(&answer);
+        let health = self.is_healthy() != answer.is_healthy();
+        let before = if contents { self.listed() } else { None };
         self.last_value = if let Answer::Down(_) = answer { self.value().cloned() } else { None };
         self.known = Some(answer);
-        change
+        let after = if contents { self.listed() } else { None };
+        let is_list = before.is_some() || after.is_some();
+        let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+        let list = is_list.then(|| ListChange {
+            added: joined(after.difference(&before)),
+            removed: joined(before.difference(&after)),
+        });
+        AnswerChange { contents, health, list }
+    }
+
+    /// The addresses of instances, or the names of entries.
+    fn listed(&self) -> Option<BTreeSet<String>> {
+        match &self.known {
+            Some(Answer::Instances(instances)) => Some(instances.iter().map(Instance::endpoint).collect()),
+            Some(Answer::Entries(entries)) => Some(entries.keys().cloned().collect()),
+            _ => None,
+        }
+    }
+
+    /// The text of its variable (D12): addresses or names, or the value without a newline at its end. `None` if there is
+    /// nothing, or not a text.
+    pub(crate) fn variable(&self) -> Option<String> {
+        let text = match (self.listed(), self.value()) {
+            (Some(list), _) => joined(list.iter()),
+            (None, Some(value)) => {
+                core::str::from_utf8(value.strip_suffix(b"\n").unwrap_or(value)).ok()?.into()
+            }
+            (None, None) => return None,
+        };
+        (!text.contains('\0')).then_some(text)
     }
 
     fn is_new(&self, answer: &Answer) -> bool {
@@ -98,4 +133,15 @@ impl WatchState {
         let Self { known, last_value, held, trouble: _ } = self;
         (known, last_value, held)
     }
+}
+
+fn joined<'a>(texts: impl Iterator<Item = &'a String>) -> String {
+    let mut out = String::new();
+    for text in texts {
+        if !out.is_empty() {
+            out.push(',');
+        }
+        out.push_str(text);
+    }
+    out
 }

@@ -1,5 +1,7 @@
 //! Watches of every kind: which answers are events (E6, D7, D13).
 
+use std::time::Duration;
+
 use containerpilot_core::Input;
 use containerpilot_core::answer::{Answer, Entries, Instance};
 use containerpilot_core::ids::WatchIx;
@@ -130,4 +132,96 @@ fn d7_a_watch_that_cannot_be_answered_keeps_its_last_answer_and_is_logged_once()
     assert_eq!(harness.take_events(), [""; 0]);
     assert!(harness.core.overview().watches[0].trouble.is_none());
     assert_eq!(harness.level_of("watch.db is answered again"), Some(Level::Info));
+}
+
+/// The variables of the last process that begin with a prefix, without it.
+fn variables(harness: &Harness, prefix: &str) -> Vec<String> {
+    let all =
+        harness.environment.iter().filter_map(|(name, value)| Some((name.strip_prefix(prefix)?, value)));
+    all.map(|(name, value)| format!("{name}={value}")).collect()
+}
+
+#[test]
+fn d12_every_process_gets_what_watches_have_found_and_what_its_event_has_changed() {
+    let mut harness = Harness::new(plan(
+        "{ consul: 'localhost', watches: [{ name: 'my-db', interval: 1 }], jobs: [
+            { name: 'main', exec: 'main', restarts: 'unlimited' },
+            { name: 'seen', exec: 'seen', when: { source: 'watch.my-db', each: 'changed' } },
+        ] }",
+    ));
+    harness.input(Input::Ready);
+    let prefix = "CONTAINERPILOT_WATCH_";
+    assert_eq!(variables(&harness, prefix), [""; 0], "before the first answer");
+    let instance = |address: &str, port| Instance {
+        id: format!("{address}-{port}"),
+        address: address.into(),
+        port,
+        ..Instance::default()
+    };
+    let set = |all: &[(&str, u16)]| {
+        Answer::Instances(all.iter().map(|(address, port)| instance(address, *port)).collect())
+    };
+    harness.answer(set(&[]));
+    harness.exit("main", 0);
+    assert_eq!(variables(&harness, prefix), ["MY_DB="]);
+    harness.answer(set(&[("10.0.0.2", 80), ("10.0.0.1", 80), ("::1", 81)]));
+    assert!(harness.has_process("seen"));
+    let all = "10.0.0.1:80,10.0.0.2:80,[::1]:81";
+    assert_eq!(
+        variables(&harness, prefix),
+        [format!("MY_DB={all}"), format!("MY_DB_ADDED={all}"), "MY_DB_REMOVED=".into()]
+    );
+    harness.exit("main", 0);
+    harness.pass(Duration::from_secs(1));
+    assert_eq!(variables(&harness, prefix), [format!("MY_DB={all}")], "the watch has not started this one");
+    // While the job runs, it is triggered again.
+    harness.answer(set(&[("10.0.0.1", 80), ("10.0.0.3", 80)]));
+    harness.exit("seen", 0);
+    assert_eq!(
+        variables(&harness, prefix),
+        ["MY_DB=10.0.0.1:80,10.0.0.3:80", "MY_DB_ADDED=10.0.0.3:80", "MY_DB_REMOVED=10.0.0.2:80,[::1]:81"]
+    );
+}
+
+#[test]
+fn d12_a_value_is_a_variable_if_it_is_a_text_that_the_kernel_accepts() {
+    let mut harness = Harness::new(plan(
+        "{ consul: 'localhost', watches: [{ name: 'file', interval: 1 }], jobs: [
+            { name: 'seen', exec: 'seen', when: { source: 'watch.file', each: 'changed' } }] }",
+    ));
+    harness.input(Input::Ready);
+    let mut found = |answer: Answer| {
+        harness.answer(answer);
+        let found = variables(&harness, "CONTAINERPILOT_WATCH_FILE");
+        harness.exit("seen", 0);
+        (found, harness.level_of("too many for a variable"))
+    };
+    assert_eq!(found(value("a b\n")), (vec!["=a b".to_owned()], None));
+    assert_eq!(found(value("a\0b")), (vec![], None));
+    assert_eq!(found(Answer::Value([0xff].as_slice().into())), (vec![], None));
+    let longest = "x".repeat(64 * 1024);
+    assert_eq!(found(value(&longest)), (vec![format!("={longest}")], None));
+    assert_eq!(found(value(&format!("{longest}x"))), (vec![], Some(Level::Warn)));
+    let entries = ["b", "a"].map(|name| (name.to_owned(), b"1".as_slice().into()));
+    assert_eq!(
+        found(Answer::Entries(entries.into())).0,
+        ["=a,b".to_owned(), "_ADDED=a,b".into(), "_REMOVED=".into()]
+    );
+    assert_eq!(found(Answer::Absent).0, ["_ADDED=".to_owned(), "_REMOVED=a,b".into()]);
+}
+
+#[test]
+fn d12_all_watches_together_leave_room_in_the_environment() {
+    let watches: Vec<String> = (0..20).map(|nth| format!("{{ name: 'w{nth}', interval: 1 }}")).collect();
+    let mut harness = Harness::new(plan(&format!(
+        "{{ consul: 'localhost', watches: [{}], jobs: [{{ name: 'a', exec: 'a', restarts: 'unlimited' }}] }}",
+        watches.join(", ")
+    )));
+    harness.input(Input::Ready);
+    for nth in 0..20 {
+        let answer = Ok(value(&"x".repeat(64 * 1024)));
+        harness.input(Input::Watched { watch: WatchIx(nth), answer });
+    }
+    harness.exit("a", 0);
+    assert_eq!(variables(&harness, "CONTAINERPILOT_WATCH_").len(), 8);
 }

@@ -38,6 +38,8 @@ impl Core {
             current_event: _,
             // These only report.
             journal: _,
+            // The text of environments.
+            watch_changes: _,
             event_counts: _,
             removed_sources: _,
             // Any number that is not in use has the same effect.
