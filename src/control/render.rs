@@ -63,6 +63,9 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
         Origin::Watch(watch) => {
             format!("watch.{}", overview.watches.get(watch.index()).map_or("", |watch| watch.name.as_str()))
         }
+        Origin::File(file) => {
+            format!("file.{}", overview.files.get(file.index()).map_or("", |file| file.name.as_str()))
+        }
         Origin::Removed(place) => snapshot.removed.get(&place).cloned().unwrap_or_default(),
         Origin::Signal(signal) => signal.to_string(),
         Origin::Global => "global".to_owned(),

@@ -105,7 +105,7 @@ impl Snapshot {
             overview.jobs.iter().filter_map(|job| job.cause.as_ref()?.event().map(|event| event.origin));
         let removed = causes.filter_map(|origin| match origin {
             Origin::Removed(place) => Some((place, core.origin_name(origin))),
-            Origin::Global | Origin::Job(_) | Origin::Watch(_) | Origin::Signal(_) => None,
+            Origin::Global | Origin::Job(_) | Origin::Watch(_) | Origin::File(_) | Origin::Signal(_) => None,
         });
         Self { removed: removed.collect(), overview, catalog, clock }
     }

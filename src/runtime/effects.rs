@@ -80,6 +80,11 @@ impl EffectExecutor {
                     self.kill(Owner::Check(run), Signal::KILL, StopScope::Group);
                 }
             }
+            // No configuration has files yet.
+            Effect::RenderFile { .. }
+            | Effect::TestFile { .. }
+            | Effect::InstallFile { .. }
+            | Effect::DiscardFile { .. } => {}
             Effect::Advertise { job, desired } => results.extend(self.catalog.advertise(plan, job, desired)),
             Effect::NotifyManager(notice) => self.manager.notify(notice, &self.logs),
             Effect::Heartbeat { job } => self.catalog.heartbeat(plan, job),

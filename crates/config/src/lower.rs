@@ -263,6 +263,7 @@ impl Draft {
             jobs,
             replicas: groups,
             watches: self.watches.into_iter().collect::<Option<_>>()?,
+            files: Vec::new(),
             catalog: self.catalog?,
             control: self.control?,
             logging: self.logging?,

@@ -83,7 +83,7 @@ fn events(out: &mut String) {
 const EVENT: &str = "[event](#events)";
 
 /// The events: name, source, and when they are sent (E1).
-pub const EVENTS: [(&str, &str, &str); 16] = [
+pub const EVENTS: [(&str, &str, &str); 17] = [
     ("startup", "none", "when the supervisor is ready"),
     ("shutdown", "none", "when the supervisor shuts down"),
     ("enterMaintenance", "none", "when maintenance mode starts"),
@@ -110,7 +110,12 @@ pub const EVENTS: [(&str, &str, &str); 16] = [
         "a job with `ready`",
         "when its process tells that it is ready, also after a reload of its own configuration",
     ),
-    ("changed", "a watch", "when the healthy instances of the service change"),
+    (
+        "changed",
+        "a watch, a file",
+        "when the healthy instances of the service change, or when a new text was written to the file",
+    ),
+    ("failed", "a file", "when the file could not be rendered or its test failed; it keeps its old text"),
     ("timerExpired", "a job with `when.timeout`", "when the timeout passes before the job has started"),
 ];
 

@@ -2,13 +2,13 @@
 
 use alloc::sync::Arc;
 
-use crate::ids::{CheckIx, CheckRunId, JobIx, RunId};
+use crate::ids::{CheckIx, CheckRunId, FileIx, JobIx, RenderId, RunId};
 use crate::log_entry::Entry;
 use crate::plan::diff::Moves;
-use crate::plan::{Plan, Signal, Status, StopScope};
+use crate::plan::{FileData, Plan, Signal, Status, StopScope};
 use crate::request::{Reply, RequestId};
 use crate::time::Time;
-use crate::variables::Environment;
+use crate::variables::{Environment, JobVariables};
 
 /// Something to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,10 +60,43 @@ pub enum Effect {
         /// Variables for its process, if it has one.
         environment: Environment,
     },
-    /// Cancel a check. `CheckDone` still follows.
+    /// Cancel a check or a test. `CheckDone` still follows.
     CancelCheck {
         /// The check's run.
         run: CheckRunId,
+    },
+    /// Render a file into a temporary one, unless the file has that text already (D15). The result is `FileRendered`.
+    RenderFile {
+        /// The file.
+        file: FileIx,
+        /// The new rendering.
+        render: RenderId,
+        /// What its watches have found.
+        data: FileData,
+        /// Variables in addition to the supervisor's own.
+        variables: Arc<JobVariables>,
+    },
+    /// Run the test program of a file, with the path of the temporary file in `CONTAINERPILOT_FILE`. The result is
+    /// `CheckDone`.
+    TestFile {
+        /// The file.
+        file: FileIx,
+        /// The rendering to test.
+        render: RenderId,
+        /// The run of the test.
+        run: CheckRunId,
+        /// Variables for its process.
+        environment: Environment,
+    },
+    /// Replace a file by the temporary one. The result is `FileInstalled`.
+    InstallFile {
+        /// The rendering.
+        render: RenderId,
+    },
+    /// Remove the temporary file of a rendering, if there is one. No result follows.
+    DiscardFile {
+        /// The rendering.
+        render: RenderId,
     },
     /// The desired state of a job's service in the catalog has changed (D5). `Deregistered` follows when a service has
     /// become absent.

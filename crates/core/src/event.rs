@@ -36,8 +36,10 @@ pub enum Code {
     BecameUnhealthy,
     /// The process of the job has told that it is ready (H11).
     Ready,
-    /// The set of healthy instances of a watched service changed.
+    /// The set of healthy instances of a watched service changed, or a rendered file was written.
     Changed,
+    /// A file could not be rendered, or its test failed (D15).
+    Failed,
     /// The job's `when.timeout` passed before the job was started.
     TimerExpired,
     /// A signal arrived.
@@ -46,7 +48,7 @@ pub enum Code {
 
 impl Code {
     /// Every code that a configuration can name.
-    pub const NAMED: [Self; 16] = [
+    pub const NAMED: [Self; 17] = [
         Self::Startup,
         Self::Shutdown,
         Self::EnterMaintenance,
@@ -62,6 +64,7 @@ impl Code {
         Self::BecameUnhealthy,
         Self::Ready,
         Self::Changed,
+        Self::Failed,
         Self::TimerExpired,
     ];
 
@@ -82,6 +85,9 @@ impl Code {
 
     /// The codes that watches send.
     pub const OF_WATCHES: [Self; 3] = [Self::Changed, Self::Healthy, Self::Unhealthy];
+
+    /// The codes that rendered files send.
+    pub const OF_FILES: [Self; 2] = [Self::Changed, Self::Failed];
 
     /// The codes that the supervisor sends.
     pub const GLOBAL: [Self; 4] =
@@ -106,6 +112,7 @@ impl Code {
             Self::BecameUnhealthy => "becameUnhealthy",
             Self::Ready => "ready",
             Self::Changed => "changed",
+            Self::Failed => "failed",
             Self::TimerExpired => "timerExpired",
             Self::Signal => "signal",
         }
@@ -130,6 +137,7 @@ impl Code {
             Self::BecameUnhealthy => "BecameUnhealthy",
             Self::Ready => "Ready",
             Self::Changed => "StatusChanged",
+            Self::Failed => "Failed",
             Self::TimerExpired => "TimerExpired",
             Self::Signal => "Signal",
         }
@@ -178,6 +186,7 @@ impl Code {
             | Self::Stopping
             | Self::Stopped
             | Self::Changed
+            | Self::Failed
             | Self::TimerExpired
             | Self::Signal => false,
         }
@@ -205,6 +214,8 @@ pub enum Source {
     Job(String),
     /// The watch of this name.
     Watch(String),
+    /// The rendered file of this name.
+    File(String),
     /// A signal to the supervisor.
     Signal(Signal),
 }
@@ -215,6 +226,7 @@ impl fmt::Display for Source {
             Self::Global => out.write_str("global"),
             Self::Job(name) => out.write_str(name),
             Self::Watch(name) => write!(out, "watch.{name}"),
+            Self::File(name) => write!(out, "file.{name}"),
             Self::Signal(signal) => signal.fmt(out),
         }
     }

@@ -8,6 +8,10 @@ pub struct JobIx(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WatchIx(pub u32);
 
+/// A rendered file, by its index in the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileIx(pub u32);
+
 /// A check, by its index in its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CheckIx(pub u32);
@@ -16,7 +20,11 @@ pub struct CheckIx(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(pub u64);
 
-/// One run of a check. Never reused.
+/// One rendering of a file. Never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RenderId(pub u64);
+
+/// One run of a check, or of the test of a file. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CheckRunId(pub u64);
 
@@ -42,4 +50,4 @@ macro_rules! index {
     };
 }
 
-index!(JobIx, WatchIx, CheckIx);
+index!(JobIx, WatchIx, FileIx, CheckIx);

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 pub use crate::answer::{Answer, Instance};
 pub use crate::exit_status::ExitStatus;
-use crate::ids::{CheckRunId, JobIx, RunId, WatchIx};
+use crate::ids::{CheckRunId, JobIx, RenderId, RunId, WatchIx};
 use crate::notice::Notice;
 use crate::plan::Signal;
 use crate::plan::diff::Moves;
@@ -51,7 +51,7 @@ pub enum Input {
         /// The number of processes.
         processes: u64,
     },
-    /// A check finished or was cancelled.
+    /// A check, or the test of a file, finished or was cancelled.
     CheckDone {
         /// The check's run.
         check: CheckRunId,
@@ -71,6 +71,20 @@ pub enum Input {
         watch: WatchIx,
         /// What is there now, or why that cannot be told. Then the last answer stays (D7).
         answer: Result<Answer, String>,
+    },
+    /// A file was rendered (D15).
+    FileRendered {
+        /// The rendering.
+        render: RenderId,
+        /// What it has made, or why it failed.
+        result: Result<RenderedText, String>,
+    },
+    /// A file was replaced, or could not be. Then it has its old text.
+    FileInstalled {
+        /// The rendering.
+        render: RenderId,
+        /// The reason, if it failed.
+        result: Result<(), String>,
     },
     /// A signal to the supervisor.
     Signal(Signal),
@@ -110,6 +124,15 @@ impl Moves {
             other => other,
         })
     }
+}
+
+/// What a rendering has made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RenderedText {
+    /// The text that the file has already.
+    Same,
+    /// Another text, which is in a temporary file.
+    New,
 }
 
 /// Why a program could not be started.

@@ -7,6 +7,7 @@ mod control;
 mod cron;
 pub mod diff;
 mod exec;
+mod file;
 mod health;
 mod http;
 mod job;
@@ -33,6 +34,7 @@ pub use consul::{Catalog, Consul, ConsulAddress, NetworkParts, Tls, TokenSource}
 pub use control::Control;
 pub use cron::{Cron, CronFields, Zone, fmt_utc};
 pub use exec::{Action, Exec, Target};
+pub use file::{FileData, FileTest, RenderedFile};
 pub use health::{Check, Health, OnUnhealthy, Probe};
 pub use http::{HttpMethod, HttpProbe, HttpTarget, StatusRange};
 pub use job::{Command, Job, OnCompletion, Role};
@@ -59,6 +61,8 @@ pub struct Plan {
     pub replicas: Vec<ReplicaGroup>,
     /// What is watched outside the jobs.
     pub watches: Vec<Watch>,
+    /// The files that are rendered from templates.
+    pub files: Vec<RenderedFile>,
     /// Where services are registered and looked up.
     pub catalog: Catalog,
     /// The control socket.

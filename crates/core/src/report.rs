@@ -1,6 +1,7 @@
 //! What the core reports about its state: status, health and explanations.
 
 pub mod explain;
+pub mod explain_file;
 pub mod explain_watch;
 pub mod health;
 mod replicas;

@@ -8,6 +8,7 @@ mod dispatch;
 mod environment;
 mod exit;
 mod exit_code;
+mod file;
 mod generation;
 mod health;
 mod maintenance;
@@ -30,3 +31,5 @@ mod stop;
 mod timeout;
 mod trigger;
 mod watch;
+
+pub(crate) use file::watch_names;

@@ -1,6 +1,7 @@
 //! Everything the core remembers, and which changes of it are possible. What happens when is decided in `rules`.
 
 pub(crate) mod dependency_graph;
+pub(crate) mod file;
 pub mod fingerprint;
 pub mod health;
 pub(crate) mod job;

@@ -6,6 +6,7 @@
 
 pub mod agent;
 mod catalog;
+mod files;
 mod programs;
 mod queue;
 pub mod script;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use containerpilot_core::effect::Effect;
-use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
+use containerpilot_core::ids::{CheckRunId, JobIx, RenderId, RunId};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::Plan;
 use containerpilot_core::plan::diff::Moves;
@@ -23,6 +24,8 @@ use containerpilot_core::{Notice, Request, RequestId, Time};
 
 pub use self::catalog::CatalogChange;
 use self::catalog::CatalogSlot;
+pub use self::files::RenderedContent;
+use self::files::Rendering;
 pub use self::programs::pid_of;
 use self::programs::{Program, RunningCheck};
 use self::queue::{Queue, Slot};
@@ -36,6 +39,7 @@ enum Scheduled<E> {
     Start(RunId),
     Exit(RunId),
     Check(CheckRunId),
+    Render(RenderId),
     /// A process says something about itself.
     Notice(RunId, Notice),
     /// Watches of this name are answered.
@@ -63,6 +67,9 @@ pub struct World<S: Script> {
     queue: Queue<Scheduled<S::Event>>,
     programs: BTreeMap<RunId, Program>,
     checks: BTreeMap<CheckRunId, RunningCheck>,
+    renderings: BTreeMap<RenderId, Rendering>,
+    /// The rendered files, by path.
+    written: BTreeMap<String, RenderedContent>,
     /// The services, by job.
     slots: Vec<CatalogSlot>,
     /// The services of removed jobs.
@@ -84,6 +91,8 @@ impl<S: Script> World<S> {
             queue: Queue::new(shuffle),
             programs: BTreeMap::new(),
             checks: BTreeMap::new(),
+            renderings: BTreeMap::new(),
+            written: BTreeMap::new(),
             slots: catalog::slots(&plan, &script),
             retired: Vec::new(),
             calls: 0,
@@ -152,6 +161,7 @@ impl<S: Script> World<S> {
             Scheduled::Start(run) => self.start(run),
             Scheduled::Exit(run) => self.exit(run),
             Scheduled::Check(run) => self.check_done(run),
+            Scheduled::Render(render) => self.render_done(render),
             Scheduled::Notice(run, notice) => match self.notice(run, notice) {
                 Some(input) => input,
                 None => return Item::Nothing,
@@ -172,6 +182,10 @@ impl<S: Script> World<S> {
             Effect::Kill { run, signal, .. } => self.signal(*run, *signal),
             Effect::RunCheck { job, check, run, .. } => self.run_check(*job, *check, *run),
             Effect::CancelCheck { run } => self.cancel_check(*run),
+            Effect::RenderFile { file, render, data, .. } => self.render_file(*file, *render, data),
+            Effect::TestFile { file, run, .. } => self.test_file(*file, *run),
+            Effect::InstallFile { render } => self.install_file(*render),
+            Effect::DiscardFile { render } => drop(self.renderings.remove(render)),
             Effect::Advertise { job, desired } => self.advertise(*job, *desired),
             Effect::Heartbeat { job } => self.heartbeat(*job),
             Effect::PlanReplaced { plan, moves } => self.replanned(plan, moves),

@@ -178,7 +178,7 @@ impl Builder<'_> {
             // The node has the name of the event.
             Source::Global => (vec![self.global(event.code)], each.trim_end().to_owned()),
             source @ Source::Signal(_) => (vec![self.source(source, Kind::Event)], String::new()),
-            source @ Source::Watch(_) => {
+            source @ (Source::Watch(_) | Source::File(_)) => {
                 (vec![self.source(source, Kind::Missing)], format!("{each}{}", event.code))
             }
             source @ Source::Job(name) => {
@@ -206,6 +206,7 @@ impl Builder<'_> {
             let source = match source {
                 RequiredSource::Job(name) => Source::Job(name.clone()),
                 RequiredSource::Watch(name) => Source::Watch(name.clone()),
+                RequiredSource::File(name) => Source::File(name.clone()),
             };
             let (label, line) =
                 if *bind { ("requires, bound", LineStyle::Each) } else { ("requires", LineStyle::Once) };
@@ -266,6 +267,7 @@ impl Builder<'_> {
         }
         let note = match (kind, source) {
             (Kind::Missing, Source::Watch(_)) => "no such watch",
+            (Kind::Missing, Source::File(_)) => "no such file",
             (Kind::Missing, _) => "no such job",
             _ => "",
         };

@@ -71,7 +71,7 @@ pub(super) fn resolve_requirements(
             RequiredSource::Job(name) if !is_job(name) && is_watch(name) => {
                 *source = RequiredSource::Watch(std::mem::take(name));
             }
-            RequiredSource::Job(_) | RequiredSource::Watch(_) => {}
+            RequiredSource::Job(_) | RequiredSource::Watch(_) | RequiredSource::File(_) => {}
         }
     }
 }

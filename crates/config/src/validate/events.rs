@@ -105,7 +105,7 @@ impl Checker<'_> {
     fn wait(&mut self, wait: &Wait<'_>, job: &Job) {
         let EventPattern { source, code } = wait.event;
         match source {
-            Source::Signal(_) => {}
+            Source::Signal(_) | Source::File(_) => {}
             Source::Global => {
                 if !code.is_global() {
                     let message = format!("`{code}` needs a `source`: a job or a watch sends it");

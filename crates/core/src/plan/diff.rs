@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use super::{Job, Plan, Role};
 use crate::grouped;
-use crate::ids::{JobIx, WatchIx};
+use crate::ids::{FileIx, JobIx, WatchIx};
 
 /// What a reload does to jobs, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,13 +27,15 @@ pub struct Changes {
     pub stopped: Vec<String>,
 }
 
-/// Where the jobs and watches of the old plan are in the new one.
+/// Where the jobs, watches and files of the old plan are in the new one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moves {
     /// For each job of the old plan, its index in the new one.
     pub jobs: Vec<Option<JobIx>>,
     /// For each watch of the old plan, the index of the same watch in the new one.
     pub watches: Vec<Option<WatchIx>>,
+    /// For each file of the old plan, the index of the same file in the new one.
+    pub files: Vec<Option<FileIx>>,
 }
 
 impl Moves {
@@ -47,6 +49,12 @@ impl Moves {
     #[must_use]
     pub fn watch(&self, watch: WatchIx) -> Option<WatchIx> {
         self.watches.get(watch.index()).copied().flatten()
+    }
+
+    /// The new index of a file.
+    #[must_use]
+    pub fn file(&self, file: FileIx) -> Option<FileIx> {
+        self.files.get(file.index()).copied().flatten()
     }
 }
 
@@ -97,7 +105,9 @@ impl PlanDiff {
         }
         let same = |watch| new.watches.iter().position(|other| other == watch).map(WatchIx::at);
         let watches = old.watches.iter().map(same).collect();
-        Self { moves: Moves { jobs: moved, watches }, jobs }
+        let same = |file| new.files.iter().position(|other| other == file).map(FileIx::at);
+        let files = old.files.iter().map(same).collect();
+        Self { moves: Moves { jobs: moved, watches, files }, jobs }
     }
 
     /// The jobs of the old plan that do not continue in the new one, in ascending order.

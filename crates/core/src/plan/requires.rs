@@ -21,6 +21,8 @@ pub enum RequiredSource {
     Job(String),
     /// A watch, by its name.
     Watch(String),
+    /// A rendered file, by its name.
+    File(String),
 }
 
 impl fmt::Display for RequiredSource {
@@ -28,6 +30,7 @@ impl fmt::Display for RequiredSource {
         match self {
             Self::Job(name) => out.write_str(name),
             Self::Watch(name) => write!(out, "watch.{name}"),
+            Self::File(name) => write!(out, "file.{name}"),
         }
     }
 }

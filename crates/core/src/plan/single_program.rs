@@ -52,6 +52,7 @@ impl Plan {
             jobs: vec![Job { raw_output: true, ..Job::main(program, arguments) }],
             replicas: Vec::new(),
             watches: Vec::new(),
+            files: Vec::new(),
             catalog: Catalog::Embedded,
             control: Control {
                 socket: "/var/run/containerpilot.socket".into(),

@@ -12,6 +12,7 @@ use crate::event::Code;
 use crate::ids::{EventId, JobIx, RunId, WatchIx};
 use crate::input::ExitStatus;
 use crate::plan::{Check, Repeat, Requirement, Restarts, Role, Signal};
+use crate::report::explain_file::FileOverview;
 use crate::report::words;
 use crate::state::dependency_graph::SourceKey;
 use crate::state::health::{CheckRun, CheckState};
@@ -144,6 +145,8 @@ pub struct Overview {
     pub jobs: Vec<JobOverview>,
     /// The watches, in the order of the plan.
     pub watches: Vec<WatchOverview>,
+    /// The rendered files, in the order of the plan.
+    pub files: Vec<FileOverview>,
     /// Events per source and code.
     pub events: Vec<EventCount>,
     /// When the remaining jobs are killed, during a shutdown (S4).
@@ -495,6 +498,7 @@ impl Core {
             now: self.now,
             jobs: self.all_jobs().map(|job| self.job_overview(job)).collect(),
             watches: self.watches_overview(),
+            files: self.files_overview(),
             events: self
                 .event_counts
                 .iter()
@@ -707,6 +711,7 @@ impl Core {
                     Some(answer) => answer.words(),
                 }
             }
+            Some(Origin::File(file)) => self.required_file_words(file),
             Some(_) => String::new(),
             None => "unknown".into(),
         }

@@ -35,6 +35,7 @@ pub fn condition(source: &str, code: Code) -> String {
         Code::BecameUnhealthy => format!("{source} becomes unhealthy"),
         Code::Ready => format!("{source} is ready"),
         Code::Changed => format!("{source} changes"),
+        Code::Failed => format!("{source} cannot be rendered"),
         Code::TimerExpired => format!("{source} gives up waiting"),
         Code::Signal => format!("{source} arrives"),
     }
@@ -70,6 +71,7 @@ pub fn missed(source: &str, code: Code) -> String {
         Code::BecameUnhealthy => format!("{source} did not become unhealthy"),
         Code::Ready => format!("{source} was not ready"),
         Code::Changed => format!("{source} did not change"),
+        Code::Failed => format!("{source} could be rendered"),
         Code::TimerExpired => format!("{source} did not give up waiting"),
         Code::Signal => format!("{source} did not arrive"),
     }

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use crate::event::Code;
-use crate::ids::{EventId, JobIx};
+use crate::ids::{EventId, FileIx, JobIx};
 use crate::log_entry::Fields;
 use crate::plan::{Level, Role};
 use crate::state::dependency_graph::Subscription;
@@ -23,6 +23,7 @@ impl Core {
             self.set_start_timeout(job);
             self.enqueue_recheck(job);
         }
+        self.begin_files((0..self.plan_state.files.len()).map(FileIx::at));
         self.send(Origin::Global, Code::Startup);
         if self.maintenance {
             self.send(Origin::Global, Code::EnterMaintenance);

@@ -55,6 +55,7 @@ impl Core {
             SourceKey::Global => code.is_global() && running,
             SourceKey::Signal(_) => running,
             SourceKey::Watch(watch) => running && self.watch_can_change(watch, can_start),
+            SourceKey::File(file) => running && self.file_can_change(file, can_start),
             SourceKey::Name(id) => {
                 let jobs = self.plan_state.graph.jobs_named(id);
                 let may_send = |job: &JobIx| {
@@ -311,11 +312,13 @@ impl Core {
         let by_service = advertised.filter(move |(jobs, _)| sees(jobs)).flat_map(|(_, watchers)| watchers);
         let required = graph.advertisers.iter().zip(graph.watch_requirers());
         let by_required = required.filter(move |(jobs, _)| sees(jobs)).flat_map(|(_, requirers)| requirers);
+        let files = graph.advertisers.iter().zip(graph.watch_files()).filter(move |(jobs, _)| sees(jobs));
+        let by_file = files.flat_map(|(_, files)| files).flat_map(|file| graph.jobs_of_file(*file));
         let starts = self.planned(job).exec.action().is_some_and(Action::starts);
         let started = if starts { graph.targets(job) } else { &[] };
         let waits_for = |job: JobIx| graph.dependents(job).chain(graph.requirers(job));
         let by_action = started.iter().flat_map(move |target| waits_for(*target));
-        waits_for(job).chain(by_service.chain(by_required).copied()).chain(by_action)
+        waits_for(job).chain(by_service.chain(by_required).chain(by_file).copied()).chain(by_action)
     }
 }
 
@@ -323,6 +326,7 @@ impl Core {
 fn unknown_source(EventPattern { source, code }: &EventPattern) -> String {
     match source {
         Source::Watch(name) => format!("`{source} {code}` cannot happen: there is no watch `{name}`"),
+        Source::File(name) => format!("`{source} {code}` cannot happen: there is no file `{name}`"),
         _ => format!("`{source} {code}` cannot happen: there is no job `{source}`"),
     }
 }

@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 
 use crate::effect::{Effect, KillReason};
 use crate::event::{Code, Source};
-use crate::ids::{EventId, JobIx};
+use crate::ids::{EventId, FileIx, JobIx};
 use crate::log_entry::LogEvent;
 use crate::plan::diff::{JobChange, Moves, PlanDiff};
 use crate::plan::{Level, Plan, Repeat};
@@ -181,7 +181,8 @@ impl Core {
                 core::mem::swap(watch, to);
             }
         }
-        self.timers.move_jobs(|job| diff.moves.job(job));
+        let new_files = self.move_files(&mut old, &diff.moves);
+        self.timers.follow(&diff.moves);
         self.plan_state.continue_from(&old, &diff.moves);
         self.move_sources(&old, &diff.moves);
         self.clear_unknown_conditions(&diff.moves, &starting);
@@ -200,6 +201,7 @@ impl Core {
                 self.adjust(JobIx::at(index), &old.plan.jobs[from.index()]);
             }
         }
+        self.begin_files(new_files);
         self.move_rolling_restart(&diff.moves);
         self.send_group_events_that_hold(&starting);
         for job in self.all_jobs() {
@@ -238,6 +240,23 @@ impl Core {
         starting
     }
 
+    /// Moves the state of unchanged files, and gives up what is in progress for the others. Returns the new and changed files.
+    fn move_files(&mut self, old: &mut PlanState, moves: &Moves) -> Vec<FileIx> {
+        let mut new: BTreeSet<FileIx> = (0..self.plan_state.files.len()).map(FileIx::at).collect();
+        let mut replaced = Vec::new();
+        for (state, to) in core::mem::take(&mut old.files).into_iter().zip(&moves.files) {
+            match to.and_then(|to| Some((to, self.plan_state.files.get_mut(to.index())?))) {
+                Some((to, place)) => {
+                    new.remove(&to);
+                    *place = state;
+                }
+                None => replaced.push(state),
+            }
+        }
+        self.cancel_files(replaced);
+        new.into_iter().collect()
+    }
+
     /// Translates the sources of recorded events. The names of removed sources are kept as long as an event refers to
     /// them.
     fn move_sources(&mut self, old: &PlanState, moves: &Moves) {
@@ -249,7 +268,11 @@ impl Core {
                 Origin::Watch(watch) if let Some(to) = moves.watch(watch) => {
                     return *origin = Origin::Watch(to);
                 }
+                Origin::File(file) if let Some(to) = moves.file(file) => return *origin = Origin::File(to),
                 Origin::Job(job) => old.plan.jobs.get(job.index()).map(|job| job.name.clone()),
+                Origin::File(file) => {
+                    old.plan.files.get(file.index()).map(|file| format!("file.{}", file.name))
+                }
                 Origin::Watch(watch) => {
                     old.plan.watches.get(watch.index()).map(|watch| format!("watch.{}", watch.name))
                 }
@@ -325,6 +348,15 @@ impl Core {
             Origin::Watch(watch) if matches!(code, Code::Healthy | Code::Changed) => {
                 let state = self.plan_state.watches.get(watch.index())?;
                 state.is_healthy().then_some(Origin::Watch(watch))
+            }
+            Origin::File(file) => {
+                let state = self.plan_state.files.get(file.index())?;
+                let holds = match code {
+                    Code::Changed => state.changes > 0,
+                    Code::Failed => state.failure.is_some(),
+                    _ => false,
+                };
+                holds.then_some(Origin::File(file))
             }
             Origin::Global if code == Code::EnterMaintenance && self.maintenance => Some(Origin::Global),
             _ => None,

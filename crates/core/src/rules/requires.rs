@@ -45,6 +45,9 @@ impl Core {
         match key {
             SourceKey::Name(id) => self.holds_for_name(id, |job| self.job_is_there(job)),
             SourceKey::Watch(watch) => self.watch_state(watch).is_some_and(WatchState::is_healthy),
+            SourceKey::File(file) => {
+                self.plan_state.files.get(file.index()).is_some_and(|file| file.rendered_at.is_some())
+            }
             SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => false,
         }
     }
@@ -84,6 +87,8 @@ impl Core {
             SourceKey::Name(id) => !self.holds_for_name(id, |job| !self.job_is_gone(job)),
             // A watch that a reload has changed has not answered yet.
             SourceKey::Watch(watch) => self.watch_state(watch).is_some_and(WatchState::is_unhealthy),
+            // D15: a file that cannot be rendered again keeps its old text.
+            SourceKey::File(_) => false,
             SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => true,
         }
     }
@@ -244,6 +249,7 @@ impl Core {
                     self.job_is_there(job) || self.job_can_get_there(job, can_start)
                 }),
                 SourceKey::Watch(watch) => self.watch_can_change(watch, can_start),
+                SourceKey::File(file) => self.file_can_change(file, can_start),
                 SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => false,
             }
     }
@@ -312,6 +318,7 @@ impl Core {
                 }
                 [job, ..] => self.required_job_words(*job),
             },
+            SourceKey::File(file) => self.required_file_words(file),
             SourceKey::Watch(watch) => match self.watch_state(watch).and_then(|watch| watch.known.as_ref()) {
                 None => "has no answer yet".into(),
                 Some(answer @ Answer::Instances(_)) => format!("has {}", answer.words()),

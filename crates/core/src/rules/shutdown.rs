@@ -26,6 +26,7 @@ impl Core {
         self.report_to_manager();
         self.refuse_reload();
         self.end_rolling_restart(Some(SHUTTING_DOWN.into()));
+        self.stop_files();
         let budget = StopBudget::new(self.plan(), self.now);
         self.stop_budget = Some(budget);
         self.set_shutdown_timer(budget.signal_by, TimerKind::ShutdownHooks);

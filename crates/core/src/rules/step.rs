@@ -96,6 +96,8 @@ impl Core {
             | Input::OutOfMemory { .. }
             | Input::CheckDone { .. }
             | Input::Notified { .. }
+            | Input::FileRendered { .. }
+            | Input::FileInstalled { .. }
             | Input::Deregistered { .. }
             | Input::TelemetryListens(_)
             | Input::Clock { .. }
@@ -116,6 +118,8 @@ impl Core {
             Input::CheckDone { check, result } => self.check_done(check, result),
             Input::Notified { run, notice } => self.notified(run, notice),
             Input::Watched { watch, answer } => self.watched(watch, answer),
+            Input::FileRendered { render, result } => self.file_rendered(render, result),
+            Input::FileInstalled { render, result } => self.file_installed(render, result),
             Input::Signal(signal) => self.signal(signal),
             Input::Deregistered { job } => self.deregistered(job),
             Input::Request { id, request } => self.request(id, request),
@@ -128,6 +132,7 @@ impl Core {
     fn timer(&mut self, timer: TimerKind) {
         match timer {
             TimerKind::Job(job, timer) => self.job_timer(job, timer),
+            TimerKind::File(file, timer) => self.file_timer(file, timer),
             TimerKind::Orphans(run) => self.kill_orphans(run),
             TimerKind::ReloadTimeout => self.reload_timeout(),
             TimerKind::RollingRestart => self.rolling_restart_timeout(),

@@ -39,7 +39,10 @@ impl Core {
         state.held = None;
         let has_instances = matches!(answer, Answer::Instances(_));
         let is_first = state.known.is_none();
+        let is_used = !self.plan_state.graph.files_of_watch(watch).is_empty();
+        let before = is_used.then(|| state.data());
         let change = state.learn(answer);
+        let is_new = before.is_some_and(|before| state.data() != before);
         let is_healthy = state.is_healthy();
         // Jobs that wait for this watch may have become unreachable (W10).
         self.plan_state.reachability_dirty = true;
@@ -53,6 +56,10 @@ impl Core {
         }
         if change.contents {
             self.send_change(watch, Code::Changed, list.as_ref());
+        }
+        // Also without an event: tags and metadata are in templates, too.
+        if is_new {
+            self.render_files_of(watch);
         }
         if change.health || (change.contents && has_instances) {
             let code = if is_healthy { Code::Healthy } else { Code::Unhealthy };

@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::event::{Code, Source};
-use crate::ids::{JobIx, WatchIx};
+use crate::ids::{FileIx, JobIx, WatchIx};
 use crate::plan::{Action, Catalog, EventPattern, Job, Plan, Repeat, RequiredSource, Role, Signal, Watch};
 use crate::state::journal::Origin;
 
@@ -16,8 +16,9 @@ pub(crate) enum SourceKey {
     /// All jobs with this name, or all replicas of the job with this name (W20).
     Name(NameId),
     Watch(WatchIx),
+    File(FileIx),
     Signal(Signal),
-    /// No job or watch has this name.
+    /// No job, watch or file has this name.
     Unknown,
 }
 
@@ -65,6 +66,12 @@ pub(crate) struct DependencyGraph {
     pub(crate) advertisers: Vec<Option<Vec<JobIx>>>,
     /// For each watch, the jobs that wait for its events.
     pub(crate) watchers: Vec<Vec<JobIx>>,
+    /// For each watch, the files that use it (D15).
+    watch_files: Vec<Vec<FileIx>>,
+    /// For each file, its watches, in their order.
+    file_watches: Vec<Vec<WatchIx>>,
+    /// For each file, the jobs that wait for its events.
+    file_watchers: Vec<Vec<JobIx>>,
     /// For each job, true if the supervisor keeps running until it is complete (W10).
     holds_open: Vec<bool>,
     requirements: Requirements,
@@ -79,6 +86,8 @@ struct Requirements {
     of_names: Vec<Vec<JobIx>>,
     /// For each watch, the jobs that require it.
     of_watches: Vec<Vec<JobIx>>,
+    /// For each file, the jobs that require it.
+    of_files: Vec<Vec<JobIx>>,
     /// For each job, the jobs that end before it stops.
     before: Vec<Vec<JobIx>>,
     /// For each job, the jobs that stop after it has ended.
@@ -108,6 +117,9 @@ impl DependencyGraph {
         let watches = plan.watches.iter().enumerate();
         let watch_ids: BTreeMap<&str, WatchIx> =
             watches.map(|(index, watch)| (watch.name.as_str(), WatchIx::at(index))).collect();
+        let files = plan.files.iter().enumerate();
+        let file_ids: BTreeMap<&str, FileIx> =
+            files.map(|(index, file)| (file.name.as_str(), FileIx::at(index))).collect();
         let key = |event: &EventPattern| match &event.source {
             Source::Global => SourceKey::Global,
             Source::Job(name) => {
@@ -115,6 +127,9 @@ impl DependencyGraph {
             }
             Source::Watch(name) => {
                 watch_ids.get(name.as_str()).map_or(SourceKey::Unknown, |id| SourceKey::Watch(*id))
+            }
+            Source::File(name) => {
+                file_ids.get(name.as_str()).map_or(SourceKey::Unknown, |id| SourceKey::File(*id))
             }
             Source::Signal(signal) => SourceKey::Signal(*signal),
         };
@@ -129,6 +144,9 @@ impl DependencyGraph {
             hooks: vec![Vec::new(); jobs_named.len()],
             advertisers: advertisers(plan),
             watchers: vec![Vec::new(); plan.watches.len()],
+            watch_files: vec![Vec::new(); plan.watches.len()],
+            file_watches: Vec::with_capacity(plan.files.len()),
+            file_watchers: vec![Vec::new(); plan.files.len()],
             holds_open: plan.jobs_that_hold_open(),
             requirements: Requirements::default(),
             names,
@@ -139,8 +157,20 @@ impl DependencyGraph {
         for (index, job) in plan.jobs.iter().enumerate() {
             graph.subscribe(JobIx::at(index), job, &mut setting, &mut clearing);
         }
-        let named = |name: &str| name_ids.get(name).copied();
-        graph.requirements = graph.requirements(plan, named, |name| watch_ids.get(name).copied());
+        for (index, file) in plan.files.iter().enumerate() {
+            let watches = file.watches.iter().filter_map(|name| watch_ids.get(name.as_str()).copied());
+            let watches: Vec<WatchIx> = watches.collect();
+            for watch in &watches {
+                graph.watch_files[watch.index()].push(FileIx::at(index));
+            }
+            graph.file_watches.push(watches);
+        }
+        let key = |source: &RequiredSource| match source {
+            RequiredSource::Job(name) => name_ids.get(name.as_str()).copied().map(SourceKey::Name),
+            RequiredSource::Watch(name) => watch_ids.get(name.as_str()).copied().map(SourceKey::Watch),
+            RequiredSource::File(name) => file_ids.get(name.as_str()).copied().map(SourceKey::File),
+        };
+        graph.requirements = graph.requirements(plan, key, |name| name_ids.get(name).copied());
         // An event clears conditions before it sets any.
         graph.subscriptions = crate::grouped(clearing.into_iter().rev().chain(setting));
         if plan.jobs.iter().any(|job| job.exec.action().is_some()) {
@@ -149,11 +179,11 @@ impl DependencyGraph {
         graph
     }
 
-    fn requirements<'a>(
+    fn requirements(
         &self,
-        plan: &'a Plan,
-        named: impl Fn(&'a str) -> Option<NameId>,
-        watch: impl Fn(&'a str) -> Option<WatchIx>,
+        plan: &Plan,
+        key: impl Fn(&RequiredSource) -> Option<SourceKey>,
+        named: impl Fn(&str) -> Option<NameId>,
     ) -> Requirements {
         if plan.jobs.iter().all(|job| job.requires.is_empty() && job.stop_after.is_empty()) {
             return Requirements::default();
@@ -163,22 +193,21 @@ impl DependencyGraph {
             keys: vec![Vec::new(); plan.jobs.len()],
             of_names: vec![Vec::new(); self.jobs_named.len()],
             of_watches: vec![Vec::new(); plan.watches.len()],
+            of_files: vec![Vec::new(); plan.files.len()],
             before: per_job(),
             after: per_job(),
         };
         for (index, planned) in plan.jobs.iter().enumerate() {
             let job = JobIx::at(index);
             for requirement in &planned.requires {
-                let key = match &requirement.source {
-                    RequiredSource::Job(name) => named(name).map(SourceKey::Name),
-                    RequiredSource::Watch(name) => watch(name).map(SourceKey::Watch),
-                };
+                let key = key(&requirement.source);
                 match key {
                     Some(SourceKey::Name(id)) => {
                         add(&mut all.of_names, id.0, job);
                         all.order(self.jobs_named(id), &[job]);
                     }
                     Some(SourceKey::Watch(watch)) => add(&mut all.of_watches, watch.index(), job),
+                    Some(SourceKey::File(file)) => add(&mut all.of_files, file.index(), job),
                     _ => {}
                 }
                 if let Some(keys) = all.keys.get_mut(index) {
@@ -222,6 +251,7 @@ impl DependencyGraph {
                     }
                 }
                 SourceKey::Watch(watch) => add(&mut self.watchers, watch.index(), job),
+                SourceKey::File(file) => add(&mut self.file_watchers, file.index(), job),
                 SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => {}
             }
         }
@@ -288,6 +318,7 @@ impl DependencyGraph {
             Origin::Global => SourceKey::Global,
             Origin::Job(job) => SourceKey::Name(self.name(job)),
             Origin::Watch(watch) => SourceKey::Watch(watch),
+            Origin::File(file) => SourceKey::File(file),
             Origin::Signal(signal) => SourceKey::Signal(signal),
             Origin::Removed(_) => SourceKey::Unknown,
         }
@@ -387,6 +418,31 @@ impl DependencyGraph {
         &self.requirements.of_watches
     }
 
+    /// For each watch, the files that use it.
+    pub(crate) fn watch_files(&self) -> &[Vec<FileIx>] {
+        &self.watch_files
+    }
+
+    /// The files that use a watch.
+    pub(crate) fn files_of_watch(&self, watch: WatchIx) -> &[FileIx] {
+        self.watch_files.get(watch.index()).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The watches of a file, in their order.
+    pub(crate) fn watches_of_file(&self, file: FileIx) -> &[WatchIx] {
+        self.file_watches.get(file.index()).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The jobs that require a file.
+    pub(crate) fn file_requirers(&self, file: FileIx) -> &[JobIx] {
+        list(&self.requirements.of_files, file.index())
+    }
+
+    /// The jobs that wait for events of a file, and those that require it.
+    pub(crate) fn jobs_of_file(&self, file: FileIx) -> impl Iterator<Item = &JobIx> {
+        list(&self.file_watchers, file.index()).iter().chain(self.file_requirers(file))
+    }
+
     /// The jobs that end before a job stops (S10).
     pub(crate) fn stops_before(&self, job: JobIx) -> &[JobIx] {
         list(&self.requirements.before, job.index())
@@ -416,6 +472,7 @@ impl DependencyGraph {
             SourceKey::Global => Some(Origin::Global),
             SourceKey::Name(id) => self.jobs_named(*id).first().map(|job| Origin::Job(*job)),
             SourceKey::Watch(watch) => Some(Origin::Watch(*watch)),
+            SourceKey::File(file) => Some(Origin::File(*file)),
             SourceKey::Signal(signal) => Some(Origin::Signal(*signal)),
             SourceKey::Unknown => None,
         }

@@ -23,6 +23,8 @@ pub enum Name {
     Run,
     /// [`crate::ids::CheckRunId`]
     Check,
+    /// [`crate::ids::RenderId`]
+    Render,
     /// [`crate::request::RequestId`]
     Request,
 }

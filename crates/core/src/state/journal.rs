@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 
 use crate::event::Code;
-use crate::ids::{EventId, JobIx, RunId, WatchIx};
+use crate::ids::{EventId, FileIx, JobIx, RunId, WatchIx};
 use crate::input::ExitStatus;
 use crate::signal::Signal;
 use crate::state::job::Outcome;
@@ -18,9 +18,11 @@ pub enum Origin {
     Job(JobIx),
     /// A watch.
     Watch(WatchIx),
+    /// A rendered file.
+    File(FileIx),
     /// A signal to the supervisor.
     Signal(Signal),
-    /// A job or watch of an earlier plan, by its index in the list of removed sources.
+    /// A job, watch or file of an earlier plan, by its index in the list of removed sources.
     Removed(u32),
 }
 

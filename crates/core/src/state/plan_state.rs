@@ -8,17 +8,19 @@ use crate::ids::{CheckIx, CheckRunId, JobIx, RunId, WatchIx};
 use crate::plan::Plan;
 use crate::plan::diff::Moves;
 use crate::state::dependency_graph::DependencyGraph;
+use crate::state::file::FileState;
 use crate::state::job::JobState;
 use crate::state::watch::WatchState;
 use crate::variables::JobVariables;
 
-/// A plan and the state of its jobs and watches.
+/// A plan and the state of its jobs, watches and files.
 #[derive(Clone, Debug)]
 pub(crate) struct PlanState {
     pub(crate) plan: Arc<Plan>,
     pub(crate) graph: Arc<DependencyGraph>,
     pub(crate) jobs: Vec<JobState>,
     pub(crate) watches: Vec<WatchState>,
+    pub(crate) files: Vec<FileState>,
     /// The variables that all processes have in common (P7).
     pub(crate) variables: Arc<JobVariables>,
     pub(crate) runs: BTreeMap<RunId, JobIx>,
@@ -47,6 +49,7 @@ impl PlanState {
         let mut new = Self {
             jobs: plan.jobs.iter().map(JobState::new).collect(),
             watches: plan.watches.iter().map(|_| WatchState::default()).collect(),
+            files: plan.files.iter().map(|_| FileState::default()).collect(),
             variables: Arc::new(JobVariables::new(&plan.jobs, &plan.watches)),
             runs: BTreeMap::new(),
             check_runs: BTreeMap::new(),

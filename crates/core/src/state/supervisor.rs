@@ -11,7 +11,7 @@ use core::time::Duration;
 
 use crate::effect::Effect;
 use crate::event::Code;
-use crate::ids::{CheckIx, CheckRunId, EventId, JobIx, RunId};
+use crate::ids::{CheckIx, CheckRunId, EventId, JobIx, RenderId, RunId};
 use crate::input::Input;
 use crate::log_entry::{Entry, Fields, LogEvent};
 use crate::plan::{Job, Level, Plan, Role, Signal};
@@ -149,6 +149,7 @@ impl ExitReason {
 pub(crate) struct LastIds {
     run: u64,
     check: u64,
+    render: u64,
     pub(crate) event: u64,
     /// Generations of all jobs.
     pub(crate) generation: u64,
@@ -276,6 +277,10 @@ impl Core {
                 let name = self.plan().watches.get(watch.index()).map_or("", |watch| &watch.name);
                 format!("watch.{name}")
             }
+            Origin::File(file) => {
+                let name = self.plan().files.get(file.index()).map_or("", |file| &file.name);
+                format!("file.{name}")
+            }
             Origin::Signal(signal) => signal.to_string(),
             Origin::Removed(index) => self.removed_sources.get(index as usize).cloned().unwrap_or_default(),
         }
@@ -322,6 +327,17 @@ impl Core {
         let run = CheckRunId(self.last_ids.check);
         self.plan_state.check_runs.insert(run, (job, check));
         run
+    }
+
+    /// The run of the test of a file.
+    pub(crate) fn new_test_run(&mut self) -> CheckRunId {
+        self.last_ids.check += 1;
+        CheckRunId(self.last_ids.check)
+    }
+
+    pub(crate) fn new_render(&mut self) -> RenderId {
+        self.last_ids.render += 1;
+        RenderId(self.last_ids.render)
     }
 
     /// Returns true if no shutdown has started.

@@ -2,7 +2,8 @@
 
 use alloc::collections::BTreeMap;
 
-use crate::ids::{CheckIx, JobIx, RunId};
+use crate::ids::{CheckIx, FileIx, JobIx, RunId};
+use crate::plan::diff::Moves;
 use crate::state::fingerprint::{Fingerprint, Name};
 use crate::time::Time;
 
@@ -11,6 +12,8 @@ use crate::time::Time;
 pub(crate) enum TimerKind {
     /// A timer of one job.
     Job(JobIx, JobTimer),
+    /// A timer of one rendered file.
+    File(FileIx, FileTimer),
     /// The orphans of a run have not exited after SIGTERM (P4).
     Orphans(RunId),
     /// The jobs that a reload replaces have not stopped (R3).
@@ -23,6 +26,15 @@ pub(crate) enum TimerKind {
     ShutdownTimeout,
     /// Some processes have not exited after SIGKILL.
     KillTimeout,
+}
+
+/// What a timer of a rendered file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum FileTimer {
+    /// The inputs have been calm for long enough (D15).
+    Debounce,
+    /// The timeout of the test program.
+    TestTimeout,
 }
 
 /// What a timer of a job is for.
@@ -118,16 +130,11 @@ impl Timers {
         self.queue.pop_first().map(|(_, kind)| kind)
     }
 
-    /// Translates job indices after a reload, and cancels the timers of removed jobs.
-    pub(crate) fn move_jobs(&mut self, moved: impl Fn(JobIx) -> Option<JobIx>) {
+    /// Translates indices after a reload, and cancels the timers of removed jobs and files.
+    pub(crate) fn follow(&mut self, moves: &Moves) {
         self.queue.retain(|_, kind| match kind {
-            TimerKind::Job(job, _) => match moved(*job) {
-                Some(to) => {
-                    *job = to;
-                    true
-                }
-                None => false,
-            },
+            TimerKind::Job(job, _) => moves.job(*job).map(|to| *job = to).is_some(),
+            TimerKind::File(file, _) => moves.file(*file).map(|to| *file = to).is_some(),
             _ => true,
         });
     }
@@ -140,6 +147,7 @@ impl Timers {
             print.add(core::mem::discriminant(kind));
             match kind {
                 TimerKind::Job(job, timer) => print.add((job, timer)),
+                TimerKind::File(file, timer) => print.add((file, timer)),
                 TimerKind::Orphans(run) => print.name(Name::Run, run.0),
                 TimerKind::ReloadTimeout
                 | TimerKind::ShutdownHooks

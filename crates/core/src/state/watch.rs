@@ -87,6 +87,14 @@ impl WatchState {
         }
     }
 
+    /// What files are rendered with (D15): the last answer, or the value of a peer that is down.
+    pub(crate) fn data(&self) -> Option<Answer> {
+        match &self.last_value {
+            Some(value) => Some(Answer::Value(value.clone())),
+            None => self.known.clone(),
+        }
+    }
+
     /// The instances that are known: none before the first answer.
     pub(crate) fn instances(&self) -> &[Instance] {
         match &self.known {

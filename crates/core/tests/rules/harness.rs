@@ -7,10 +7,10 @@ use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input as File, Options, load};
 use containerpilot_core::effect::{DesiredService, ExitDeadlines};
-use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
-use containerpilot_core::input::{Answer, ExitStatus, Instance, StartError, StartErrorKind};
+use containerpilot_core::ids::{CheckRunId, FileIx, JobIx, RenderId, RunId, WatchIx};
+use containerpilot_core::input::{Answer, ExitStatus, Instance, RenderedText, StartError, StartErrorKind};
 use containerpilot_core::log_entry::{Entry, Fields};
-use containerpilot_core::plan::{Level, Plan, Signal};
+use containerpilot_core::plan::{FileData, Level, Plan, Signal};
 use containerpilot_core::variables::Environment;
 use containerpilot_core::{Core, Effect, Input, JobStatus, Notice, Reply, Request, RequestId, Time};
 
@@ -24,6 +24,8 @@ pub(crate) struct Harness {
     pub(crate) starts_succeed: bool,
     runs: Vec<(RunId, String)>,
     checks: VecDeque<(CheckRunId, String)>,
+    /// The renderings in progress, and then the files to install.
+    pub(crate) renders: VecDeque<(RenderId, FileData)>,
     seen: u64,
     next_pid: i32,
     /// Of the last process.
@@ -77,6 +79,7 @@ impl Harness {
             starts_succeed: true,
             runs: Vec::new(),
             checks: VecDeque::new(),
+            renders: VecDeque::new(),
             seen: 0,
             next_pid: 100,
             environment: Environment::default(),
@@ -98,6 +101,23 @@ impl Harness {
         let mut harness = Self::jobs(text);
         harness.input(Input::Ready);
         harness
+    }
+
+    fn file_name(&self, file: FileIx) -> String {
+        self.core.plan().files[file.index()].name.clone()
+    }
+
+    /// The oldest rendering is done. Returns what it was rendered with.
+    pub(crate) fn rendered(&mut self, result: Result<RenderedText, &str>) -> FileData {
+        let (render, data) = self.renders.pop_front().expect("a rendering");
+        self.input(Input::FileRendered { render, result: result.map_err(str::to_owned) });
+        data
+    }
+
+    /// The oldest file to install was installed, or could not be.
+    pub(crate) fn installed(&mut self, result: Result<(), &str>) {
+        let (render, _) = self.renders.pop_front().expect("a file to install");
+        self.input(Input::FileInstalled { render, result: result.map_err(str::to_owned) });
     }
 
     fn name(&self, job: JobIx) -> String {
@@ -152,6 +172,20 @@ impl Harness {
                     self.checks.push_back((run, name));
                 }
                 Effect::CancelCheck { .. } => self.output.push("cancel check".into()),
+                Effect::RenderFile { file, render, data, .. } => {
+                    self.output.push(format!("render {}", self.file_name(file)));
+                    self.renders.push_back((render, data));
+                }
+                Effect::TestFile { file, run, .. } => {
+                    let name = self.file_name(file);
+                    self.output.push(format!("test {name}"));
+                    self.checks.push_back((run, name));
+                }
+                Effect::InstallFile { render } => {
+                    self.output.push("install".into());
+                    self.renders.push_back((render, FileData::new()));
+                }
+                Effect::DiscardFile { .. } => self.output.push("discard".into()),
                 Effect::Advertise { job, desired } => {
                     if desired == DesiredService::Absent {
                         deregistered.push(job);

@@ -6,6 +6,7 @@ mod actions;
 mod coprocesses;
 mod discovery;
 mod events;
+mod files;
 mod harness;
 mod health;
 mod logging;

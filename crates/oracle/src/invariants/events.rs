@@ -74,7 +74,7 @@ impl Oracle<'_> {
             (Origin::Job(job), code) => {
                 self.see_job_event(job.index(), code, event, &after[job.index()])?;
             }
-            (Origin::Watch(_) | Origin::Signal(_) | Origin::Removed(_), _) => {}
+            (Origin::Watch(_) | Origin::File(_) | Origin::Signal(_) | Origin::Removed(_), _) => {}
         }
         let again = self.reloading.done.is_some() && event.code == Code::Startup;
         for job in 0..self.jobs.len() {

@@ -70,6 +70,8 @@ impl Oracle<'_> {
             | Input::OutOfMemory { .. }
             | Input::Signal(_)
             | Input::TelemetryListens(_)
+            | Input::FileRendered { .. }
+            | Input::FileInstalled { .. }
             | Input::Tick => {}
         }
     }
@@ -169,7 +171,12 @@ impl Oracle<'_> {
             Effect::PlanReplaced { .. }
             | Effect::Abandon { .. }
             | Effect::CancelStart { .. }
-            | Effect::NotifyManager(_) => Ok(()),
+            | Effect::NotifyManager(_)
+            // These schedules have no files; see `files.rs`.
+            | Effect::RenderFile { .. }
+            | Effect::TestFile { .. }
+            | Effect::InstallFile { .. }
+            | Effect::DiscardFile { .. } => Ok(()),
             // The world requests it.
             Effect::Reload => Ok(()),
             Effect::Exit(exit) => self.see_exit(exit),

@@ -129,6 +129,7 @@ impl Oracle<'_> {
         let expected = Moves {
             jobs: same_jobs.iter().map(|same_job| same_job.map(JobIx::at)).collect(),
             watches: self.plan.watches.iter().map(same).collect(),
+            files: Vec::new(),
         };
         if *moves != expected {
             return Err(self.violation("R3", format!("the new places {moves:?} are wrong")));
@@ -266,7 +267,7 @@ impl Oracle<'_> {
     fn holds_already(&self, source: &Source, code: Code, once: bool) -> bool {
         match source {
             Source::Global => code == Code::EnterMaintenance && self.maintenance,
-            Source::Signal(_) => false,
+            Source::Signal(_) | Source::File(_) => false,
             Source::Watch(name) => {
                 let mut watches = self.plan.watches.iter().zip(&self.watches);
                 matches!(code, Code::Healthy | Code::Changed)

@@ -25,6 +25,8 @@ impl Oracle<'_> {
                 let mut watches = self.plan.watches.iter().zip(&self.watches);
                 watches.any(|(watch, instances)| watch.name == *name && !instances.is_empty())
             }
+            // These schedules have no files; see `files.rs`.
+            RequiredSource::File(_) => false,
         }
     }
 
@@ -111,6 +113,7 @@ impl Oracle<'_> {
                     watch.name == *name && *answered && instances.is_empty()
                 })
             }
+            RequiredSource::File(_) => false,
         }
     }
 
@@ -140,6 +143,7 @@ impl Oracle<'_> {
                         let source = Source::Watch(name.clone());
                         self.can_happen_at_watch(&source, after, startable)
                     }
+                    RequiredSource::File(_) => false,
                 }
         })
     }

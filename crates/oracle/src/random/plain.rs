@@ -21,6 +21,7 @@ pub fn plain_plan(jobs: Vec<Job>) -> Plan {
         jobs,
         replicas: Vec::new(),
         watches: Vec::new(),
+        files: Vec::new(),
         catalog: Catalog::Embedded,
         control: Control {
             socket: "/run/containerpilot.socket".into(),

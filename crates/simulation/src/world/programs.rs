@@ -224,7 +224,12 @@ impl<S: Script> World<S> {
         let health = plan.jobs.get(job.index()).and_then(|job| job.health.as_ref());
         let Some(planned) = health.and_then(|health| health.checks.get(check.index())) else { return };
         let script = self.script.check(&plan, job, check, self.now);
-        let result = if script.passes { Ok(()) } else { Err(failure_of(&planned.probe)) };
+        self.begin_check(run, script, failure_of(&planned.probe));
+    }
+
+    /// Runs a check, or the test of a file.
+    pub(super) fn begin_check(&mut self, run: CheckRunId, script: CheckScript, failure: &'static str) {
+        let result = if script.passes { Ok(()) } else { Err(failure) };
         let done = script.takes.map(|takes| self.schedule(takes, Scheduled::Check(run)));
         self.checks.insert(run, RunningCheck { script, done, result });
     }

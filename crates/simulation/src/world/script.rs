@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use containerpilot_core::Time;
-use containerpilot_core::ids::{CheckIx, JobIx, WatchIx};
+use containerpilot_core::ids::{CheckIx, FileIx, JobIx, WatchIx};
 use containerpilot_core::input::{Answer, ExitStatus, StartErrorKind};
 use containerpilot_core::plan::Plan;
 use containerpilot_core::plan::diff::Moves;
@@ -24,6 +24,16 @@ pub trait Script {
 
     /// What the next run of a check does.
     fn check(&mut self, plan: &Plan, job: JobIx, check: CheckIx, now: Time) -> CheckScript;
+
+    /// What the next rendering of a file does (D15).
+    fn render(&mut self, _plan: &Plan, _file: FileIx, _now: Time) -> RenderScript {
+        RenderScript::default()
+    }
+
+    /// What the next run of the test of a file does.
+    fn test(&mut self, _plan: &Plan, _file: FileIx, _now: Time) -> CheckScript {
+        CheckScript { takes: Some(Duration::ZERO), passes: true, cancel_takes: Duration::ZERO }
+    }
 
     /// The Consul agent behind a job's service. Without one the catalog accepts every change at once.
     fn agent(&self, plan: &Plan, job: JobIx) -> Option<AgentScript>;
@@ -96,6 +106,23 @@ pub struct CheckScript {
     pub passes: bool,
     /// How long it takes to end once it is canceled.
     pub cancel_takes: Duration,
+}
+
+/// One rendering of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RenderScript {
+    /// How long the rendering takes, and then the replacing of the file.
+    pub takes: Duration,
+    /// False if the template has an error.
+    pub succeeds: bool,
+    /// False if the file cannot be replaced.
+    pub installs: bool,
+}
+
+impl Default for RenderScript {
+    fn default() -> Self {
+        Self { takes: Duration::ZERO, succeeds: true, installs: true }
+    }
 }
 
 /// What a watch sees.

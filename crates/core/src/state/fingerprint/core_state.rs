@@ -106,6 +106,7 @@ impl PlanState {
             graph,
             jobs,
             watches,
+            files,
             // The text of environments. Which processes run is in `jobs`.
             variables: _,
             runs,
@@ -124,6 +125,7 @@ impl PlanState {
             job.fingerprint(planned, graph.is_in_ring(JobIx::at(index)), print);
         });
         print.list(watches, |print, watch| print.add(watch.fingerprint()));
+        print.list(files, |print, file| file.fingerprint(print));
         print.add((recheck, start_again, reachability_dirty, holding_open, incomplete));
         print.add((startup_only_for, actions));
         print.named(Name::Run, runs.iter().map(|(run, job)| (run.0, job)));
