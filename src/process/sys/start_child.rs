@@ -7,6 +7,10 @@
 //! has left the shared memory before.
 #![expect(unsafe_code, reason = "raw system calls; every block has its SAFETY comment")]
 
+mod capabilities;
+mod examine;
+mod secrets;
+
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -16,6 +20,7 @@ use containerpilot_core::plan::Resource;
 use nix::errno::Errno;
 use nix::libc;
 
+use self::examine::examine;
 use super::checked;
 use super::exec_spec::{ExecError, ExecSpec, HEAD_BYTES, RecordHead, SecretPipe, SpawnStep};
 use super::raw::{self, call};
@@ -233,70 +238,6 @@ fn at<T>(pointer: *const T) -> usize {
     pointer.expose_provenance()
 }
 
-/// Looks at the file that cannot be executed, with the rights of the child's user: returns its `st_mode`, and how many
-/// bytes of it are in `head`. If the user may not search a directory above it, `head` has the path of that.
-///
-/// # Safety
-/// As for [`run_child`].
-unsafe fn examine(memory: &ChildMemory, failure: &mut Failure, head: &mut [u8; HEAD_BYTES]) -> (u32, usize) {
-    if failure.step != SpawnStep::Execute {
-        return (0, 0);
-    }
-    for (nth, file) in memory.files.iter().enumerate().filter(|(_, file)| !file.is_null()) {
-        let mut status = MaybeUninit::<libc::stat>::zeroed();
-        let here = fd(libc::AT_FDCWD);
-        // SAFETY: a null-terminated string, and a structure that the kernel fills in. The other calls have a string or
-        // a buffer with its length.
-        unsafe {
-            let found = call(libc::SYS_newfstatat, [here, at(*file), at(status.as_mut_ptr()), 0]).is_ok();
-            let mode = status.assume_init().st_mode;
-            match failure.errno {
-                Errno::EACCES if failure.file == nth && found => return (mode, 0),
-                Errno::EACCES if failure.file == nth => return (0, unsearchable(*file, head)),
-                // It exists: what is missing is named in it, or it is not a program.
-                Errno::ENOENT | Errno::ENOEXEC
-                    if found
-                        && mode & libc::S_IFMT == libc::S_IFREG
-                        && (failure.errno == Errno::ENOENT || failure.file == nth) =>
-                {
-                    failure.file = nth;
-                    let flags = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY;
-                    let read = call(libc::SYS_openat, [here, at(*file), flags as usize])
-                        .and_then(|opened| call(libc::SYS_read, [opened, at(head.as_mut_ptr()), HEAD_BYTES]));
-                    // One that is not readable is not known to be empty.
-                    let is_known = read.is_ok() || failure.errno == Errno::ENOENT;
-                    return (if is_known { mode } else { 0 }, read.unwrap_or(0));
-                }
-                _ => {}
-            }
-        }
-    }
-    (0, 0)
-}
-
-/// Writes the path of the first directory above a file that the user may not search. Returns its length, or 0.
-///
-/// # Safety
-/// As for [`run_child`]. `head` is zeroed.
-unsafe fn unsearchable(file: *const c_char, head: &mut [u8; HEAD_BYTES]) -> usize {
-    let out = head.as_mut_ptr();
-    for length in 0..HEAD_BYTES - 1 {
-        // SAFETY: the string has not ended before this byte, and `head` is long enough for it and for a zero after it.
-        unsafe {
-            let byte = file.add(length).read() as u8;
-            if byte == 0 {
-                return 0;
-            }
-            let arguments = [fd(libc::AT_FDCWD), at(out), libc::X_OK as usize];
-            if byte == b'/' && length > 0 && call(libc::SYS_faccessat, arguments) == Err(Errno::EACCES) {
-                return length;
-            }
-            out.add(length).write(byte);
-        }
-    }
-    0
-}
-
 /// Sets up the child and executes its program. Returns only if a step fails.
 ///
 /// # Safety
@@ -325,7 +266,7 @@ unsafe fn exec_child(memory: &mut ChildMemory) -> Failure {
         }
         must!(ProcessGroup, SYS_setpgid, 0, 0);
         if let Some(pipe) = spec.secrets
-            && let Err(failure) = read_secrets(pipe, &mut memory.secrets, &mut memory.environment)
+            && let Err(failure) = secrets::read(pipe, &mut memory.secrets, &mut memory.environment)
         {
             return failure;
         }
@@ -432,122 +373,6 @@ unsafe fn exec_child(memory: &mut ChildMemory) -> Failure {
         let _ = call(libc::SYS_rt_sigprocmask, [set, at(&raw const empty), 0, SET_SIZE]);
         execute(memory)
     }
-}
-
-/// Capabilities (P13). `execve` gives root the bounding set, and others the ambient set.
-mod capabilities {
-    use containerpilot_core::plan::Capabilities;
-
-    use super::{Errno, Failure, SpawnStep, at, call, libc};
-
-    /// `_LINUX_CAPABILITY_VERSION_3`, and this process.
-    static HEADER: [u32; 2] = [0x2008_0522, 0];
-    /// `struct __user_cap_data_struct`, for the low and for the high numbers: effective, permitted, inheritable.
-    type Sets = [[u32; 3]; 2];
-
-    /// About the capability `number`, or about none of them.
-    fn failure(errno: Errno, number: Option<usize>) -> Failure {
-        Failure { step: SpawnStep::Capabilities, errno, file: number.map_or(0, |number| number + 1) }
-    }
-
-    /// Removes all others from the bounding set, and keeps the permitted ones across a switch of the user. This needs
-    /// privileges that are lost with that.
-    ///
-    /// # Safety
-    /// The process must not share its memory.
-    pub(super) unsafe fn limit(kept: Capabilities, switches_user: bool) -> Result<(), Failure> {
-        // SAFETY: no memory is involved.
-        let prctl = |option: i32, argument: usize| unsafe {
-            call(libc::SYS_prctl, [option as usize, argument, 0, 0, 0])
-        };
-        // No process with as few capabilities may change this one before it has executed its program.
-        prctl(libc::PR_SET_DUMPABLE, 0).map_err(|errno| failure(errno, None))?;
-        for number in (0..64).filter(|number| !kept.contains(*number)) {
-            match prctl(libc::PR_CAPBSET_READ, number) {
-                Ok(0) => {}
-                // The kernel knows no more.
-                Err(_) => break,
-                Ok(_) => {
-                    prctl(libc::PR_CAPBSET_DROP, number).map_err(|errno| failure(errno, Some(number)))?;
-                }
-            }
-        }
-        if switches_user {
-            prctl(libc::PR_SET_KEEPCAPS, 1).map_err(|errno| failure(errno, None))?;
-        }
-        Ok(())
-    }
-
-    /// Makes these capabilities the only ones.
-    ///
-    /// # Safety
-    /// As for [`limit`].
-    pub(super) unsafe fn keep(kept: Capabilities) -> Result<(), Failure> {
-        let mut sets: Sets = [[0; 3]; 2];
-        // SAFETY: the kernel reads the header, and reads or writes the sets, which have the size of that version.
-        unsafe {
-            let call_with = |number, sets: &mut Sets| call(number, [at(&raw const HEADER), at(sets)]);
-            call_with(libc::SYS_capget, &mut sets).map_err(|errno| failure(errno, None))?;
-            let permitted = u64::from(sets[0][1]) | u64::from(sets[1][1]) << 32;
-            let missing = kept.0 & !permitted;
-            if missing != 0 {
-                return Err(failure(Errno::EPERM, Some(missing.trailing_zeros() as usize)));
-            }
-            let (low, high) = (kept.0 as u32, (kept.0 >> 32) as u32);
-            sets = [[low; 3], [high; 3]];
-            call_with(libc::SYS_capset, &mut sets).map_err(|errno| failure(errno, None))?;
-            let ambient = |action: i32, number: usize| {
-                call(libc::SYS_prctl, [libc::PR_CAP_AMBIENT as usize, action as usize, number, 0, 0])
-            };
-            ambient(libc::PR_CAP_AMBIENT_CLEAR_ALL, 0).map_err(|errno| failure(errno, None))?;
-            for number in (0..64).filter(|number| kept.contains(*number)) {
-                ambient(libc::PR_CAP_AMBIENT_RAISE, number).map_err(|errno| failure(errno, Some(number)))?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Waits for the secrets, and adds them to the environment, which has room for them.
-///
-/// # Safety
-/// As for [`run_child`].
-unsafe fn read_secrets(
-    pipe: SecretPipe,
-    buffer: &mut [u8],
-    environment: &mut [*const c_char],
-) -> Result<(), Failure> {
-    let failure = |errno, file| Failure { step: SpawnStep::Secrets, errno, file };
-    let fill = |buffer: &mut [u8]| {
-        let mut rest = buffer;
-        while !rest.is_empty() {
-            // SAFETY: the kernel writes to the buffer only.
-            match unsafe { call(libc::SYS_read, [fd(pipe.read_end), at(rest.as_mut_ptr()), rest.len()]) } {
-                // The thread that reads the files has failed.
-                Ok(0) => return Err(failure(Errno::EPIPE, usize::MAX)),
-                Ok(count) => rest = rest.split_at_mut_checked(count).map_or(&mut [], |(_, rest)| rest),
-                Err(Errno::EINTR) => {}
-                Err(errno) => return Err(failure(errno, usize::MAX)),
-            }
-        }
-        Ok(())
-    };
-    let mut head = [0; 8];
-    fill(&mut head)?;
-    let [a, b, c, d, e, f, g, h] = head;
-    let (errno, number) = (i32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]) as usize);
-    if errno != 0 {
-        return Err(failure(Errno::from_raw(errno), number));
-    }
-    let Some(variables) = buffer.get_mut(..number) else { return Err(failure(Errno::EOVERFLOW, usize::MAX)) };
-    fill(variables)?;
-    // The last one stays null.
-    let first = environment.len().saturating_sub(pipe.count + 1);
-    let places = environment.iter_mut().skip(first).take(pipe.count);
-    for (place, variable) in places.zip(variables.split_inclusive(|byte| *byte == 0)) {
-        *place = variable.as_ptr().cast();
-    }
-    Ok(())
 }
 
 /// Appends a number to the variable.

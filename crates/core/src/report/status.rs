@@ -1,5 +1,8 @@
 //! The status of every job and watch, as data (X2).
 
+mod awaited;
+mod deadlines;
+
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -11,19 +14,21 @@ use crate::effect::DesiredService;
 use crate::event::Code;
 use crate::ids::{EventId, JobIx, RunId, WatchIx};
 use crate::input::ExitStatus;
-use crate::plan::{Check, Repeat, Requirement, Restarts, Role, Signal};
+use crate::plan::{Check, Repeat, Restarts, Role};
 use crate::report::explain_file::FileOverview;
 use crate::report::words;
-use crate::state::dependency_graph::SourceKey;
 use crate::state::health::{CheckRun, CheckState};
 use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
-use crate::state::journal::{EndReason, Origin};
+use crate::state::journal::EndReason;
 pub use crate::state::run::{Cause, Readiness, RunCounts};
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::TimerId;
 use crate::time::{Time, fmt_duration};
 
 pub use crate::state::health::CheckResult;
+
+pub use self::awaited::{Awaited, RequirementOverview};
+pub use self::deadlines::{Deadline, DeadlineKind};
 
 /// The status of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,95 +248,6 @@ pub struct JobOverview {
     pub dropped_events: Option<u64>,
 }
 
-/// Something that a job requires (W18).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequirementOverview {
-    /// What it requires, as in a configuration.
-    pub source: String,
-    /// True if the job is stopped when it is no longer there.
-    pub bind: bool,
-    /// True if it is there.
-    pub holds: bool,
-    /// True if it is there, or can still be.
-    pub possible: bool,
-    /// The jobs with that name.
-    pub jobs: Vec<JobIx>,
-    /// What it is doing, as a clause after "which".
-    pub state: String,
-}
-
-/// A timer of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deadline {
-    /// When it fires.
-    pub at: Time,
-    /// What happens then.
-    pub what: DeadlineKind,
-}
-
-/// What happens when a timer of a job fires.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeadlineKind {
-    /// It gives up waiting for its trigger (W5).
-    StartTimeout,
-    /// Its next tick is due (W4).
-    Tick,
-    /// It is restarted (W8).
-    Restart,
-    /// Its start fails, because its program was not executed in time (P3).
-    ExecTimeout,
-    /// Its run reaches its timeout (P5).
-    RunTimeout,
-    /// It stops without waiting for its hooks any longer (S2).
-    Hooks,
-    /// It stops without waiting for its deregistration any longer (S2).
-    Deregister,
-    /// Its drain time has passed (S2).
-    Drain,
-    /// It gets the next signal of its escalation (S9).
-    Escalate,
-    /// It is killed because it has not exited after its stop signal.
-    Kill,
-}
-
-impl DeadlineKind {
-    const ALL: [Self; 10] = [
-        Self::StartTimeout,
-        Self::Tick,
-        Self::Restart,
-        Self::ExecTimeout,
-        Self::RunTimeout,
-        Self::Hooks,
-        Self::Deregister,
-        Self::Drain,
-        Self::Escalate,
-        Self::Kill,
-    ];
-
-    /// The kind of that name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
-    /// The name in the JSON of the control socket. These names are part of the API.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::StartTimeout => "startTimeout",
-            Self::Tick => "tick",
-            Self::Restart => "restart",
-            Self::ExecTimeout => "execTimeout",
-            Self::RunTimeout => "timeout",
-            Self::Hooks => "hooks",
-            Self::Deregister => "deregistration",
-            Self::Drain => "drain",
-            Self::Escalate => "escalate",
-            Self::Kill => "kill",
-        }
-    }
-}
-
 /// Everything known about a check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckOverview {
@@ -384,25 +300,6 @@ pub struct EventCount {
     pub code: Code,
     /// The number.
     pub count: u64,
-}
-
-/// An event that a job waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Awaited {
-    /// The source, as in a configuration.
-    pub source: String,
-    /// The code.
-    pub code: Code,
-    /// True if it holds already, for a job that waits for several (W12).
-    pub holds: bool,
-    /// True if it can still come.
-    pub possible: bool,
-    /// True if it has come before.
-    pub seen: bool,
-    /// The jobs with the name of the source.
-    pub jobs: Vec<JobIx>,
-    /// What its source is doing, in a few words.
-    pub state: String,
 }
 
 impl Core {
@@ -590,25 +487,6 @@ impl Core {
         }
     }
 
-    /// Everything that a job requires.
-    fn requirements_overview(&self, job: JobIx) -> Vec<RequirementOverview> {
-        let overview = |(requirement, key): (&Requirement, SourceKey)| {
-            let holds = self.is_there(key);
-            RequirementOverview {
-                source: requirement.source.to_string(),
-                bind: requirement.bind,
-                holds,
-                possible: holds || self.can_get_there(key, &|_| true),
-                jobs: match key {
-                    SourceKey::Name(id) => self.plan_state.graph.jobs_named(id).to_vec(),
-                    _ => Vec::new(),
-                },
-                state: self.source_words(key),
-            }
-        };
-        self.requirements(job).map(overview).collect()
-    }
-
     fn checks_overview(&self, job: JobIx) -> Vec<CheckOverview> {
         let planned = self.planned(job).health.iter().flat_map(|health| &health.checks);
         let states = self.job(job).health.iter().flat_map(|health| &health.checks);
@@ -621,99 +499,5 @@ impl Core {
             next: state.next.map(TimerId::at),
         };
         planned.zip(states).map(overview).collect()
-    }
-
-    fn deadlines_of(&self, job: JobIx) -> Vec<Deadline> {
-        let state = self.job(job);
-        let stage = match state.stop_stage() {
-            Some(StopStage::Hooks) => DeadlineKind::Hooks,
-            Some(StopStage::Deregister) => DeadlineKind::Deregister,
-            Some(StopStage::Drain) => DeadlineKind::Drain,
-            Some(StopStage::Requirers | StopStage::Terminate) | None => DeadlineKind::Kill,
-        };
-        let timeout = match state.state() {
-            State::Starting => DeadlineKind::ExecTimeout,
-            _ => DeadlineKind::RunTimeout,
-        };
-        let kill = state.run().map_or(DeadlineKind::Kill, |run| {
-            match self.planned(job).stop.next_signal(run.escalated, self.plan().stop_timeout) {
-                (_, Signal::KILL) => DeadlineKind::Kill,
-                _ => DeadlineKind::Escalate,
-            }
-        });
-        let all = [
-            (state.start_timeout, DeadlineKind::StartTimeout),
-            (state.ticks.timer, DeadlineKind::Tick),
-            (state.restart_timer(), DeadlineKind::Restart),
-            (state.run().and_then(|run| run.timeout), timeout),
-            (state.stop().and_then(|stop| stop.timer), stage),
-            (state.run().and_then(|run| run.kill_timer), kill),
-        ];
-        let mut deadlines: Vec<Deadline> = all
-            .into_iter()
-            .filter_map(|(timer, what)| timer.map(|timer| Deadline { at: timer.at(), what }))
-            .collect();
-        deadlines.sort_by_key(|deadline| deadline.at);
-        deadlines
-    }
-
-    /// The events that can start a job.
-    #[must_use]
-    pub fn awaited(&self, job: JobIx) -> Vec<Awaited> {
-        let planned = self.planned(job);
-        if self.has_ticks(job) {
-            return Vec::new();
-        }
-        let holds = &self.job(job).conditions;
-        let patterns = planned.when.patterns().iter().enumerate();
-        patterns
-            .map(|(nth, event)| {
-                let jobs = self.plan_state.graph.jobs_of_pattern(job, nth).to_vec();
-                Awaited {
-                    source: event.source.to_string(),
-                    code: event.code,
-                    holds: holds.get(nth).copied().unwrap_or(false),
-                    possible: self.pattern_can_come(job, nth),
-                    seen: self.has_come(job, nth, event.code),
-                    state: match self.are_replicas_of(&jobs, &event.source.to_string()) {
-                        true => self.replica_states(&jobs, event.code),
-                        false => self.source_state(job, nth, &jobs),
-                    },
-                    jobs,
-                }
-            })
-            .collect()
-    }
-
-    /// Returns true if the event of a job's nth pattern has come before.
-    fn has_come(&self, job: JobIx, nth: usize, code: Code) -> bool {
-        let graph = &self.plan_state.graph;
-        if self.waits_for_all_replicas(job, nth, code) {
-            let has_come = |job: &JobIx| self.event_counts.contains_key(&(Origin::Job(*job), code));
-            return graph.jobs_of_pattern(job, nth).iter().all(has_come);
-        }
-        let jobs = graph.jobs_of_pattern(job, nth).iter().map(|job| Origin::Job(*job));
-        let mut origins = jobs.chain(graph.origin_of_pattern(job, nth));
-        origins.any(|origin| self.event_counts.contains_key(&(origin, code)))
-    }
-
-    fn source_state(&self, job: JobIx, condition: usize, jobs: &[JobIx]) -> String {
-        if let Some(first) = jobs.first() {
-            return self.status(*first).word().into();
-        }
-        match self.plan_state.graph.origin_of_pattern(job, condition) {
-            Some(Origin::Watch(watch)) => {
-                match self.plan_state.watches.get(watch.index()).and_then(|watch| watch.known.as_ref()) {
-                    None => "no answer yet".into(),
-                    Some(Answer::Instances(instances)) if !instances.is_empty() => {
-                        format!("{} healthy", instances.len())
-                    }
-                    Some(answer) => answer.words(),
-                }
-            }
-            Some(Origin::File(file)) => self.required_file_words(file),
-            Some(_) => String::new(),
-            None => "unknown".into(),
-        }
     }
 }
