@@ -331,7 +331,7 @@ fn r3_a_reload_that_takes_long_is_awaited_to_its_end() {
         rewrite(&pilot, &format!("{{ stopTimeout: 100, jobs: [{A}] }}"));
         pilot
     };
-    let (mut done, mut refused) = (start(), start());
+    let (done, refused) = (start(), start());
     let command = spawn(&done, &["reload"]);
     let json = spawn(&done, &["reload", "--format", "json"]);
     let flag = spawn(&done, &["-reload"]);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use containerpilot_core::plan::{Job, RequiredSource};
+use containerpilot_core::plan::RequiredSource;
 
 use crate::default_names::job_name;
 use crate::diagnostics::{Place, Severity};
@@ -57,10 +57,9 @@ impl Checker<'_> {
     /// S10: reports jobs that stop after each other in a ring. A ring of `requires` alone is reported as one that cannot
     /// start.
     pub(super) fn stop_rings(&mut self) {
-        let count = self.pairs.len();
-        let first: Vec<Vec<usize>> = (0..count).map(|nth| self.stops_before(nth)).collect();
+        let first = self.stops_before();
         let mut done = BTreeSet::new();
-        for start in 0..count {
+        for start in 0..first.len() {
             let is_written = self.pairs.get(start).is_some_and(|(fields, _)| fields.stop_after.is_some());
             if !is_written || done.contains(&start) {
                 continue;
@@ -72,19 +71,22 @@ impl Checker<'_> {
         }
     }
 
-    /// The jobs that end before a job stops: those in its `stopAfter`, and those that require it.
-    fn stops_before(&self, nth: usize) -> Vec<usize> {
-        let Some((_, Some(job))) = self.pairs.get(nth) else { return Vec::new() };
-        let listed = job.stop_after.iter().filter_map(|name| self.names.jobs.get(name)).flatten().copied();
-        let requires = |other: &Job| {
-            other
-                .requires
-                .iter()
-                .any(|one| matches!(&one.source, RequiredSource::Job(name) if *name == job.name))
-        };
-        let others = self.pairs.iter().enumerate();
-        let requirers = others.filter(|(_, (_, other))| other.is_some_and(requires)).map(|(nth, _)| nth);
-        listed.chain(requirers).collect()
+    /// For each job, the jobs that end before it stops: those in its `stopAfter`, and those that require it.
+    fn stops_before(&self) -> Vec<Vec<usize>> {
+        let mut first = vec![Vec::new(); self.pairs.len()];
+        let named = |name: &String| self.names.jobs.get(name).into_iter().flatten().copied();
+        let mut add =
+            |job: usize, before: usize| first.get_mut(job).into_iter().for_each(|list| list.push(before));
+        for (nth, (_, job)) in self.pairs.iter().enumerate() {
+            let Some(job) = job else { continue };
+            job.stop_after.iter().flat_map(named).for_each(|other| add(nth, other));
+            for requirement in &job.requires {
+                if let RequiredSource::Job(name) = &requirement.source {
+                    named(name).for_each(|required| add(required, nth));
+                }
+            }
+        }
+        first
     }
 
     fn report_stop_ring(&mut self, ring: &[usize]) {

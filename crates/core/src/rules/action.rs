@@ -105,27 +105,20 @@ impl Core {
         }
     }
 
-    /// Does something to each target. It is refused if every target refuses it: in a group, some jobs may not run.
+    /// Does something to each target.
     fn on_targets(
         &mut self,
         job: JobIx,
         request: impl Fn(&mut Self, JobIx) -> Reply,
     ) -> Result<String, String> {
-        let (mut done, mut refused) = (Vec::new(), Vec::new());
         let targets = self.plan_state.graph.targets(job).to_vec();
-        for target in targets {
-            let reply = request(self, target);
-            let name = &self.planned(target).name;
-            match reply {
-                Reply::Done(text) => done.push(format!("{name}: {text}")),
-                Reply::Refused(why) => refused.push(format!("{name}: {why}")),
-                Reply::Updated(_) | Reply::Reloaded(_) => {}
-            }
-        }
-        match (done.is_empty(), refused.is_empty()) {
-            (false, _) => Ok(done.join(", ")),
-            (true, false) => Err(refused.join(", ")),
-            (true, true) => Err("there is no other such job".into()),
+        let replies: Vec<(JobIx, Reply)> =
+            targets.into_iter().map(|target| (target, request(self, target))).collect();
+        match self.combined(replies) {
+            Reply::Refused(why) if why.is_empty() => Err("there is no other such job".into()),
+            Reply::Refused(why) => Err(why),
+            Reply::Done(done) => Ok(done),
+            Reply::Updated(_) | Reply::Reloaded(_) => Ok("done".into()),
         }
     }
 }

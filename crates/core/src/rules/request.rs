@@ -47,22 +47,28 @@ impl Core {
         }
     }
 
-    /// The replies of several requests in one. It is refused if all of them are.
     fn several(&mut self, requests: Vec<Request>) -> Reply {
-        let (mut words, mut refused) = (Vec::new(), true);
+        let mut replies = Vec::new();
         for request in requests {
-            let job = match request {
-                Request::Start(job) | Request::Stop(job) | Request::Restart(job) => job,
-                Request::Signal(job, _) => job,
-                _ => continue,
-            };
-            let reply = self.request_about_job(&request);
-            refused &= matches!(reply, Reply::Refused(_));
-            if let (Reply::Done(message) | Reply::Refused(message), true) = (reply, self.has_job(job)) {
-                words.push(format!("{}: {message}", self.planned(job).name));
+            if let Request::Start(job)
+            | Request::Stop(job)
+            | Request::Restart(job)
+            | Request::Signal(job, _) = request
+            {
+                replies.push((job, self.request_about_job(&request)));
             }
         }
-        let words = words.join("; ");
+        self.combined(replies)
+    }
+
+    /// The replies of several jobs in one. It is refused if every job refuses: some jobs of a group may not run.
+    pub(crate) fn combined(&self, replies: Vec<(JobIx, Reply)>) -> Reply {
+        let refused = replies.iter().all(|(_, reply)| matches!(reply, Reply::Refused(_)));
+        let words = replies.into_iter().filter(|(job, _)| self.has_job(*job)).filter_map(|(job, reply)| {
+            let (Reply::Done(message) | Reply::Refused(message)) = reply else { return None };
+            Some(format!("{}: {message}", self.planned(job).name))
+        });
+        let words = words.collect::<Vec<_>>().join("; ");
         if refused { Reply::Refused(words) } else { Reply::Done(words) }
     }
 

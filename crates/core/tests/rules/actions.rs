@@ -112,7 +112,7 @@ fn w19_an_action_concerns_every_job_of_a_group_but_itself() {
         harness
             .log
             .iter()
-            .any(|line| line.starts_with("a: sent SIGUSR1") && line.contains(", d: sent SIGUSR1"))
+            .any(|line| line.starts_with("a: sent SIGUSR1") && line.contains("; d: sent SIGUSR1"))
     );
 }
 
