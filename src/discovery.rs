@@ -32,7 +32,7 @@ use tokio::task::AbortHandle;
 use self::client::{Client, Response};
 use self::connectivity_log::{ConnectivityLog, Failure, FailureKind};
 use self::embedded::Embedded;
-use self::services::{Definition, ServiceCommand, ServiceHandle, ServiceTask, requester};
+use self::services::{Definition, ServiceCommand, ServiceHandle, ServiceTask};
 use self::watches::{CONCURRENT_QUERIES, WatchTask};
 use crate::messages::LoopSender;
 use crate::messages::query::{CatalogReport, ConsulReport};
@@ -51,6 +51,8 @@ pub(crate) struct Discovery {
     desired: BTreeMap<String, (DesiredService, Time)>,
     /// The origin of the core's time.
     origin: Instant,
+    /// The mark of this supervisor in its registrations (D10).
+    mark: String,
 }
 
 #[derive(Debug)]
@@ -62,11 +64,13 @@ enum Backend {
 impl Discovery {
     /// The catalog of a plan. Consul needs the runtime of the network thread. `origin` is that of the core's time.
     pub(crate) fn new(plan: &Plan, runtime: Option<&Handle>, sender: &LoopSender, origin: Instant) -> Self {
+        let mark = format!("{:016x}", RandomState::new().build_hasher().finish());
         Self {
             settings: plan.catalog.clone(),
-            backend: Backend::new(&plan.catalog, runtime, sender, origin),
+            backend: Backend::new(&plan.catalog, runtime, sender, origin, &mark),
             desired: BTreeMap::new(),
             origin,
+            mark,
         }
     }
 
@@ -88,7 +92,7 @@ impl Discovery {
             self.settings = plan.catalog.clone();
             let before = std::mem::replace(
                 &mut self.backend,
-                Backend::new(&plan.catalog, runtime, sender, self.origin),
+                Backend::new(&plan.catalog, runtime, sender, self.origin, &self.mark),
             );
             if let Backend::Consul(consul) = before {
                 drop(consul.shut_down());
@@ -150,12 +154,16 @@ impl Discovery {
             Backend::Embedded(_) => {
                 let desired = self.desired.get(&service.id);
                 let confirmed = desired.map_or(DesiredService::Absent, |(desired, _)| *desired);
-                Known { confirmed: Some(confirmed), since: desired.map(|(_, since)| *since), error: None }
+                Known {
+                    confirmed: Some(confirmed),
+                    since: desired.map(|(_, since)| *since),
+                    ..Known::default()
+                }
             }
             Backend::Consul(consul) => {
-                let confirmation = consul.services.get(&service.id).and_then(ServiceHandle::confirmation);
+                let Some(task) = consul.services.get(&service.id) else { return Known::default() };
                 let contact = consul.shared.connectivity.contact();
-                contact.known(consul.shared.now(), &requester(service), confirmation)
+                contact.known(consul.shared.now(), task.name(), task.confirmation())
             }
         }
     }
@@ -208,10 +216,17 @@ impl Deregistration {
 }
 
 impl Backend {
-    fn new(settings: &Catalog, runtime: Option<&Handle>, sender: &LoopSender, origin: Instant) -> Self {
+    fn new(
+        settings: &Catalog,
+        runtime: Option<&Handle>,
+        sender: &LoopSender,
+        origin: Instant,
+        mark: &str,
+    ) -> Self {
         match (settings, runtime) {
             (Catalog::Consul(consul), Some(runtime)) => {
-                Self::Consul(Box::new(ConsulBackend::new(consul, runtime.clone(), sender.clone(), origin)))
+                let consul = ConsulBackend::new(consul, runtime.clone(), sender.clone(), origin, mark);
+                Self::Consul(Box::new(consul))
             }
             _ => Self::Embedded(Embedded::default()),
         }
@@ -238,6 +253,8 @@ struct Shared {
     /// The origin of the core's time.
     origin: Instant,
     random: RandomState,
+    /// The mark of this supervisor in its registrations (D10).
+    mark: String,
 }
 
 impl Shared {
@@ -286,7 +303,7 @@ struct Followed {
 }
 
 impl ConsulBackend {
-    fn new(consul: &Consul, runtime: Handle, sender: LoopSender, origin: Instant) -> Self {
+    fn new(consul: &Consul, runtime: Handle, sender: LoopSender, origin: Instant, mark: &str) -> Self {
         let address = match &consul.address {
             ConsulAddress::Network(address) => address.clone(),
             ConsulAddress::Unix(path) => format!("unix://{path}"),
@@ -298,6 +315,7 @@ impl ConsulBackend {
             request_slots: Semaphore::new(CONCURRENT_REQUESTS),
             origin,
             random: RandomState::new(),
+            mark: mark.to_owned(),
         };
         Self { shared: Arc::new(shared), runtime, services: BTreeMap::new(), watches: Vec::new() }
     }

@@ -5,9 +5,10 @@ use std::fmt::{self, Write};
 use std::time::Duration;
 
 use bytes::Bytes;
+use containerpilot_core::catalog::ownership::{Holder, MARK_KEY};
 use containerpilot_core::catalog::watch_queries::Query;
 use containerpilot_core::input::Instance;
-use containerpilot_core::plan::{Service, Status, Watch, WatchKind};
+use containerpilot_core::plan::{Service, Status, TaggedAddress, Watch, WatchKind};
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
@@ -38,9 +39,18 @@ struct Registration<'a> {
     tags: &'a [String],
     port: u16,
     address: String,
-    meta: &'a BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    tagged_addresses: BTreeMap<&'a str, ServiceAddress<'a>>,
+    meta: BTreeMap<&'a str, &'a str>,
     enable_tag_override: bool,
     check: TtlCheck,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct ServiceAddress<'a> {
+    address: &'a str,
+    port: u16,
 }
 
 #[derive(Serialize)]
@@ -63,15 +73,25 @@ struct CheckUpdate {
     output: &'static str,
 }
 
-/// The body of a registration (D3).
-pub(super) fn registration(service: &Service, status: Status) -> Bytes {
+/// The most pairs in the metadata of a service.
+const MAX_META: usize = 64;
+
+/// The body of a registration (D3), with the mark of this supervisor (D10).
+pub(super) fn registration(service: &Service, mark: &str, status: Status) -> Bytes {
+    let mut meta: BTreeMap<&str, &str> =
+        service.meta.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    // Consul would refuse one more.
+    if meta.len() < MAX_META {
+        meta.insert(MARK_KEY, mark);
+    }
     json(&Registration {
         id: &service.id,
         name: &service.name,
         tags: &service.tags,
         port: service.port,
         address: service.address.to_string(),
-        meta: &service.meta,
+        tagged_addresses: tagged_addresses(service),
+        meta,
         enable_tag_override: service.enable_tag_override,
         check: TtlCheck {
             check_id: check_id(service),
@@ -80,6 +100,55 @@ pub(super) fn registration(service: &Service, status: Status) -> Bytes {
             notes: format!("TTL for {} set by containerpilot", service.name),
             deregister_critical_service_after: service.deregister_critical_after.map(go_duration),
         },
+    })
+}
+
+fn tagged_addresses(service: &Service) -> BTreeMap<&str, ServiceAddress<'_>> {
+    let mut addresses = BTreeMap::new();
+    for (name, TaggedAddress { address, port }) in &service.tagged_addresses {
+        addresses.insert(name.as_str(), ServiceAddress { address, port: port.unwrap_or(service.port) });
+    }
+    addresses
+}
+
+/// The path of the look-up of a service id.
+pub(super) fn look_up_path(service: &Service) -> String {
+    format!("/v1/agent/health/service/id/{}", percent_encoded(&service.id))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct LookUp {
+    service: Option<EntryService>,
+    #[serde(default)]
+    checks: Option<Vec<LookUpCheck>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct LookUpCheck {
+    #[serde(rename = "CheckID")]
+    check_id: String,
+    status: String,
+    #[serde(default)]
+    output: String,
+}
+
+/// What the agent has under the id of a service (D10). The status of the response is that of the service; one that is not understood
+/// counts as nothing, so that a service is registered as ever.
+pub(super) fn holder(service: &Service, response: &[u8]) -> Option<Holder> {
+    let found: LookUp = serde_json::from_slice(response).ok()?;
+    let registered = found.service?;
+    let own_check = check_id(service);
+    let check = found.checks.unwrap_or_default().into_iter().find(|check| check.check_id == own_check);
+    // Consul sets this text when a TTL expires. A living supervisor with an unhealthy job sends another one.
+    let is_expired =
+        |check: LookUpCheck| check.status == "critical" && check.output.starts_with("TTL expired");
+    Some(Holder {
+        mark: registered.meta.unwrap_or_default().remove(MARK_KEY),
+        address: registered.address,
+        port: u16::try_from(registered.port).unwrap_or(0),
+        is_expired: check.is_none_or(is_expired),
     })
 }
 
@@ -261,6 +330,11 @@ mod tests {
             id: "web-box 1".into(),
             address: [10, 0, 0, 7].into(),
             port: 8080,
+            tagged_addresses: [
+                ("lan".to_owned(), TaggedAddress { address: "10.0.0.7".into(), port: None }),
+                ("wan".to_owned(), TaggedAddress { address: "web.example".into(), port: Some(80) }),
+            ]
+            .into(),
             tags: vec!["a".into()],
             meta: [("k".to_owned(), "v".to_owned())].into(),
             ttl: Duration::from_millis(1500),
@@ -272,10 +346,13 @@ mod tests {
 
     #[test]
     fn d3_a_registration_carries_the_service_and_its_ttl_check() {
-        let body: Value = serde_json::from_slice(&registration(&service(), Status::Warning)).unwrap();
+        let body: Value = serde_json::from_slice(&registration(&service(), "f00d", Status::Warning)).unwrap();
         let expected = json!({
             "ID": "web-box 1", "Name": "web", "Tags": ["a"], "Port": 8080, "Address": "10.0.0.7",
-            "Meta": { "k": "v" }, "EnableTagOverride": true,
+            "TaggedAddresses": {
+                "lan": { "Address": "10.0.0.7", "Port": 8080 }, "wan": { "Address": "web.example", "Port": 80 },
+            },
+            "Meta": { "k": "v", "containerpilot-instance": "f00d" }, "EnableTagOverride": true,
             "Check": {
                 "CheckID": "service:web-box 1", "TTL": "1500000000ns", "Status": "warning",
                 "Notes": "TTL for web set by containerpilot", "DeregisterCriticalServiceAfter": "600s",
@@ -284,6 +361,32 @@ mod tests {
         assert_eq!(body, expected);
         assert_eq!(update_path(&service()), "/v1/agent/check/update/service%3Aweb-box%201");
         assert_eq!(deregister_path(&service()), "/v1/agent/service/deregister/web-box%201");
+    }
+
+    #[test]
+    fn d10_a_look_up_tells_who_holds_an_id() {
+        let response = |meta: &str, check: &str| {
+            let text = format!(
+                r#"{{"AggregatedStatus": "critical", "Service": {{"ID": "web-box 1", "Address": "10.0.0.8", "Port": 80,
+                "Meta": {meta}}}, "Checks": [{{"CheckID": "serfHealth", "Status": "critical", "Output": "TTL expired"}}{check}]}}"#
+            );
+            holder(&service(), text.as_bytes())
+        };
+        let check = |status: &str, output: &str| {
+            format!(r#", {{"CheckID": "service:web-box 1", "Status": "{status}", "Output": "{output}"}}"#)
+        };
+        let held = |mark: Option<&str>, is_expired| {
+            Some(Holder { mark: mark.map(str::to_owned), address: "10.0.0.8".into(), port: 80, is_expired })
+        };
+        let marked = r#"{"containerpilot-instance": "f00d"}"#;
+        assert_eq!(response(marked, &check("passing", "ok")), held(Some("f00d"), false));
+        assert_eq!(response(marked, &check("critical", "unhealthy")), held(Some("f00d"), false));
+        assert_eq!(response(marked, &check("critical", "TTL expired")), held(Some("f00d"), true));
+        assert_eq!(response(marked, ""), held(Some("f00d"), true));
+        assert_eq!(response("null", &check("passing", "ok")), held(None, false));
+        for nothing in ["", "{}", "[]", "Permission denied", r#"{"Service": null, "Checks": null}"#] {
+            assert_eq!(holder(&service(), nothing.as_bytes()), None, "{nothing}");
+        }
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub(super) enum FailureKind {
     Unavailable,
     /// Consul refused the request.
     Refused,
+    /// Another supervisor holds the id of the service.
+    Held,
 }
 
 impl From<&RequestError> for Failure {
@@ -57,11 +59,13 @@ impl ConnectivityLog {
             FailureKind::Unreachable => format!("Consul at {address} is unreachable: {reason}"),
             FailureKind::Unavailable => format!("Consul at {address} is unavailable: {reason}"),
             FailureKind::Refused => format!("Consul at {address} refused {requester}: {reason}"),
+            FailureKind::Held => format!("{requester} is not registered: {reason}"),
         });
         let result = match failure.map(|failure| failure.kind) {
             None => RequestResult::Answered,
             Some(FailureKind::Unreachable | FailureKind::Unavailable) => RequestResult::Unavailable(&error),
             Some(FailureKind::Refused) => RequestResult::Refused(&error),
+            Some(FailureKind::Held) => RequestResult::Held(&error),
         };
         let mut contact = self.contact();
         let changes = contact.record(now, requester.to_owned(), result);
@@ -70,8 +74,10 @@ impl ConnectivityLog {
         self.interruption.send_if_modified(|known| std::mem::replace(known, interruption) != interruption);
         for change in changes.into_iter().flatten() {
             let (level, message) = match change {
-                Change::Unavailable | Change::Refused => (Level::Warn, format!("{error}; retrying")),
-                Change::StillUnavailable(since) | Change::StillRefused(since) => {
+                Change::Unavailable | Change::Refused | Change::Held => {
+                    (Level::Warn, format!("{error}; retrying"))
+                }
+                Change::StillUnavailable(since) | Change::StillRefused(since) | Change::StillHeld(since) => {
                     let minutes = now.since(since).as_secs() / 60;
                     (Level::Warn, format!("{error}; retrying for {minutes}m"))
                 }
@@ -79,6 +85,9 @@ impl ConnectivityLog {
                 Change::AnswersButRefuses => {
                     let refused = refused.as_deref().unwrap_or_default();
                     (Level::Warn, format!("Consul at {address} answers again, but refuses {refused}"))
+                }
+                Change::Released => {
+                    (Level::Info, format!("{requester}: no other supervisor holds its id any more"))
                 }
                 Change::Accepted => (Level::Info, format!("Consul at {address} accepts {requester} again")),
             };

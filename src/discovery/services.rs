@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use containerpilot_core::Time;
 use containerpilot_core::catalog::connectivity::Interruption;
+use containerpilot_core::catalog::ownership::{Claim, Ownership};
 use containerpilot_core::catalog::reconcile::{
     Action, CatalogRequest, Confirmation, Outcome, Reconciler, Settings,
 };
@@ -40,17 +41,14 @@ pub(super) enum ServiceCommand {
 pub(super) struct Definition {
     pub(super) service: Service,
     settings: Settings,
+    /// The name of its job.
+    job: String,
 }
 
 impl Definition {
     pub(super) fn of(job: &Job) -> Option<Self> {
-        Some(Self { service: job.service.clone()?, settings: Settings::of(job)? })
+        Some(Self { service: job.service.clone()?, settings: Settings::of(job)?, job: job.name.clone() })
     }
-}
-
-/// The name of a service's task in the log.
-pub(super) fn requester(service: &Service) -> String {
-    format!("service {}", service.name)
 }
 
 /// The event loop's handle of a service's task. When it is dropped, the task deregisters the service and ends.
@@ -59,9 +57,16 @@ pub(super) struct ServiceHandle {
     commands: UnboundedSender<ServiceCommand>,
     is_gone: Arc<AtomicBool>,
     confirmed: Arc<Mutex<Option<Confirmation>>>,
+    /// Its name in the log.
+    name: String,
 }
 
 impl ServiceHandle {
+    /// The name of the task in the log, and in [`ConnectivityLog`](super::ConnectivityLog).
+    pub(super) fn name(&self) -> &String {
+        &self.name
+    }
+
     pub(super) fn send(&self, command: ServiceCommand) {
         // Sending fails if the task has finished, which needs no more commands.
         let _ = self.commands.send(command);
@@ -84,6 +89,7 @@ pub(super) struct ServiceTask {
     definition: Arc<Definition>,
     job: JobIx,
     reconciler: Reconciler,
+    ownership: Ownership,
     /// When Consul was last unavailable, for any task.
     interruption: watch::Receiver<Option<Interruption>>,
     /// Its name in the log.
@@ -107,7 +113,9 @@ impl ServiceTask {
         definition: Arc<Definition>,
     ) -> ServiceHandle {
         let reconciler = Reconciler::new(definition.settings, shared.seed());
-        let name = requester(&definition.service);
+        // Several jobs can have instances of one service.
+        let name = format!("service {}", definition.job);
+        let ownership = Ownership::new(shared.mark.clone());
         let is_gone = Arc::new(AtomicBool::new(false));
         let confirmed = Arc::default();
         let (sender, commands) = unbounded_channel();
@@ -115,6 +123,7 @@ impl ServiceTask {
             commands: sender,
             is_gone: Arc::clone(&is_gone),
             confirmed: Arc::clone(&confirmed),
+            name: name.clone(),
         };
         let task = Self {
             interruption: shared.connectivity.interruption(),
@@ -122,6 +131,7 @@ impl ServiceTask {
             definition,
             job,
             reconciler,
+            ownership,
             name,
             is_gone,
             confirmed,
@@ -211,8 +221,9 @@ impl ServiceTask {
     }
 
     async fn send(&mut self, request: CatalogRequest) {
+        let shared = Arc::clone(&self.shared);
         // The semaphore is never closed.
-        let slot = self.shared.request_slots.acquire().await;
+        let slot = shared.request_slots.acquire().await;
         failpoint("service");
         let (outcome, failure) = self.exchange(request).await;
         drop(slot);
@@ -223,11 +234,38 @@ impl ServiceTask {
         *self.confirmed.lock().unwrap_or_else(PoisonError::into_inner) = self.reconciler.confirmation();
     }
 
-    async fn exchange(&self, request: CatalogRequest) -> (Outcome, Option<Failure>) {
+    /// Sends a request, unless another supervisor holds the id of the service (D10).
+    async fn exchange(&mut self, request: CatalogRequest) -> (Outcome, Option<Failure>) {
+        let ttl = self.definition.service.ttl;
+        if self.ownership.must_look_up(self.shared.now(), request, ttl) {
+            match self.look_up().await {
+                Ok(Claim::Free) => {}
+                Ok(Claim::Held(mark)) => {
+                    let id = &self.definition.service.id;
+                    let reason = format!(
+                        "another supervisor (instance {mark}) has registered the id {id}, and its TTL has not expired"
+                    );
+                    return (Outcome::Held, Some(Failure { kind: FailureKind::Held, reason }));
+                }
+                Err(error) => return (Outcome::Failed, Some(Failure::from(&error))),
+            }
+        }
+        self.carry_out(request).await
+    }
+
+    async fn look_up(&mut self) -> Result<Claim, RequestError> {
+        let service = &self.definition.service;
+        let (path, within) = (api::look_up_path(service), self.reconciler.deadline() / 2);
+        let response = self.shared.client.send(Method::GET, &path, Bytes::new(), within).await?;
+        let found = api::holder(service, &response.body);
+        Ok(self.ownership.claim(self.shared.now(), service, found))
+    }
+
+    async fn carry_out(&self, request: CatalogRequest) -> (Outcome, Option<Failure>) {
         let service = &self.definition.service;
         let (path, body) = match request {
             CatalogRequest::Register(status) => {
-                (api::REGISTER.to_owned(), api::registration(service, status))
+                (api::REGISTER.to_owned(), api::registration(service, self.ownership.mark(), status))
             }
             CatalogRequest::Update(status) => (api::update_path(service), api::update(status)),
             CatalogRequest::Deregister => (api::deregister_path(service), Bytes::new()),

@@ -117,6 +117,17 @@ fn catalog(page: &mut Page, snapshot: &Snapshot) {
             samples.add("", &[("name", name)], f64::from(u8::from(all)));
         }
     });
+    let services = snapshot.overview.jobs.iter().zip(&snapshot.catalog.services);
+    let by_name = containerpilot_core::grouped(
+        services.filter_map(|(job, service)| Some((&*job.name, service.as_ref()?.is_held))),
+    );
+    let help = "Whether another supervisor has registered the id of the job's service (1) or not (0).";
+    page.family("containerpilot_service_conflict", help, Kind::Gauge, |samples| {
+        for (name, held) in by_name {
+            let any = held.into_iter().any(|held| held);
+            samples.add("", &[("name", name)], f64::from(u8::from(any)));
+        }
+    });
 }
 
 /// The values of all jobs with the same name.

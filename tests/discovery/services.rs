@@ -46,7 +46,6 @@ fn d3_service_is_registered_with_all_its_configured_properties() {
         ("ID", json!(id)),
         ("Service", json!("web")),
         ("Tags", json!(["a", "b"])),
-        ("Meta", json!({ "version": "7" })),
         ("Port", json!(8080)),
         ("Address", json!("10.1.2.3")),
         ("EnableTagOverride", json!(true)),
@@ -54,6 +53,7 @@ fn d3_service_is_registered_with_all_its_configured_properties() {
     for (key, value) in expected {
         assert_eq!(service[key], value, "{key}: {service}");
     }
+    assert_eq!(service["Meta"]["version"], "7", "{service}");
     let check = &agent.get("/v1/agent/checks")[&format!("service:{id}")];
     assert_eq!(check["Notes"], "TTL for web set by containerpilot", "{check}");
     assert_eq!((&check["Type"], &check["ServiceID"]), (&json!("ttl"), &json!(id)), "{check}");

@@ -16,8 +16,8 @@ use crate::values::{
     EventOrBool, Exec, ExitStatuses, Flag, Headers, HttpStatuses, HttpUrl, Interfaces, Limits, ListOf,
     LogOutput, Maintenance, MetricType, Mode, Numbers, Object, ObjectOrFalse, ObjectOrManual, ObjectOrText,
     OneOf, OneOrMany, Port, Ports, Queue, RestartLimit, Scheme, Seconds, SecondsOrUnset, Secrets, SignalName,
-    SignalNames, SpannedWords, StopSignals, TcpAddress, Text, TextMap, TextOrUnset, TextsOrObjects,
-    UncheckedOneOf, UrlOrObject, Variables, Whole, Words,
+    SignalNames, SpannedWords, StopSignals, TaggedAddresses, TcpAddress, Text, TextMap, TextOrUnset,
+    TextsOrObjects, UncheckedOneOf, UrlOrObject, Variables, Whole, Words,
 };
 
 section! {
@@ -169,6 +169,8 @@ section! {
             "The tags of the service in the catalog.";
         meta: TextMap = "meta", Nothing, "D3",
             "The metadata of the service in the catalog.";
+        service: Object<ServiceFields> = "service", Nothing, "D10",
+            "The service in the catalog, where it differs from the job: its name, id and addresses.";
         initial_status: UncheckedOneOf<Status> = "initial_status", Nothing, "D4",
             "Registers the service at startup with this status, before its first health check.";
         consul: Object<JobConsulFields> = "consul", Nothing, "D3",
@@ -425,6 +427,21 @@ section! {
         "How the output of a process is logged. Level and format are set in the top-level `logging`." {
         raw: Flag = "raw", Is("false"), "L2",
             "Passes the output through unchanged to stdout and stderr of the supervisor.";
+    }
+}
+
+section! {
+    /// A job's `service`.
+    pub struct ServiceFields = "`service`", "`service`", any_case,
+        "The service of a job in the catalog. Its port, tags, metadata and interfaces are keys of the job." {
+        name: TextOrUnset = "name", Says("the name of the job"), "D10, D9",
+            "The name of the service. Several jobs can be instances of one service.";
+        id: TextOrUnset = "id", Says("`JOB-HOSTNAME`"), "D10",
+            "The id of this instance. With `replicas`, it must contain `$CONTAINERPILOT_REPLICA`.";
+        address: TextOrUnset = "address", Says("that of `interfaces`"), "D10, D6",
+            "The advertised IP address, for example that of the host.";
+        tagged_addresses: TaggedAddresses = "taggedAddresses", Nothing, "D10",
+            "Addresses of the service in other networks, such as `{ wan: \"198.51.100.7:80\" }`. The port is that of the service unless there is one.";
     }
 }
 

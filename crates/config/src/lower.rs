@@ -95,6 +95,7 @@ impl Lower<'_> {
         let written = fields.jobs.iter().flat_map(|jobs| &jobs.value);
         let replicas = written.zip(&jobs).map(|(fields, job)| self.replicas(fields, job.as_ref())).collect();
         self.replica_names(fields);
+        self.service_ids(fields, &jobs);
         resolve_sources(&mut jobs, fields);
         let watches = fields.watches.iter().flat_map(|watches| &watches.value);
         let coprocesses = fields.coprocesses.iter().flat_map(|list| &list.value);

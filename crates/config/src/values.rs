@@ -23,7 +23,7 @@ mod text;
 mod time;
 
 pub use account::Account;
-pub use address::TcpAddress;
+pub use address::{TaggedAddresses, TcpAddress};
 pub use capabilities::CapabilityNames;
 pub use command::Exec;
 pub(crate) use command::{listed_words, variables_in};

@@ -2,5 +2,6 @@
 
 mod backoff;
 pub mod connectivity;
+pub mod ownership;
 pub mod reconcile;
 pub mod watch_queries;

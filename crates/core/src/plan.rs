@@ -44,7 +44,7 @@ pub use ready::Ready;
 pub use replicas::{MAX_REPLICAS, PORT_VARIABLE, PortRange, REPLICA_VARIABLE, Replica, ReplicaGroup};
 pub use requires::{DependencyCondition, RequiredSource, Requirement};
 pub use restart::{Backoff, OnStartLimit, RestartOn, Restarts, StartLimit};
-pub use service::{Service, Status};
+pub use service::{Service, Status, TaggedAddress};
 pub use stop::{DEFAULT_STOP_ON, Escalation, Stop, StopScope, stop_signal_timeout};
 pub use telemetry::{Metric, MetricKind, Telemetry};
 pub use watch::{Watch, WatchKind};

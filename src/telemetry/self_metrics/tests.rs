@@ -159,7 +159,9 @@ fn d11_t4_a_service_counts_as_registered_when_the_catalog_has_confirmed_it() {
         snapshot.catalog.services = vec![Some(Known { confirmed, ..Known::default() }), None];
         let mut page = Page::default();
         catalog(&mut page, &snapshot);
-        page.text().lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>()
+        let own =
+            |line: &&str| !line.starts_with('#') && !line.starts_with("containerpilot_service_conflict");
+        page.text().lines().filter(own).map(str::to_owned).collect::<Vec<_>>()
     };
     let registered = |value: u8| format!("containerpilot_service_registered{{name=\"web\"}} {value}");
     assert_eq!(page(None, None), [registered(0)], "wanted, but nothing was answered yet");
@@ -167,6 +169,22 @@ fn d11_t4_a_service_counts_as_registered_when_the_catalog_has_confirmed_it() {
     let critical = DesiredService::Present(Status::Critical);
     assert_eq!(page(Some(true), Some(critical)), ["containerpilot_catalog_up 1".to_owned(), registered(1)]);
     assert_eq!(page(Some(true), Some(DesiredService::Absent)).last(), Some(&registered(0)));
+}
+
+#[test]
+fn d10_t4_an_id_that_another_supervisor_holds_is_a_conflict() {
+    let core = TestCore::new(
+        "{ consul: 'localhost:8500', jobs: [{ name: 'web', exec: 'web', port: 80, interfaces: 'static:10.0.0.1', health: { exec: 'x', interval: 1, ttl: 10 } }] }",
+    );
+    let mut snapshot = core.snapshot();
+    for is_held in [false, true] {
+        snapshot.catalog.services = vec![Some(Known { is_held, ..Known::default() })];
+        let mut page = Page::default();
+        catalog(&mut page, &snapshot);
+        let line = format!("containerpilot_service_conflict{{name=\"web\"}} {}", u8::from(is_held));
+        let text = page.text();
+        assert!(text.lines().any(|found| found == line), "{text}");
+    }
 }
 
 #[test]

@@ -1,15 +1,16 @@
 //! The services of advertised jobs: D6, D9 and their settings in the catalog.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use containerpilot_core::plan::{Service, Status};
+use containerpilot_core::plan::{Job, REPLICA_VARIABLE, Service, Status};
 
 use super::Lower;
 use crate::decode::Spanned;
 use crate::diagnostics::{Place, Severity};
 use crate::duration;
-use crate::fields::JobFields;
+use crate::fields::{ConfigFields, JobFields};
 use crate::interfaces::{self, InterfaceSpec};
 use crate::service_name::{is_service_name, service_name_like, service_name_rule};
 use crate::span::Span;
@@ -28,6 +29,15 @@ impl Lower<'_> {
             self.fields_without_effect(fields);
             return Some(None);
         };
+        let section = fields.service.as_ref().map(|given| &given.value);
+        let own_name = section.and_then(|section| section.name.as_ref());
+        if let Some(given) = own_name.filter(|given| !is_service_name(&given.value)) {
+            let help = service_name_rule(&given.value);
+            self.error(given.place, format!("`{}` is not a valid service name", given.value), &help);
+            return None;
+        }
+        let job = name;
+        let name = own_name.map(|given| given.value.as_str()).or(job);
         if let Some(name) = name.filter(|name| !is_service_name(name)) {
             match (&fields.name, &fields.port) {
                 (Some(given), _) => {
@@ -45,7 +55,25 @@ impl Lower<'_> {
                 }
             }
         }
-        let address = self.address(fields.interfaces.as_ref());
+        let own_address = section.and_then(|section| section.address.as_ref());
+        let address = match own_address {
+            None => self.address(fields.interfaces.as_ref()),
+            Some(given) => self.own_address(fields, given),
+        };
+        let own_id = section.and_then(|section| section.id.as_ref());
+        let has_number = |id: &str| id.contains(REPLICA_VARIABLE);
+        if let Some(given) = own_id.filter(|given| fields.replicas.is_some() != has_number(&given.value)) {
+            let (message, help) = if fields.replicas.is_some() {
+                (
+                    "each replica needs an `id` of its own",
+                    format!("add the number: \"{}-${{{REPLICA_VARIABLE}}}\"", given.value),
+                )
+            } else {
+                ("`$CONTAINERPILOT_REPLICA` in `id` needs `replicas`", "remove it from the id".to_owned())
+            };
+            self.error(given.place, message, &help);
+            return None;
+        }
         let extras = fields.consul.as_ref().map(|given| &given.value);
         let deregister_after = match extras.and_then(|extras| extras.deregister_after.as_ref()) {
             None => Some(None),
@@ -64,9 +92,12 @@ impl Lower<'_> {
         let name = name.filter(|name| is_service_name(name))?;
         Some(Some(Service {
             name: name.to_owned(),
-            id: self.service_id(name),
+            id: own_id.map_or_else(|| self.service_id(job.unwrap_or(name)), |given| given.value.clone()),
             address: address?,
             port,
+            tagged_addresses: section
+                .and_then(|section| value_of(&section.tagged_addresses))
+                .unwrap_or_default(),
             tags: value_of(&fields.tags).unwrap_or_default(),
             meta: value_of(&fields.meta).unwrap_or_default(),
             ttl: ttl.unwrap_or_default(),
@@ -78,9 +109,44 @@ impl Lower<'_> {
         }))
     }
 
-    /// The id of this host's instance of a service (D3).
-    pub(super) fn service_id(&self, name: &str) -> String {
-        format!("{name}-{}", self.host.hostname())
+    /// The id of the instance of a service that a job is on this host (D3).
+    pub(super) fn service_id(&self, job: &str) -> String {
+        format!("{job}-{}", self.host.hostname())
+    }
+
+    /// `service.address`.
+    fn own_address(&mut self, fields: &JobFields, given: &Spanned<String>) -> Option<IpAddr> {
+        if let Some(interfaces) = fields.interfaces.as_ref().filter(|interfaces| interfaces.written) {
+            let message = "`interfaces` has no effect beside `service.address`";
+            self.report(Severity::Warning, interfaces.key, message, "remove one of them");
+        }
+        let address = given.value.parse().ok();
+        if address.is_none() {
+            let message = format!("`address` must be an IP address, not `{}`", given.value);
+            self.error(
+                given.place,
+                message,
+                "for example: \"10.0.0.5\"; host names can be in `taggedAddresses`",
+            );
+        }
+        address
+    }
+
+    /// D10: each service id belongs to one job. Jobs of the same name are reported elsewhere.
+    pub(super) fn service_ids(&mut self, fields: &ConfigFields, jobs: &[Option<Job>]) {
+        let written = fields.jobs.iter().flat_map(|given| &given.value);
+        let mut taken: BTreeMap<&str, &str> = BTreeMap::new();
+        for (fields, job) in written.zip(jobs) {
+            let Some((job, service)) = job.as_ref().and_then(|job| Some((job, job.service.as_ref()?))) else {
+                continue;
+            };
+            if let Some(other) = taken.insert(&service.id, &job.name).filter(|other| *other != job.name) {
+                let id = fields.service.as_ref().and_then(|given| given.value.id.as_ref());
+                let place = id.map_or(fields.place.first_byte(), |given| given.place);
+                let message = format!("the job `{other}` has the service id `{}`, too", service.id);
+                self.error(place, message, "each instance needs an `id` of its own");
+            }
+        }
     }
 
     fn with_unit(&mut self, given: &Spanned<String>, severity: Severity) -> Option<i64> {
@@ -107,6 +173,7 @@ impl Lower<'_> {
                 written(fields.initial_status.as_ref().map(|given| (given.written, given.key))),
             ),
             ("meta", written(fields.meta.as_ref().map(|given| (given.written, given.key)))),
+            ("service", written(fields.service.as_ref().map(|given| (given.written, given.key)))),
             ("consul", written(fields.consul.as_ref().map(|given| (given.written, given.key)))),
         ];
         for (key, place) in unused {

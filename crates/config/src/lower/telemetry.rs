@@ -37,6 +37,7 @@ impl Lower<'_> {
             id: self.service_id(TELEMETRY_JOB),
             address,
             port,
+            tagged_addresses: BTreeMap::new(),
             tags: tags.clone(),
             meta: BTreeMap::new(),
             ttl: TTL,

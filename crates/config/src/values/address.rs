@@ -1,6 +1,9 @@
-//! Addresses of health checks (H5).
+//! Addresses of health checks (H5) and services (D10).
 
-use containerpilot_core::plan::PORT_VARIABLE;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use containerpilot_core::plan::{PORT_VARIABLE, TaggedAddress};
 
 use crate::decode::{DecodeContext, Shape, ValueType, found};
 use crate::json5::Node;
@@ -19,6 +22,42 @@ impl ValueType for TcpAddress {
             cx.error(node.span, message, "for example: \"127.0.0.1:5432\" or \"[::1]:5432\"");
         }
         address
+    }
+}
+
+/// The addresses of a service in other networks (D10).
+pub struct TaggedAddresses;
+
+impl ValueType for TaggedAddresses {
+    type Value = BTreeMap<String, TaggedAddress>;
+    const SHAPE: Shape = Shape::Map;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Self::Value> {
+        let mut addresses = BTreeMap::new();
+        for member in cx.members(key, node, "{ wan: \"198.51.100.7:80\" }")? {
+            let text = cx.text(&member.key, &member.value)?;
+            // An IPv6 address needs no brackets without a port.
+            let address = match text.parse::<IpAddr>() {
+                Ok(address) => Some((address.to_string(), None)),
+                Err(_) => match host_and_port(&text, None) {
+                    Some((_, 0)) => None,
+                    Some((host, port)) => Some((host, Some(port))),
+                    None => host_and_port(&text, Some(1)).map(|(host, _)| (host, None)),
+                },
+            };
+            let Some((address, port)) = address.filter(|_| !member.key.is_empty()) else {
+                let message = format!(
+                    "each address in `{key}` must be a host with or without a port, not {}",
+                    found(&member.value)
+                );
+                cx.error(member.value.span, message, "for example: \"198.51.100.7:80\" or \"10.0.0.7\"");
+                return None;
+            };
+            if addresses.insert(member.key.clone(), TaggedAddress { address, port }).is_some() {
+                cx.error(member.key_span, format!("`{}` is written twice", member.key), "remove one of them");
+                return None;
+            }
+        }
+        Some(addresses)
     }
 }
 

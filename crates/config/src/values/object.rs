@@ -35,6 +35,7 @@ fn example(info: &SectionInfo) -> &'static str {
         "`http`" => "{ url: \"https://127.0.0.1:8443/health\", status: [200] }",
         "`logging`" => "{ level: \"debug\" }",
         "`logging` of a job" => "{ raw: true }",
+        "`service`" => "{ name: \"web\", address: \"198.51.100.7\" }",
         "`consul` of a job" => "{ enableTagOverride: true }",
         "`control`" => "{ socket: \"/var/run/containerpilot.socket\" }",
         "`telemetry`" => "{ port: 9090 }",

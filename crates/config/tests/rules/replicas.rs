@@ -32,6 +32,76 @@ fn w20_each_replica_is_a_job_with_its_own_name_and_port() {
 }
 
 #[test]
+fn d10_a_service_can_differ_from_its_job() {
+    let health = "health: { tcp: 'x:1', interval: 1, ttl: 3 }";
+    let service = |text: &str| {
+        let job = format!("name: 'Web A', exec: 'x', port: 80, {health}, service: {{ {text} }}");
+        crate::support::job(&job).service.unwrap()
+    };
+    let full = service(
+        "name: 'web', id: 'a', address: '198.51.100.7', taggedAddresses: { wan: 'web.example:81', lan: '10.0.0.7', v6: '::1', v6port: '[::1]:82' }",
+    );
+    assert_eq!((full.name.as_str(), full.id.as_str()), ("web", "a"));
+    assert_eq!((full.address.to_string().as_str(), full.port), ("198.51.100.7", 80));
+    let tagged: Vec<_> = full
+        .tagged_addresses
+        .iter()
+        .map(|(name, one)| (name.as_str(), one.address.as_str(), one.port))
+        .collect();
+    assert_eq!(
+        tagged,
+        [
+            ("lan", "10.0.0.7", None),
+            ("v6", "::1", None),
+            ("v6port", "::1", Some(82)),
+            ("wan", "web.example", Some(81))
+        ]
+    );
+    assert_eq!(service("name: 'web'").id, "Web A-box", "each job is another instance");
+
+    for (bad, message) in [
+        ("name: 'Web'", "`Web` is not a valid service name"),
+        ("name: 'web', address: 'web.example'", "`address` must be an IP address, not `web.example`"),
+        ("name: 'web', taggedAddresses: { wan: 'a b' }", "each address in `taggedAddresses` must be a host"),
+        ("name: 'web', taggedAddresses: ['a']", "`taggedAddresses` must be an object, not a list"),
+        (
+            "name: 'web', id: 'a-$CONTAINERPILOT_REPLICA'",
+            "`$CONTAINERPILOT_REPLICA` in `id` needs `replicas`",
+        ),
+        ("name: 'web', port: 1", "port"),
+    ] {
+        let errors = job_errors(&format!("name: 'a', exec: 'x', port: 80, {health}, service: {{ {bad} }}"));
+        assert!(errors.len() == 1 && errors[0].contains(message), "{bad}: {errors:?}");
+    }
+    let two = |more: &str| {
+        let job = |name: &str| {
+            format!("{{ name: '{name}', exec: 'x', port: 80, {health}, service: {{ name: 'web' {more} }} }}")
+        };
+        errors(&format!("{{ jobs: [{}, {}] }}", job("a"), job("b")))
+    };
+    assert!(two("").is_empty());
+    assert_eq!(two(", id: 'x'"), ["the job `a` has the service id `x`, too"]);
+}
+
+#[test]
+fn d10_replicas_can_have_ids_of_their_own() {
+    let ids = |service: &str| {
+        let plan = plan(&format!("{{ jobs: [{{ {WEB}, replicas: 2, service: {{ {service} }} }}] }}"));
+        plan.jobs
+            .iter()
+            .map(|job| job.service.clone().unwrap())
+            .map(|one| (one.name, one.id))
+            .collect::<Vec<_>>()
+    };
+    let pairs = |all: [(&str, &str); 2]| all.map(|(name, id)| (name.to_owned(), id.to_owned()));
+    assert_eq!(ids("name: 'shop'"), pairs([("shop", "web-1-box"), ("shop", "web-2-box")]));
+    let own = ids("id: 'web-x-${CONTAINERPILOT_REPLICA}'");
+    assert_eq!(own, pairs([("web", "web-x-1"), ("web", "web-x-2")]));
+    let errors = job_errors(&format!("{WEB}, replicas: 2, service: {{ id: 'x' }}"));
+    assert_eq!(errors, ["each replica needs an `id` of its own"]);
+}
+
+#[test]
 fn d10_replicas_are_one_service_with_an_id_each() {
     let plan = plan(&format!("{{ jobs: [{{ {WEB}, replicas: 2 }}] }}"));
     let services = plan.jobs.iter().map(|job| job.service.as_ref().unwrap());

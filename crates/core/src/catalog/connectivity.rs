@@ -21,6 +21,8 @@ pub enum RequestResult<'a> {
     Unavailable(&'a str),
     /// The catalog refused it.
     Refused(&'a str),
+    /// It was not sent, because another supervisor holds the id of the service (D10).
+    Held(&'a str),
 }
 
 /// A change to report, or a trouble to report again.
@@ -40,6 +42,12 @@ pub enum ConnectivityChange {
     StillRefused(Time),
     /// The catalog accepts the requests of this client again.
     Accepted,
+    /// Another supervisor holds the id of this client's service.
+    Held,
+    /// Another supervisor has held the id of this client's service since this time.
+    StillHeld(Time),
+    /// The id of this client's service is its own.
+    Released,
 }
 
 /// Failed requests of a client, none of which has succeeded since.
@@ -70,6 +78,8 @@ pub struct Known {
     pub since: Option<Time>,
     /// The error of the last request, unless a request has succeeded since.
     pub error: Option<String>,
+    /// True if another supervisor holds the id of the service (D10).
+    pub is_held: bool,
 }
 
 /// The connectivity of the catalog, as its clients (services and watches) see it.
@@ -87,6 +97,8 @@ pub struct Connectivity<K> {
     outage: Option<(Time, Time)>,
     /// With the time of the last report.
     refused: BTreeMap<K, (Trouble, Time)>,
+    /// The clients whose service id another supervisor holds, with the time of the last report. The catalog is available for them.
+    held: BTreeMap<K, (Trouble, Time)>,
 }
 
 impl<K> Default for Connectivity<K> {
@@ -97,6 +109,7 @@ impl<K> Default for Connectivity<K> {
             unavailable: BTreeMap::new(),
             outage: None,
             refused: BTreeMap::new(),
+            held: BTreeMap::new(),
         }
     }
 }
@@ -113,7 +126,8 @@ impl<K: Ord> Connectivity<K> {
             RequestResult::Answered => {
                 self.answered = true;
                 self.unavailable.remove(&client);
-                self.refused.remove(&client).map(|_| ConnectivityChange::Accepted)
+                let released = self.held.remove(&client).map(|_| ConnectivityChange::Released);
+                self.refused.remove(&client).map(|_| ConnectivityChange::Accepted).or(released)
             }
             RequestResult::Unavailable(error) => {
                 let before = self.outage.filter(|_| !self.unavailable.is_empty());
@@ -125,14 +139,16 @@ impl<K: Ord> Connectivity<K> {
             }
             RequestResult::Refused(error) => {
                 self.unavailable.remove(&client);
-                let known = self.refused.contains_key(&client);
-                let (trouble, reported) = self.refused.entry(client).or_insert((Trouble::new(now), now));
-                trouble.error = error.into();
-                if known {
-                    is_due(reported, now).then_some(ConnectivityChange::StillRefused(trouble.since))
-                } else {
-                    Some(ConnectivityChange::Refused)
-                }
+                let report = report(&mut self.refused, client, now, error);
+                report
+                    .map(|since| since.map_or(ConnectivityChange::Refused, ConnectivityChange::StillRefused))
+            }
+            RequestResult::Held(error) => {
+                self.answered = true;
+                self.unavailable.remove(&client);
+                self.refused.remove(&client);
+                let report = report(&mut self.held, client, now, error);
+                report.map(|since| since.map_or(ConnectivityChange::Held, ConnectivityChange::StillHeld))
             }
         };
         let failed = matches!(result, RequestResult::Unavailable(_));
@@ -161,6 +177,7 @@ impl<K: Ord> Connectivity<K> {
     /// catalog was unavailable; the next result does.
     pub fn forget(&mut self, client: &K) {
         self.refused.remove(client);
+        self.held.remove(client);
         self.unavailable.remove(client);
     }
 
@@ -174,7 +191,7 @@ impl<K: Ord> Connectivity<K> {
     /// Why a client gets no answers: its own trouble, or that the catalog is unavailable for another client.
     #[must_use]
     pub fn trouble_of(&self, client: &K) -> Option<&Trouble> {
-        let own = self.unavailable.get(client).or_else(|| Some(&self.refused.get(client)?.0));
+        let own = self.unavailable.get(client).or_else(|| self.objection(client));
         own.or_else(|| first(&self.unavailable))
     }
 
@@ -209,28 +226,39 @@ impl<K: Ord> Connectivity<K> {
     pub fn known(&self, now: Time, client: &K, confirmation: Option<Confirmation>) -> Known {
         let at = confirmation.map(|known| known.at);
         let is_newer = |trouble: &&Trouble| at.is_none_or(|at| at <= trouble.since);
-        let own = [self.unavailable.get(client), self.refused.get(client).map(|(trouble, _)| trouble)];
+        let own = [self.unavailable.get(client), self.objection(client)];
+        let is_held = self.held.contains_key(client);
         let common = first(&self.unavailable).filter(is_newer);
         let troubles = || own.into_iter().chain([common]).flatten();
         let expired = confirmation.and_then(|known| known.expires).filter(|expires| *expires <= now);
         if let Some(trouble) = troubles().next() {
             let since = troubles().map(|trouble| trouble.since).chain(expired).min();
-            return Known { confirmed: None, since, error: Some(trouble.error.clone()) };
+            return Known { confirmed: None, since, error: Some(trouble.error.clone()), is_held };
         }
         let lost_at = self.interruption().map(|interruption| interruption.at);
         match confirmation {
             Some(known) if known.state != DesiredService::Absent && Some(known.at) <= lost_at => {
                 let began = self.outage.map(|(began, _)| began).filter(|began| known.at <= *began);
-                Known { confirmed: None, since: began.or(lost_at), error: None }
+                Known { confirmed: None, since: began.or(lost_at), ..Known::default() }
             }
             Some(_) if expired.is_some() => Known {
                 confirmed: None,
                 since: expired,
                 error: Some("no heartbeat was sent within its TTL".into()),
+                is_held,
             },
-            Some(known) => Known { confirmed: Some(known.state), since: Some(known.since), error: None },
+            Some(known) => {
+                Known { confirmed: Some(known.state), since: Some(known.since), ..Known::default() }
+            }
             None => Known::default(),
         }
+    }
+}
+
+impl<K: Ord> Connectivity<K> {
+    /// Why the requests of a client are not carried out, although the catalog answers.
+    fn objection(&self, client: &K) -> Option<&Trouble> {
+        self.refused.get(client).or_else(|| self.held.get(client)).map(|(trouble, _)| trouble)
     }
 }
 
@@ -238,6 +266,22 @@ impl Trouble {
     const fn new(since: Time) -> Self {
         Self { since, error: String::new() }
     }
+}
+
+/// Records the trouble of a client. Returns `Some` if it must be reported: `None` if it is new, otherwise since when it lasts.
+fn report<K: Ord>(
+    troubles: &mut BTreeMap<K, (Trouble, Time)>,
+    client: K,
+    now: Time,
+    error: &str,
+) -> Option<Option<Time>> {
+    let known = troubles.contains_key(&client);
+    let (trouble, reported) = troubles.entry(client).or_insert((Trouble::new(now), now));
+    trouble.error = error.into();
+    if !known {
+        return Some(None);
+    }
+    is_due(reported, now).then_some(Some(trouble.since))
 }
 
 /// The trouble that has lasted longest.

@@ -12,7 +12,8 @@
 //! present     present, heartbeat due       Update                       present, for another TTL
 //! ```
 //!
-//! There is at most one request at a time. `Forgotten` as an answer means absent. A request without an answer may still
+//! There is at most one request at a time. `Forgotten` as an answer means absent. So does `Held`, an id of another supervisor (D10):
+//! registering is tried again later, and nothing is deregistered. A request without an answer may still
 //! be carried out later (a suspended agent does when it resumes): its result is in doubt, and everything is sent again
 //! when the doubt has passed. After an interruption of the contact with the catalog, the desired state is sent again at once.
 
@@ -76,6 +77,8 @@ pub enum Outcome {
     Done,
     /// The catalog does not know the service or its check.
     Forgotten,
+    /// It was not sent, because another supervisor holds the id (D10).
+    Held,
     /// It was refused or never arrived: nothing has changed.
     Failed,
     /// No valid answer: it may have been carried out, or may still be.
@@ -289,7 +292,8 @@ impl Reconciler {
                 self.confirm(now, DesiredService::Present(status))
             }
             (Outcome::Done | Outcome::Forgotten, CatalogRequest::Deregister)
-            | (Outcome::Forgotten, CatalogRequest::Update(_)) => self.confirm(now, DesiredService::Absent),
+            | (Outcome::Forgotten, CatalogRequest::Update(_))
+            | (Outcome::Held, _) => self.confirm(now, DesiredService::Absent),
             _ => {}
         }
         match (outcome, request) {
@@ -310,9 +314,14 @@ impl Reconciler {
                     self.believed = Believed::Unknown;
                 }
             }
-            (Outcome::Done | Outcome::Forgotten, CatalogRequest::Deregister) => {
+            // What another supervisor has registered is not deregistered.
+            (Outcome::Done | Outcome::Forgotten | Outcome::Held, CatalogRequest::Deregister) => {
                 self.succeeded(now);
                 self.set_absent();
+            }
+            (Outcome::Held, _) => {
+                self.set_absent();
+                self.failed(now);
             }
             (Outcome::Forgotten, CatalogRequest::Update(_)) => {
                 self.set_absent();

@@ -85,9 +85,11 @@ impl ReplicaGroup {
             replaced.in_command(command);
         }
         if let Some(service) = &mut job.service {
-            // D10: NAME-N-HOSTNAME
-            let host = service.id.strip_prefix(&service.name).unwrap_or_default();
-            service.id = format!("{}{host}", job.name);
+            // D10: NAME-N-HOSTNAME, unless there is an id with the number of the replica.
+            service.id = match service.id.strip_prefix(&group) {
+                Some(host) if !service.id.contains('$') => format!("{}{host}", job.name),
+                _ => replaced.in_text(&service.id),
+            };
             service.port = port.unwrap_or(service.port);
         }
         for check in job.health.iter_mut().flat_map(|health| &mut health.checks) {
@@ -127,6 +129,10 @@ impl Replaced {
                 *word = Word::from(text);
             }
         }
+    }
+
+    fn in_text(&self, text: &str) -> String {
+        String::from_utf8_lossy(&self.in_bytes(text.as_bytes())).into_owned()
     }
 
     fn in_bytes(&self, mut text: &[u8]) -> Vec<u8> {

@@ -9,14 +9,16 @@ use core::time::Duration;
 /// A service that a job advertises in the catalog (D3).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Service {
-    /// The service's name: the job's.
+    /// The service's name; that of the job unless `service.name` is set (D10).
     pub name: String,
-    /// The id of this instance: `NAME-HOSTNAME`.
+    /// The id of this instance: `JOB-HOSTNAME` unless `service.id` is set (D10).
     pub id: String,
     /// Where it can be reached.
     pub address: IpAddr,
     /// The port it listens on.
     pub port: u16,
+    /// Its addresses in other networks, by name (D10).
+    pub tagged_addresses: BTreeMap<String, TaggedAddress>,
     /// Its tags.
     pub tags: Vec<String>,
     /// Its metadata.
@@ -29,6 +31,15 @@ pub struct Service {
     pub enable_tag_override: bool,
     /// How long it may be critical before the catalog deregisters it.
     pub deregister_critical_after: Option<Duration>,
+}
+
+/// An address of a service in another network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaggedAddress {
+    /// An IP address or a host name.
+    pub address: String,
+    /// The port there, if it is not that of the service.
+    pub port: Option<u16>,
 }
 
 /// The status of a service in the catalog.

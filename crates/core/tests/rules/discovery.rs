@@ -1,15 +1,18 @@
-//! D5, D7, H6: the reconciler, watch queries and connectivity, in virtual time.
+//! D5, D7, D10, H6: the reconciler, watch queries and connectivity, in virtual time.
 
 use std::time::Duration;
 
 use containerpilot_core::Time;
 use containerpilot_core::catalog::connectivity::{Connectivity, ConnectivityChange, Known, RequestResult};
+use containerpilot_core::catalog::ownership::{Claim, Holder, Ownership};
 use containerpilot_core::catalog::reconcile::{
     Action, CatalogRequest, IN_DOUBT, Outcome, Reconciler, Settings,
 };
 use containerpilot_core::catalog::watch_queries::{NextQuery, Query, QuerySlots, WatchQueries};
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::plan::{Job, Status};
+
+use crate::harness::plan;
 
 const PASSING: DesiredService = DesiredService::Present(Status::Passing);
 const CRITICAL: DesiredService = DesiredService::Present(Status::Critical);
@@ -73,6 +76,82 @@ impl ServiceHarness {
         assert_eq!(self.service.next(self.now), Action::Wait(None));
         assert!(self.service.is_settled());
     }
+}
+
+#[test]
+fn d10_an_id_of_another_supervisor_is_neither_registered_nor_deregistered() {
+    let mut harness = ServiceHarness::new();
+    harness.set_desired(PASSING);
+    for _ in 0..20 {
+        harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Held);
+        assert_eq!(harness.service.confirmation().map(|known| known.state), Some(DesiredService::Absent));
+        assert!(harness.waits() <= Duration::from_secs(10), "it is tried again");
+    }
+    // The other one is gone.
+    harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
+    harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    harness.is_idle();
+    // Another one has taken it over: what it has registered is left alone.
+    harness.service.heartbeat_due();
+    harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Held);
+    harness.set_desired(DesiredService::Absent);
+    harness.is_idle();
+    assert!(harness.service.take_deregistered(), "a job that stops does not wait for it");
+
+    let mut harness = ServiceHarness::passing();
+    harness.service.leave(harness.now);
+    harness.sends(CatalogRequest::Deregister, Outcome::Held);
+    assert_eq!(harness.service.next(harness.now), Action::Finished);
+}
+
+#[test]
+fn d10_a_crashed_predecessor_is_told_from_a_living_supervisor() {
+    let plan = plan("{ jobs: [{ name: 'web', exec: 'x', port: 80, health: { interval: 1, ttl: 15 } }] }");
+    let service = plan.jobs[0].service.clone().unwrap();
+    let other = |address: &str, port, is_expired| {
+        Some(Holder { mark: Some("other".into()), address: address.into(), port, is_expired })
+    };
+    let own_place = || (service.address.to_string(), service.port);
+    let claim = |found: Option<Holder>| Ownership::new("own".into()).claim(at(0), &service, found);
+    let (address, port) = own_place();
+    assert_eq!(claim(None), Claim::Free);
+    let unmarked = Holder { mark: None, address: "10.9.9.9".into(), port: 1, is_expired: false };
+    assert_eq!(claim(Some(unmarked.clone())), Claim::Free, "as 3.8");
+    let own = Holder { mark: Some("own".into()), ..unmarked };
+    assert_eq!(claim(Some(own)), Claim::Free);
+    assert_eq!(claim(other("10.9.9.9", port, true)), Claim::Free, "its TTL has expired");
+    assert_eq!(claim(other(&address, port, false)), Claim::Free, "the predecessor: the port is free");
+    assert_eq!(claim(other("10.9.9.9", port, false)), Claim::Held("other".into()));
+    assert_eq!(claim(other(&address, port + 1, false)), Claim::Held("other".into()));
+
+    // Only the first look-up can find the predecessor. Later, another one has taken the id over.
+    let mut ownership = Ownership::new("own".into());
+    assert_eq!(ownership.claim(at(0), &service, None), Claim::Free);
+    assert_eq!(ownership.claim(at(1), &service, other(&address, port, false)), Claim::Held("other".into()));
+    assert_eq!(ownership.claim(at(2), &service, other(&address, port, true)), Claim::Free);
+
+    let ttl = Duration::from_secs(15);
+    let must = |now, request| ownership.must_look_up(now, request, ttl);
+    assert!(must(at(3), CatalogRequest::Register(Status::Passing)));
+    assert!(!must(at(15_001), CatalogRequest::Update(Status::Passing)));
+    assert!(must(at(15_002), CatalogRequest::Update(Status::Passing)));
+    assert!(!must(at(3), CatalogRequest::Deregister) && must(at(15_002), CatalogRequest::Deregister));
+}
+
+#[test]
+fn d10_a_held_id_is_reported_once_and_does_not_make_the_catalog_unavailable() {
+    let mut contact = Connectivity::default();
+    let held = RequestResult::Held("held");
+    assert_eq!(contact.record(at(0), "web", held), [None, Some(ConnectivityChange::Held)]);
+    assert_eq!(contact.record(at(5000), "web", held), [None, None]);
+    let later = contact.record(at(300_000), "web", held);
+    assert_eq!(later, [None, Some(ConnectivityChange::StillHeld(at(0)))]);
+    assert_eq!((contact.is_up(), contact.trouble()), (Some(true), None));
+    let known = contact.known(at(300_000), &"web", None);
+    assert!(known.is_held && known.error.as_deref() == Some("held") && known.since == Some(at(0)));
+    let released = contact.record(at(300_001), "web", RequestResult::Answered);
+    assert_eq!(released, [None, Some(ConnectivityChange::Released)]);
+    assert!(!contact.known(at(300_001), &"web", None).is_held);
 }
 
 #[test]
@@ -421,8 +500,12 @@ fn d11_what_is_known_is_what_the_catalog_has_confirmed() {
     web.set_desired(PASSING);
     web.sends(CatalogRequest::Register(Status::Passing), Outcome::Failed);
     contact.refused("web");
-    let unknown =
-        |since, error: &str| Known { confirmed: None, since: Some(since), error: Some(error.into()) };
+    let unknown = |since, error: &str| Known {
+        confirmed: None,
+        since: Some(since),
+        error: Some(error.into()),
+        ..Known::default()
+    };
     assert_eq!(contact.known("web", &web.service), unknown(at(0), "status 403"));
     assert_eq!(contact.connectivity.is_up(), Some(false));
     // Accepted: the status is known when it is confirmed, and since the first confirmation.
@@ -431,7 +514,7 @@ fn d11_what_is_known_is_what_the_catalog_has_confirmed() {
     contact.answered("web");
     assert_eq!(contact.known("web", &web.service), Known::default());
     web.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
-    let known = |state, since| Known { confirmed: Some(state), since: Some(since), error: None };
+    let known = |state, since| Known { confirmed: Some(state), since: Some(since), ..Known::default() };
     assert_eq!(contact.known("web", &web.service), known(PASSING, at(5000)));
     (web.now, contact.now) = (at(9000), at(9000));
     web.service.heartbeat_due();
@@ -501,19 +584,19 @@ fn d11_after_an_outage_a_service_is_unknown_until_it_is_sent_again_and_confirmed
     web.is_idle();
     web.service.interrupted(web.now, contact.connectivity.interruption().unwrap());
     // It is unknown since the outage began.
-    let unknown = Known { confirmed: None, since: Some(at(3000)), error: None };
+    let unknown = Known { confirmed: None, since: Some(at(3000)), ..Known::default() };
     assert_eq!(contact.known("web", &web.service), unknown);
     // It is sent again at once, with jitter, and not at the next heartbeat.
     let waited = web.waits();
     assert!((Duration::from_millis(50)..=Duration::from_millis(100)).contains(&waited), "{waited:?}");
     web.sends(CatalogRequest::Update(Status::Passing), Outcome::Forgotten);
     contact.now = web.now;
-    let known = |state| Known { confirmed: Some(state), since: Some(web.now), error: None };
+    let known = |state| Known { confirmed: Some(state), since: Some(web.now), ..Known::default() };
     assert_eq!(contact.known("web", &web.service), known(DesiredService::Absent));
     web.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
     web.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
     contact.answered("web");
-    let known = |state| Known { confirmed: Some(state), since: Some(web.now), error: None };
+    let known = |state| Known { confirmed: Some(state), since: Some(web.now), ..Known::default() };
     assert_eq!(contact.known("web", &web.service), known(PASSING));
     web.service.interrupted(web.now, contact.connectivity.interruption().unwrap());
     web.is_idle();
@@ -554,7 +637,7 @@ fn d11_since_does_not_move_during_an_outage_and_restarts_with_the_confirmation()
     web.now = contact.now;
     web.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
     contact.answered("web");
-    let passing = Known { confirmed: Some(PASSING), since: Some(at(30_000)), error: None };
+    let passing = Known { confirmed: Some(PASSING), since: Some(at(30_000)), ..Known::default() };
     assert_eq!(contact.known("web", &web.service), passing);
     // The heartbeats that follow do not move it, although the watch is not answered.
     (web.now, contact.now) = (at(35_000), at(35_000));

@@ -498,9 +498,9 @@ fn x9_d11_a_job_is_explained_with_its_service() {
     harness.seconds(3);
     harness.input(Input::Tick);
     let confirmed = Some(DesiredService::Present(Status::Passing));
-    let known = Known { confirmed, since, error: None };
+    let known = Known { confirmed, since, ..Known::default() };
     assert_eq!(last(&harness, &known), "service db (10.0.0.1:80): passing in the catalog for 3s");
-    let known = Known { confirmed: None, since, error: Some("refused".into()) };
+    let known = Known { confirmed: None, since, error: Some("refused".into()), ..Known::default() };
     let words = "service db (10.0.0.1:80): wanted: passing; not confirmed by the catalog for 3s: refused";
     assert_eq!(last(&harness, &known), words);
 }

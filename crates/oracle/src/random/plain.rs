@@ -139,6 +139,7 @@ pub fn service(name: &str, initial_status: Option<Status>) -> Service {
         id: format!("{name}-host"),
         address: IpAddr::V4(Ipv4Addr::LOCALHOST),
         port: 80,
+        tagged_addresses: BTreeMap::new(),
         tags: Vec::new(),
         meta: BTreeMap::new(),
         ttl: Duration::from_secs(15),

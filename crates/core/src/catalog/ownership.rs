@@ -1,0 +1,90 @@
+//! Who has registered a service id: this supervisor, a crashed predecessor, or another supervisor that is alive (D10).
+//!
+//! Every registration carries the mark of its supervisor, a random value, in its metadata. Before a service is registered, its id is looked
+//! up, and again whenever a TTL has passed since the last look-up.
+//!
+//! ```text
+//! the catalog has under the id                          then
+//! ---------------------------------------------------   ------------------------------------------------------------
+//! nothing, or a service without a mark                   Free: it is registered
+//! the own mark                                           Free
+//! another mark, TTL expired or no TTL check              Free: that supervisor has crashed
+//! another mark, same address and port, first look-up     Free: the predecessor; a living one would have the port
+//! another mark otherwise                                 Held: nothing is sent, and it is tried again later
+//! ```
+
+use alloc::string::String;
+use core::time::Duration;
+
+use super::reconcile::CatalogRequest;
+use crate::plan::Service;
+use crate::time::Time;
+
+/// The key of the mark in the metadata of a service.
+pub const MARK_KEY: &str = "containerpilot-instance";
+
+/// What the catalog has under the id of a service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The mark of the supervisor that has registered it. `None` if that was another program.
+    pub mark: Option<String>,
+    /// The registered address.
+    pub address: String,
+    /// The registered port.
+    pub port: u16,
+    /// True if its TTL has expired, or if it has no TTL check.
+    pub is_expired: bool,
+}
+
+/// Whether this supervisor may use an id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// It may.
+    Free,
+    /// Another supervisor, which has this mark, uses it.
+    Held(String),
+}
+
+/// What a supervisor knows about the id of one of its services.
+#[derive(Clone, Debug)]
+pub struct Ownership {
+    mark: String,
+    looked_up: Option<Time>,
+}
+
+impl Ownership {
+    /// An id that was never looked up. `mark` is that of this supervisor.
+    #[must_use]
+    pub const fn new(mark: String) -> Self {
+        Self { mark, looked_up: None }
+    }
+
+    /// The mark of this supervisor.
+    #[must_use]
+    pub fn mark(&self) -> &str {
+        &self.mark
+    }
+
+    /// Returns true if the id must be looked up before a request is sent. Others can only take it over after its TTL has expired.
+    #[must_use]
+    pub fn must_look_up(&self, now: Time, request: CatalogRequest, ttl: Duration) -> bool {
+        match request {
+            CatalogRequest::Register(_) => true,
+            CatalogRequest::Update(_) | CatalogRequest::Deregister => {
+                self.looked_up.is_none_or(|at| now.since(at) >= ttl)
+            }
+        }
+    }
+
+    /// Decides by the result of a look-up whether a request may be sent.
+    pub fn claim(&mut self, now: Time, service: &Service, found: Option<Holder>) -> Claim {
+        let is_first = self.looked_up.replace(now).is_none();
+        let Some(Holder { mark: Some(mark), address, port, is_expired }) = found else { return Claim::Free };
+        let is_same_place = port == service.port && address.parse() == Ok(service.address);
+        if mark == self.mark || is_expired || (is_first && is_same_place) {
+            Claim::Free
+        } else {
+            Claim::Held(mark)
+        }
+    }
+}
