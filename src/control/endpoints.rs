@@ -236,22 +236,29 @@ impl ControlApi {
         Ok(ok(TEXT, last.iter().map(|line| line.print(times)).collect::<String>()))
     }
 
-    /// Acts on a job, or on every job of a group (W22). A group is refused if every job of it refuses.
+    /// Acts on a job, or on every job of a group (W22). A group is refused if every job of it refuses; otherwise the message has
+    /// what each of them answers.
     async fn act_on(&self, name: String, action: JobAction, peer_uid: Option<u32>) -> EndpointResult {
         if !name.starts_with('@') {
             return self.act(&name, action, peer_uid).await.map(|message| job_message(name, message));
         }
         let jobs = self.members(&name).await?;
-        let (mut done, mut refused) = (Vec::new(), None);
+        let (mut results, mut is_done, mut refused) = (Vec::new(), false, None);
         for job in jobs {
             match self.act(&job, action, peer_uid).await {
-                Ok(message) => done.push(format!("{job}: {message}")),
-                Err(refusal) => refused = Some(refusal),
+                Ok(message) => {
+                    results.push(format!("{job}: {message}"));
+                    is_done = true;
+                }
+                Err(refusal) => {
+                    results.push(refusal.reason.clone());
+                    refused = Some(refusal);
+                }
             }
         }
-        match refused.filter(|_| done.is_empty()) {
+        match refused.filter(|_| !is_done) {
             Some(refusal) => Err(refusal),
-            None => Ok(job_message(name, done.join(", "))),
+            None => Ok(job_message(name, results.join("; "))),
         }
     }
 

@@ -43,16 +43,27 @@ fn w22_commands_take_a_group_in_place_of_a_job() {
 fn w22_paths_of_the_control_socket_take_a_group() {
     let it = supervisor(GROUPS);
     wait(&it, "@web", "running");
-    let post = |path: &str| {
+    let post_body = |path: &str, body: &str| {
         let mut socket = UnixStream::connect(it.file("socket")).unwrap();
-        write!(socket, "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-            .unwrap();
+        let length = body.len();
+        write!(
+            socket,
+            "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
         let mut response = String::new();
         socket.read_to_string(&mut response).unwrap();
         response
     };
+    let post = |path: &str| post_body(path, "");
+    post("/v3/jobs/a/stop");
+    wait(&it, "a", "stopped");
+    let response = post_body("/v3/jobs/@web/signal", r#"{"signal":"CONT"}"#);
+    assert!(response.contains("a: not running; b: sent SIGCONT"), "{response}");
+    post("/v3/jobs/a/start");
+    wait(&it, "@web", "running");
     let response = post("/v3/jobs/@web/stop");
-    assert!(response.contains(r#"{"job":"@web","message":"a: stopping, b: stopping"}"#), "{response}");
+    assert!(response.contains(r#"{"job":"@web","message":"a: stopping; b: stopping"}"#), "{response}");
     wait(&it, "@web", "stopped");
     let response = post("/v3/jobs/@nothing/stop");
     assert!(

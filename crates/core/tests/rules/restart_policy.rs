@@ -91,7 +91,7 @@ fn w13_a_signal_is_not_the_code_that_a_shell_reports() {
 }
 
 #[test]
-fn w13_an_unhealthy_run_has_failed_whatever_its_code() {
+fn w13_an_unhealthy_run_has_failed_with_any_code() {
     let mut harness = job(
         "restarts: 1, restartOn: 'failure', health: { exec: 'c', interval: 1, ttl: 5, onUnhealthy: 'restart' }",
     );
@@ -228,7 +228,7 @@ fn w14_events_count_and_a_delayed_start_is_judged_when_it_is_due() {
 }
 
 #[test]
-fn w14_a_hook_runs_at_the_shutdown_whatever_its_limit() {
+fn w14_a_hook_runs_at_the_shutdown_beyond_its_limit() {
     let mut harness = Harness::running(
         "{ name: 'a', exec: 'x' }, \
          { name: 'hook', exec: 'x', when: { source: 'a', each: 'stopping' }, startLimit: { count: 1, within: '1h' } }",

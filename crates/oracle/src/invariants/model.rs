@@ -116,7 +116,7 @@ pub(super) struct JobModel {
     pub(super) free_at: Option<Time>,
     pub(super) ended_at: Option<Time>,
     pub(super) last_failure: Option<u8>,
-    /// The event of its last exit. A crash loop is a failure whatever its last exit was (W14).
+    /// The event of its last exit. A crash loop is a failure also after a success (W14).
     pub(super) last_exit: Option<Code>,
     /// The exit code of its last run.
     pub(super) last_code: u8,
