@@ -52,10 +52,9 @@ impl Stop {
     };
 
     /// The signal that follows if the process does not exit, and how long after the last one. `sent` signals of the
-    /// escalation were sent.
+    /// escalation were sent, `elapsed` is the time since the stop signal: a reload may have changed the escalation meanwhile (R5).
     #[must_use]
-    pub fn next_signal(&self, sent: usize, stop_timeout: Duration) -> (Duration, Signal) {
-        let elapsed: Duration = self.escalation.iter().take(sent).map(|next| next.after).sum();
+    pub fn next_signal(&self, sent: usize, elapsed: Duration, stop_timeout: Duration) -> (Duration, Signal) {
         let kill = self.kill_timeout(stop_timeout).saturating_sub(elapsed);
         match self.escalation.get(sent) {
             Some(next) if next.after < kill => (next.after, next.signal),

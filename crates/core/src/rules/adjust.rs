@@ -1,7 +1,7 @@
 //! A reload that changes a job without its process (R5).
 //!
 //! Most of a definition is read when it is needed: the new one applies from the next restart, stop or exit on. Only checks,
-//! heartbeats and the registration in the catalog are going on, and must be changed.
+//! heartbeats, ticks and the registration in the catalog are going on, and must be changed.
 
 use crate::effect::{DesiredService, Effect};
 use crate::ids::JobIx;
@@ -18,9 +18,45 @@ impl Core {
         if health {
             self.replace_checks(job);
         }
+        if old.restarts != self.planned(job).restarts {
+            self.adjust_ticks(job);
+        }
         let desired = self.job(job).desired;
-        if (health || service) && matches!(desired, DesiredService::Present(_)) {
-            self.effects.push(Effect::Advertise { job, desired });
+        match desired {
+            DesiredService::Present(_) if health || service => {
+                self.effects.push(Effect::Advertise { job, desired });
+            }
+            DesiredService::Absent if service => self.advertise_new_initial_status(job),
+            DesiredService::Present(_) | DesiredService::Absent => {}
+        }
+    }
+
+    /// Another number of ticks: the next one follows, or the last one was the last.
+    fn adjust_ticks(&mut self, job: JobIx) {
+        let state = self.job(job);
+        if !self.planned(job).when.is_periodic() || !state.is_up() || !state.has_run {
+            return;
+        }
+        let (has_timer, state) = (state.ticks.timer.is_some(), state.state());
+        match self.has_restarts_left(job) {
+            true if !has_timer => self.set_next_tick(job),
+            true => {}
+            false => {
+                let (job_state, timers) = self.job_and_timers(job);
+                timers.cancel(&mut job_state.ticks.timer);
+                if state == State::Waiting {
+                    self.begin_stop_by_itself(job);
+                }
+            }
+        }
+    }
+
+    /// D4: a service that has got an initial status is registered with it, unless its health is known or its job stops.
+    fn advertise_new_initial_status(&mut self, job: JobIx) {
+        let state = self.job(job);
+        let is_known = state.health.as_ref().is_some_and(|health| health.healthy.is_some());
+        if !is_known && !state.is_past_hooks() && !state.has_ended() {
+            self.advertise_initial_status(job);
         }
     }
 

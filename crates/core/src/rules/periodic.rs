@@ -54,7 +54,7 @@ impl Core {
     }
 
     /// Sets the timer of the next tick. Ticks do not drift, and missed ones are skipped.
-    fn set_next_tick(&mut self, job: JobIx) {
+    pub(crate) fn set_next_tick(&mut self, job: JobIx) {
         match self.planned(job).when.trigger {
             Trigger::Interval { every, .. } => self.set_next_interval(job, every),
             Trigger::Cron { .. } => self.set_next_time(job),

@@ -206,8 +206,9 @@ impl Core {
 
     /// The stop signal was sent: further signals follow if the process does not exit (S2, S4, S9).
     pub(crate) fn begin_escalation(&mut self, job: JobIx) {
+        let now = self.now;
         if let Some(run) = self.job_mut(job).run_mut() {
-            run.escalated = 0;
+            (run.escalated, run.stop_signal_at) = (0, Some(now));
             self.set_kill_timer(job);
         }
     }
@@ -215,7 +216,9 @@ impl Core {
     /// Sets the timer of the next signal to a process that has not exited after its stop signal.
     fn set_kill_timer(&mut self, job: JobIx) {
         let Some(run) = self.job(job).run() else { return };
-        let (delay, next) = self.planned(job).stop.next_signal(run.escalated, self.plan().stop_timeout);
+        let elapsed = self.now.since(run.stop_signal_at.unwrap_or(self.now));
+        let stop = &self.planned(job).stop;
+        let (delay, next) = stop.next_signal(run.escalated, elapsed, self.plan().stop_timeout);
         let timer = if next == Signal::KILL { JobTimer::Kill } else { JobTimer::Escalate };
         let due = self.now + delay;
         if self.stop_budget.is_some_and(|budget| budget.kill_by <= due) {

@@ -32,6 +32,8 @@ pub(crate) struct Run {
     pub(crate) replaced: bool,
     /// How many signals of the escalation were sent (S9).
     pub(crate) escalated: usize,
+    /// When it was last sent its stop signal.
+    pub(crate) stop_signal_at: Option<Time>,
     /// What its process has reported about itself; `None` if nothing.
     pub(crate) notified: Option<Box<Notified>>,
 }
@@ -109,6 +111,7 @@ impl Run {
             replaced: false,
             notified: None,
             escalated: 0,
+            stop_signal_at: None,
         }
     }
 
@@ -125,6 +128,7 @@ impl Run {
             replaced: self.replaced,
             notified: self.notified.take(),
             escalated: self.escalated,
+            stop_signal_at: self.stop_signal_at,
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod action_rings;
 mod actions;
+mod adjust;
 mod coprocesses;
 mod discovery;
 mod events;

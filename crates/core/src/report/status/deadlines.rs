@@ -3,9 +3,9 @@
 use alloc::vec::Vec;
 
 use crate::ids::JobIx;
-use crate::plan::Signal;
 use crate::state::job::{State, StopStage};
 use crate::state::supervisor::Core;
+use crate::state::timers::TimerId;
 use crate::time::Time;
 
 /// A timer of a job.
@@ -94,9 +94,12 @@ impl Core {
             _ => DeadlineKind::RunTimeout,
         };
         let kill = state.run().map_or(DeadlineKind::Kill, |run| {
-            match self.planned(job).stop.next_signal(run.escalated, self.plan().stop_timeout) {
-                (_, Signal::KILL) => DeadlineKind::Kill,
-                _ => DeadlineKind::Escalate,
+            let stop = &self.planned(job).stop;
+            let killed_at = run.stop_signal_at.map(|at| at + stop.kill_timeout(self.plan().stop_timeout));
+            let is_before = run.kill_timer.map(TimerId::at) < killed_at;
+            match stop.escalation.get(run.escalated).filter(|_| is_before) {
+                None => DeadlineKind::Kill,
+                Some(_) => DeadlineKind::Escalate,
             }
         });
         let all = [

@@ -108,12 +108,15 @@ impl Activity {
                     replaced,
                     notified,
                     escalated,
+                    stop_signal_at,
                 } = run;
                 print.name(Name::Run, id.0);
                 for timer in [timeout, kill_timer, abandon_timer] {
                     print.option(*timer, |print, timer| timer.fingerprint(print));
                 }
                 print.add((timed_out, killed, replaced, escalated));
+                // Without a timer, no signal follows.
+                print.option(stop_signal_at.filter(|_| kill_timer.is_some()), Fingerprint::time);
                 // The text of its status is only reported.
                 print.option(notified.as_deref(), |print, notified| {
                     let Notified { readiness, status: _, announced: (since, count) } = notified;
