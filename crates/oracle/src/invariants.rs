@@ -39,6 +39,7 @@
 //! | D4, D8 | the desired catalog status follows from health, maintenance and stopping, and is sent once          |
 //! | C6     | coprocesses are stopped after all other jobs                                                        |
 //! | D5, S6 | desired and registered status become equal; an exit deregisters everything (see `agents.rs`)        |
+//! | R5     | a job that is changed without its process keeps it; the new checks, service and policies count      |
 //! | R3, R4 | a reload stops and starts what has changed and keeps the rest; new jobs see conditions that already |
 //! |        | hold; hooks get a new generation with their job; every request is answered, in time                 |
 //! | X2     | every command is answered once; a manual start leads to a run, a manual stop to none until a start  |
@@ -46,6 +47,7 @@
 //! | core   | no internal error is reported, timers do not pile up, a step has few effects                        |
 
 mod actions;
+mod adjust;
 mod catalog;
 mod commands;
 mod events;
@@ -342,6 +344,7 @@ impl<'a> Oracle<'a> {
             }
         }
         self.check_acted(new)?;
+        self.check_adjusted(&after)?;
         for job in 0..after.len() {
             self.check_leaving(job, &after, core.phase())?;
             self.check_hooks_of_new_generation(job, &after)?;

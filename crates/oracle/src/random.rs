@@ -4,6 +4,7 @@
 //! because most bugs need few jobs and many orders of events.
 
 mod actions;
+mod adjusted;
 mod jobs;
 mod plain;
 mod replicas;
@@ -88,6 +89,13 @@ pub fn scenario(seed: u64) -> Scenario {
             versions.push(other);
         }
         actions.extend(actions::reloads(&mut more_rng, versions.len()));
+        let mut adjusted_rng = Rng::from_seed(mix(mix(mix(mix(mix(mix(seed)))))));
+        if adjusted_rng.percent(30) {
+            let from = adjusted_rng.index(versions.len());
+            let other = adjusted::adjusted(&mut adjusted_rng, &versions[from]);
+            versions.push(other);
+            actions.extend(actions::reloads(&mut adjusted_rng, versions.len()));
+        }
     }
     Scenario {
         versions,

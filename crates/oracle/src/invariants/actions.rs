@@ -48,7 +48,7 @@ impl Oracle<'_> {
         let counted = !periodic && !seen.by_hand;
         let most = counted.then_some(model.fires + model.by_hand + u64::from(model.resumed));
         if let (Restarts::Limited(restarts), Some(most)) = (planned.restarts, most)
-            && model.runs > most.saturating_mul(1 + restarts)
+            && model.runs > most.saturating_mul(1 + restarts) + model.runs_before_adjustment
         {
             return self.job_violation("W6", job, "its action is performed too often");
         }

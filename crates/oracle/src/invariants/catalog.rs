@@ -13,6 +13,10 @@ impl Oracle<'_> {
             return self.job_violation("D3", job, "it has no service");
         };
         let before = std::mem::replace(&mut self.jobs[job].desired, desired);
+        let again = self.is_registered_again(job, before == desired);
+        if before == desired && again {
+            return Ok(());
+        }
         if before == desired {
             return self.job_violation("D5", job, "the same status is sent twice");
         }

@@ -101,6 +101,8 @@ impl Oracle<'_> {
             changing: _,
             moved: _,
             done: _,
+            canceled: _,
+            registered_again: _,
         } = reloading;
         print.list(requests, |print, request| print.name(Name::Request, request.0));
         // The plan to come counts only while there is one.
@@ -131,6 +133,8 @@ impl JobModel {
             runs_since_manual_start,
             run,
             runs,
+            runs_before_adjustment,
+            restarts_at_adjustment,
             runs_at_shutdown,
             serial,
             triggered,
@@ -180,7 +184,7 @@ impl JobModel {
         print.list(checks.iter().zip(planned_checks), |print, (check, planned)| {
             check.fingerprint(planned, *active, print);
         });
-        print.add((stopped.is_some(), resumed));
+        print.add((stopped.is_some(), resumed, restarts_at_adjustment));
         if stopped.is_some() {
             // The rest is not used any more. The next generation has its own.
             return;
@@ -197,7 +201,8 @@ impl JobModel {
         }
         if let Restarts::Limited(most) = planned.restarts {
             let starts = if periodic { 1 } else { fires + by_hand };
-            let left = starts.saturating_mul(1 + most).saturating_sub(runs - off_schedule);
+            let allowed = starts.saturating_mul(1 + most) + runs_before_adjustment;
+            let left = allowed.saturating_sub(runs - off_schedule);
             // With `each`, events during a run raise this limit without need, and W7 tells exactly which runs have one.
             let left = (periodic || planned.when.repeat() == Repeat::Once).then_some(left);
             let counted = (*runs_since_manual_start).min(most + 2);
@@ -276,8 +281,10 @@ impl RunModel {
             stopped,
             stop_timeout,
             escalated,
+            stop_adjusted,
             killed,
             first_killed,
+            ticks_from,
             timed_out,
             killed_for_reload,
             said: Said { ready, reloading, stopping, alive },
@@ -292,7 +299,8 @@ impl RunModel {
             print.option(*time, |print, at| print.age(at, *stop_timeout));
         }
         print.add((stop_timeout, escalated, killed.is_some(), timed_out, is_hook, killed_for_reload));
-        print.add((off_schedule, ready, reloading, stopping));
+        print.add((off_schedule, ready, reloading, stopping, stop_adjusted));
+        print.option(*ticks_from, Fingerprint::time);
         if *ready {
             print.time(*alive);
         }

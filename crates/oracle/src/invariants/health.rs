@@ -132,7 +132,9 @@ impl Oracle<'_> {
             self.maintenance_before && !self.maintenance && self.phase == Phase::Running;
         for (job, status) in after.iter().enumerate() {
             let planned = &self.plan.jobs[job];
-            let Some(health) = &planned.health else { continue };
+            if planned.health.is_none() {
+                continue;
+            }
             let started = match input {
                 Some(Input::Started { run, .. }) => status.run == Some(*run),
                 _ => false,
@@ -156,15 +158,21 @@ impl Oracle<'_> {
             if self.jobs[job].active || !may || !(started || begun || resumed) {
                 continue;
             }
-            (self.jobs[job].active, self.jobs[job].epoch) = (true, self.now);
-            for (model, check) in self.jobs[job].checks.iter_mut().zip(&health.checks) {
-                let idle = check.probe == Probe::Running;
-                (model.passed, model.passes) = (idle, idle);
-                (model.passes_in_a_row, model.fails, model.early_fails) = (0, 0, 0);
-                model.due = Some(self.now);
-            }
-            self.all_pass(job);
+            self.begin_checks(job);
         }
+    }
+
+    /// An epoch starts.
+    pub(super) fn begin_checks(&mut self, job: usize) {
+        let Some(health) = &self.plan.jobs[job].health else { return };
+        (self.jobs[job].active, self.jobs[job].epoch) = (true, self.now);
+        for (model, check) in self.jobs[job].checks.iter_mut().zip(&health.checks) {
+            let idle = check.probe == Probe::Running;
+            (model.passed, model.passes) = (idle, idle);
+            (model.passes_in_a_row, model.fails, model.early_fails) = (0, 0, 0);
+            model.due = Some(self.now);
+        }
+        self.all_pass(job);
     }
 
     pub(super) fn see_check(&mut self, job: usize, check: usize, run: CheckRunId) -> Check {
@@ -196,6 +204,10 @@ impl Oracle<'_> {
     }
 
     pub(super) fn see_cancel(&mut self, run: CheckRunId) -> Check {
+        if let Some(place) = self.reloading.canceled.iter().position(|old| *old == run) {
+            self.reloading.canceled.remove(place);
+            return Ok(());
+        }
         let place = self.jobs.iter().enumerate().find_map(|(job, model)| {
             let check = model.checks.iter().position(|check| check.running == Some(run))?;
             Some((job, check))

@@ -36,10 +36,14 @@ pub(super) struct RunModel {
     pub(super) stop_timeout: Duration,
     /// How many signals of its escalation it was sent since then (S9).
     pub(super) escalated: usize,
+    /// True if a reload has changed the stop of its job since then (R5).
+    pub(super) stop_adjusted: bool,
     /// When it was last sent SIGKILL, for any reason.
     pub(super) killed: Option<Time>,
     /// When it was first sent SIGKILL.
     pub(super) first_killed: Option<Time>,
+    /// When its ticks go on, if a reload has raised their number after the last one (R5).
+    pub(super) ticks_from: Option<Time>,
     /// True if it was killed at its timeout (P5).
     pub(super) timed_out: bool,
     /// True if it was killed because a reload has waited long enough: it has no further timeout.
@@ -90,6 +94,10 @@ pub(super) struct JobModel {
     pub(super) runs_since_manual_start: u64,
     pub(super) run: Option<RunModel>,
     pub(super) runs: u64,
+    /// How many runs a reload has added to those that the new number of restarts allows (R5).
+    pub(super) runs_before_adjustment: u64,
+    /// The restarts, also a delayed one, when a reload changed their number (R5).
+    pub(super) restarts_at_adjustment: u64,
     pub(super) runs_at_shutdown: u64,
     /// The number of this generation among those of all jobs.
     pub(super) serial: u64,
@@ -160,6 +168,8 @@ pub(super) struct Seen {
     pub(super) had_run: bool,
     pub(super) ended: bool,
     pub(super) ended_started: Option<Time>,
+    /// The definition when a run ended, if a reload has changed it later in the step (R5).
+    pub(super) ended_as: Option<Box<Job>>,
     pub(super) spawned: u32,
     /// How often its action was performed.
     pub(super) acted: u32,
@@ -219,6 +229,8 @@ impl JobModel {
             runs_since_manual_start: 0,
             run: None,
             runs: 0,
+            runs_before_adjustment: 0,
+            restarts_at_adjustment: 0,
             runs_at_shutdown: 0,
             serial: 0,
             triggered: None,

@@ -3,12 +3,13 @@
 
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::ids::{EventId, JobIx, WatchIx};
+use containerpilot_core::ids::{CheckRunId, EventId, JobIx, WatchIx};
 use containerpilot_core::plan::diff::{Changes, Moves};
 use containerpilot_core::plan::{Job, Plan, Repeat, Role, Trigger, Watch};
 use containerpilot_core::request::{Reply, RequestId};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, StopStage, Time};
 
+use super::adjust::Registration;
 use super::model::{JobModel, Seen};
 use super::replicas::is_named;
 use super::{Check, Oracle};
@@ -32,6 +33,10 @@ pub(super) struct Reloading {
     pub(super) moved: Option<Vec<Option<usize>>>,
     /// What it did, if it was done in this step.
     pub(super) done: Option<Changes>,
+    /// R5: the old checks that are to be cancelled in this part of a step.
+    pub(super) canceled: Vec<CheckRunId>,
+    /// R5: the changed services that are to be registered again in this part of a step.
+    pub(super) registered_again: Vec<Registration>,
     /// True if jobs must start with it that have not seen the startup yet.
     pub(super) starts_jobs: bool,
 }
@@ -150,11 +155,12 @@ impl Oracle<'_> {
             }
         }
         (self.watches, self.held_answers, self.answered) = (watches, held, answered);
-        self.move_jobs(&same_jobs, plan);
+        let (old, kept) = (self.plan, self.move_jobs(&same_jobs, plan));
         (self.reloading.moved, self.reloading.changing) = (Some(same_jobs), true);
         (self.version, self.plan) = (self.reloading.version, plan);
         self.reloading.done = Some(changes);
         self.reloading.due = None;
+        self.adjust_jobs(old, &kept);
         Ok(())
     }
 
@@ -184,9 +190,10 @@ impl Oracle<'_> {
         changes
     }
 
-    /// Moves the model of each job to its new index. Jobs that start with the reload have a new generation.
-    fn move_jobs(&mut self, same_jobs: &[Option<usize>], plan: &Plan) {
-        let (mut jobs, mut seen) = (Vec::new(), Vec::new());
+    /// Moves the model of each job to its new index. Jobs that start with the reload have a new generation. Returns the old and
+    /// new index of the others.
+    fn move_jobs(&mut self, same_jobs: &[Option<usize>], plan: &Plan) -> Vec<(usize, usize)> {
+        let (mut jobs, mut seen, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         let (mut before, mut previous) = (Vec::new(), Vec::new());
         for (nth, job) in plan.jobs.iter().enumerate() {
             let from = same_jobs.iter().position(|same_job| *same_job == Some(nth));
@@ -210,6 +217,7 @@ impl Oracle<'_> {
                 seen.push(self.seen[from].clone());
                 before.push(self.before[from]);
                 previous.push(self.previous[from]);
+                kept.push((from, nth));
                 continue;
             }
             self.generations += 1;
@@ -225,6 +233,7 @@ impl Oracle<'_> {
             self.reloading.starts_jobs = true;
         }
         (self.jobs, self.seen, self.before, self.previous) = (jobs, seen, before, previous);
+        kept
     }
 
     /// R3, E4: `startup` for the jobs that start with a reload.

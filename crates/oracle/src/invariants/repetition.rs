@@ -60,9 +60,13 @@ impl Oracle<'_> {
         }
     }
 
-    fn check_limits(&self, job: usize, status: &JobStatus) -> Check {
+    fn check_limits(&mut self, job: usize, status: &JobStatus) -> Check {
+        let model = &mut self.jobs[job];
+        if status.restarts < self.before[job].restarts {
+            model.restarts_at_adjustment = 0;
+        }
         match self.plan.jobs[job].restarts {
-            Restarts::Limited(most) if status.restarts > most => {
+            Restarts::Limited(most) if status.restarts > most.max(model.restarts_at_adjustment) => {
                 self.job_violation("W6", job, &format!("it was restarted {} times", status.restarts))
             }
             _ => Ok(()),
@@ -89,10 +93,13 @@ impl Oracle<'_> {
         {
             return self.job_violation("P6", job, "SIGKILL has not ended it, and it is not abandoned");
         }
+        // R5: of a stop that a reload has changed, only the global limit is known.
+        let adjusted = run.stop_adjusted.then_some(self.plan.stop_timeout);
+        let limit = run.stop_timeout.max(adjusted.unwrap_or_default());
         // A stop while it is being replaced starts the stop timeout again.
         let replaced = run.replaced.filter(|_| status.stop_stage.is_none());
         if let Some(asked) = run.stopped.or(replaced)
-            && asked + run.stop_timeout < self.now
+            && asked + limit < self.now
             && run.killed.is_none()
         {
             return self.job_violation(
@@ -105,6 +112,7 @@ impl Oracle<'_> {
         let due: Duration = escalation.iter().take(run.escalated + 1).map(|next| next.after).sum();
         if let Some(asked) = run.stopped.or(replaced)
             && run.escalated < escalation.len()
+            && !run.stop_adjusted
             && due < run.stop_timeout
             && asked + due < self.now
             && run.killed.is_none()
@@ -125,8 +133,9 @@ impl Oracle<'_> {
 
     /// W2, W8: the first event starts it at once; after that only restarts do.
     fn check_once(&mut self, job: usize, status: &JobStatus) -> Check {
-        let planned = &self.plan.jobs[job];
         let (seen, now) = (self.seen_in_this_generation(job), self.now);
+        let plan = self.plan;
+        let planned = seen.ended_as.as_deref().unwrap_or(&plan.jobs[job]);
         let model = &mut self.jobs[job];
         if model.fires > 0 && model.runs == 0 {
             return self.job_violation("W2", job, "the first event does not start it");
@@ -192,9 +201,9 @@ impl Oracle<'_> {
         if must_run && seen.spawned == 0 && !delayed {
             return self.job_violation("W7", job, "an event is lost");
         }
-        let planned = &self.plan.jobs[job];
-        let more = follows(planned, self.jobs[job].run_failed)
-            && match planned.restarts {
+        let policy = seen.ended_as.as_deref().unwrap_or(&self.plan.jobs[job]);
+        let more = follows(policy, self.jobs[job].run_failed)
+            && match policy.restarts {
                 Restarts::Unlimited => true,
                 Restarts::Limited(most) => before.restarts < most,
             };
@@ -233,6 +242,8 @@ impl Oracle<'_> {
         let at_once =
             seen.spawned > 0 && status.restarts > before.restarts && before.state != State::Delaying;
         let late = before.state == State::Delaying && seen.spawned > 0 && status.restarts > before.restarts;
+        let plan = self.plan;
+        let policy = seen.ended_as.as_deref().unwrap_or(&plan.jobs[job]);
         let model = &mut self.jobs[job];
         if seen.spawned > 0 && !at_once && !late {
             // An event resets the count.
@@ -241,7 +252,7 @@ impl Oracle<'_> {
         let Some(early) = &mut model.early else { return Ok(()) };
         if seen.ended && (at_once || status.state == State::Delaying) {
             let ran = now.since(seen.ended_started.unwrap_or(now));
-            let delay = delay_after(&self.plan.jobs[job], ran, early);
+            let delay = delay_after(policy, ran, early);
             model.restart_due = Some(now + delay);
             if at_once && !delay.is_zero() {
                 return self.job_violation(
@@ -327,7 +338,7 @@ pub(super) fn met_tick_at(planned: &Job, startup: Option<Time>, runs: u64, run: 
         return None;
     }
     let startup = startup?;
-    let started = run.started?;
+    let started = run.started?.max(run.ticks_from.unwrap_or(Time::ZERO));
     if let Restarts::Limited(most) = planned.restarts
         && runs > most
     {

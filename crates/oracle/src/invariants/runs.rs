@@ -92,8 +92,10 @@ impl Oracle<'_> {
             stopped: None,
             stop_timeout: self.plan.stop_timeout,
             escalated: 0,
+            stop_adjusted: false,
             killed: None,
             first_killed: None,
+            ticks_from: None,
             timed_out: false,
             killed_for_reload: false,
             said: Said::default(),
@@ -116,7 +118,7 @@ impl Oracle<'_> {
         let manual = if periodic { 0 } else { self.jobs[job].by_hand + resumed };
         if let Restarts::Limited(restarts) = planned.restarts
             && self.jobs[job].runs - self.jobs[job].off_schedule
-                > (most + manual).saturating_mul(1 + restarts)
+                > (most + manual).saturating_mul(1 + restarts) + self.jobs[job].runs_before_adjustment
         {
             return self.job_violation("W6", job, &format!("it has {} runs", self.jobs[job].runs));
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::effect::KillReason;
 use containerpilot_core::ids::RunId;
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
-use containerpilot_core::plan::{OnUnhealthy, Signal, StopScope};
+use containerpilot_core::plan::{Escalation, OnUnhealthy, Signal, StopScope};
 use containerpilot_core::{Phase, StopStage, Time};
 
 use super::repetition::met_tick_at;
@@ -73,7 +73,9 @@ impl Oracle<'_> {
             }
             KillReason::StopTimeout => {
                 let mut asked = [model.replaced, model.stopped].into_iter().flatten();
+                // R5: the times of a stop that a reload has changed are not known, only their limit.
                 let late = asked.any(|asked| same(asked + model.stop_timeout)) || late_for_reload;
+                let late = late || model.stop_adjusted;
                 // S4: not before every process was sent its stop signal, unless it was stopped before the shutdown, or has a
                 // time of its own (S9).
                 let own_time = planned.stop.kill_after.is_some_and(|time| time < plan.stop_timeout);
@@ -102,7 +104,8 @@ impl Oracle<'_> {
                     let due = asked + elapsed + next.after;
                     signal == next.signal && same(due) && elapsed + next.after < model.stop_timeout
                 });
-                ("S9", right)
+                let sends = |next: &Escalation| next.signal == signal;
+                ("S9", right || model.stop_adjusted && planned.stop.escalation.iter().any(sends))
             }
             KillReason::ByHand => ("X2", true),
             KillReason::Forwarded => ("S7", plan.pass_signals),
@@ -151,6 +154,7 @@ impl Oracle<'_> {
         let asked = model.stopped.map(|asked| asked + model.stop_timeout);
         let hook = self.stop_budget().filter(|_| model.is_hook).map(|budget| budget.signal_by);
         let due = [asked, hook].into_iter().flatten().filter(|due| same(*due)).min();
+        let due = due.or(Some(now).filter(|_| model.stop_adjusted));
         let killed = due.is_some() || self.killing == Some(now) || self.is_late_for_reload(job);
         if !timed_out && !killed {
             return self.job_violation("P3", job, "its start is given up without a reason");

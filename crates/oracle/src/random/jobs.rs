@@ -34,14 +34,8 @@ impl JobGenerator<'_> {
             job.backoff = self.backoff();
         }
         job.stop = self.stop();
-        if self.rng.percent(25) {
-            job.restart_on = self.rng.pick(&[RestartOn::Failure, RestartOn::Success]);
-        }
-        if self.rng.percent(15) {
-            let signal = ExitStatus::Signal(Signal::TERM);
-            job.success_codes =
-                vec![self.rng.pick(&[ExitStatus::Code(0), ExitStatus::Code(1), signal]), signal];
-        }
+        job.restart_on = self.restart_on();
+        job.success_codes = self.success_codes();
         if self.rng.percent(20) {
             job.start_limit = Some(self.start_limit());
         }
@@ -90,7 +84,7 @@ impl JobGenerator<'_> {
     }
 
     /// The TTL: always longer than the time to the next heartbeat (C7), even if a canceled check takes a while to end.
-    fn set_ttl(&mut self, job: &mut Job) {
+    pub(super) fn set_ttl(&mut self, job: &mut Job) {
         let (Some(health), Some(service)) = (&mut job.health, &mut job.service) else { return };
         let slow = Duration::from_millis(LONG[LONG.len() - 1]);
         let longest =
@@ -189,7 +183,7 @@ impl JobGenerator<'_> {
         }
     }
 
-    fn restarts(&mut self, when: &When) -> Restarts {
+    pub(super) fn restarts(&mut self, when: &When) -> Restarts {
         let each = when.repeat() == Repeat::Each && !matches!(when.trigger, Trigger::Interval { .. });
         match self.rng.below(10) {
             0..4 => Restarts::Limited(0),
@@ -200,7 +194,22 @@ impl JobGenerator<'_> {
         }
     }
 
-    fn start_limit(&mut self) -> StartLimit {
+    pub(super) fn restart_on(&mut self) -> RestartOn {
+        if self.rng.percent(25) {
+            return self.rng.pick(&[RestartOn::Failure, RestartOn::Success]);
+        }
+        RestartOn::Exit
+    }
+
+    pub(super) fn success_codes(&mut self) -> Vec<ExitStatus> {
+        if self.rng.percent(15) {
+            let signal = ExitStatus::Signal(Signal::TERM);
+            return vec![self.rng.pick(&[ExitStatus::Code(0), ExitStatus::Code(1), signal]), signal];
+        }
+        Vec::new()
+    }
+
+    pub(super) fn start_limit(&mut self) -> StartLimit {
         StartLimit {
             count: self.rng.pick(&[1, 2, 3, 5]),
             within: time(self.rng, &LONG).max(Duration::from_millis(1)),
@@ -208,7 +217,7 @@ impl JobGenerator<'_> {
         }
     }
 
-    fn backoff(&mut self) -> Option<Backoff> {
+    pub(super) fn backoff(&mut self) -> Option<Backoff> {
         if self.rng.percent(30) {
             return None;
         }
@@ -220,7 +229,7 @@ impl JobGenerator<'_> {
         })
     }
 
-    fn stop(&mut self) -> Stop {
+    pub(super) fn stop(&mut self) -> Stop {
         let signal = self.rng.pick(&[Signal::TERM, Signal::TERM, Signal::TERM, Signal::INT, Signal::KILL]);
         let mut escalation = Vec::new();
         if signal != Signal::KILL && self.rng.percent(20) {
@@ -246,7 +255,7 @@ impl JobGenerator<'_> {
         Escalation { after, signal: self.rng.pick(&[Signal::TERM, Signal::QUIT, Signal::HUP]) }
     }
 
-    fn health(&mut self) -> Health {
+    pub(super) fn health(&mut self) -> Health {
         let count = self.rng.pick(&[1, 1, 1, 2, 3]);
         let checks = (0..count).map(|nth| self.check(nth)).collect();
         Health {
@@ -261,7 +270,7 @@ impl JobGenerator<'_> {
         }
     }
 
-    fn check(&mut self, nth: usize) -> Check {
+    pub(super) fn check(&mut self, nth: usize) -> Check {
         let interval = time(self.rng, &[50, 100, 500, 1_000, 5_000]).max(Duration::from_millis(1));
         let timeout =
             if self.rng.percent(40) { time(self.rng, &LONG).max(Duration::from_millis(1)) } else { interval };

@@ -17,8 +17,13 @@ use containerpilot_simulation::world::script::{
 pub(super) fn script(rng: &mut Rng, job: &Job) -> JobScript {
     let count = rng.pick(&[1, 1, 2, 3, 4]);
     let runs = (0..count).map(|_| run_script(rng)).collect();
-    let checks = job.health.iter().flat_map(|health| &health.checks).map(|_| check_scripts(rng)).collect();
+    let checks = checks(rng, job);
     JobScript { runs, checks, catalog: catalog_script(rng, job) }
+}
+
+/// What the checks of a job do.
+pub(super) fn checks(rng: &mut Rng, job: &Job) -> Vec<Vec<CheckScript>> {
+    job.health.iter().flat_map(|health| &health.checks).map(|_| check_scripts(rng)).collect()
 }
 
 /// Most catalogs confirm at once, some after a while, and some never.
