@@ -96,6 +96,11 @@ pub fn scenario(seed: u64) -> Scenario {
             versions.push(other);
             actions.extend(actions::reloads(&mut adjusted_rng, versions.len()));
         }
+        if !replicas.is_empty() && adjusted_rng.percent(50) {
+            actions.extend(replicas::scales(&mut adjusted_rng, &versions[0]));
+            let scaled = replicas::scaled_by_request(&mut adjusted_rng, &versions);
+            versions.extend(scaled);
+        }
     }
     Scenario {
         versions,
@@ -162,7 +167,7 @@ fn first_version(rng: &mut Rng) -> Version {
         ..plain_plan(jobs)
     };
     let plan = if plan.legacy_maintenance { with_later_ticks(plan) } else { plan };
-    Version { plan, scripts }
+    Version { plan, scripts, scaled_from: None }
 }
 
 /// Has some jobs run once for every event (W21).

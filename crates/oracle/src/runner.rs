@@ -12,7 +12,7 @@ use containerpilot_core::effect::Effect;
 use containerpilot_core::ids::WatchIx;
 use containerpilot_core::input::{Answer, Input};
 use containerpilot_core::plan::Signal;
-use containerpilot_core::request::{Request, RequestId};
+use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::rng::mix;
 use containerpilot_core::rules::signals::reloads_at;
 use containerpilot_core::{Core, Phase, Time};
@@ -33,6 +33,10 @@ pub struct Totals {
     pub events: u64,
     /// How often another plan came into force.
     pub reloads: u64,
+    /// How many jobs reloads have changed without a restart (R5).
+    pub adjusted: u64,
+    /// How often a plan with another number of replicas than in its configuration came into force (W20).
+    pub scaled: u64,
 }
 
 /// The most steps of a shutdown.
@@ -215,7 +219,9 @@ impl Runner<'_> {
     }
 
     fn reload(&mut self, version: usize) -> Input {
-        let version = &self.scenario.versions[version % self.scenario.versions.len()];
+        let versions = &self.scenario.versions;
+        let count = versions.iter().filter(|version| version.scaled_from.is_none()).count();
+        let version = &versions[version % count];
         self.command(Request::Reload(Box::new(version.plan.clone())))
     }
 
@@ -227,7 +233,12 @@ impl Runner<'_> {
             Effect::Spawn { .. } => self.totals.runs += 1,
             Effect::PlanReplaced { .. } => {
                 self.totals.reloads += 1;
-                self.world.script.version = self.oracle.version();
+                let version = self.oracle.version();
+                self.world.script.version = version;
+                self.totals.scaled += u64::from(self.scenario.versions[version].scaled_from.is_some());
+            }
+            Effect::Reply { reply: Reply::Reloaded(changes), .. } => {
+                self.totals.adjusted += changes.adjusted.len() as u64;
             }
             _ => {}
         }

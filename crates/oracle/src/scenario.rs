@@ -19,6 +19,8 @@ pub struct Version {
     pub plan: Plan,
     /// What the programs and checks of each job do.
     pub scripts: Vec<JobScript>,
+    /// If it is another version with this number of replicas: which one. Only `scale` leads to it, and reloads that keep the number (W20).
+    pub scaled_from: Option<(usize, u16)>,
 }
 
 /// Plans, and everything their world does.

@@ -35,7 +35,7 @@ impl fmt::Display for Failure {
             "seed {}; replay: cargo run -p containerpilot-oracle -- --replay {}",
             self.seed, self.seed
         )?;
-        for (version, Version { plan, scripts }) in self.scenario.versions.iter().enumerate() {
+        for (version, Version { plan, scripts, .. }) in self.scenario.versions.iter().enumerate() {
             writeln!(out, "\nsmallest plan, version {version}:")?;
             for (nth, (job, script)) in plan.jobs.iter().zip(scripts).enumerate() {
                 write_job(out, nth, job)?;
@@ -254,7 +254,9 @@ fn smaller(from: &Scenario, rule: &str, tried: &mut u32) -> Option<(Scenario, Vi
         let violation = runner::run(&candidate, None).err().filter(|violation| violation.rule == rule)?;
         (*tried < MAX_ATTEMPTS).then_some((candidate, violation))
     };
-    for nth in 1..from.versions.len() {
+    // Versions that `scale` leads to are referred to by others.
+    let is_scaled = from.versions.iter().any(|version| version.scaled_from.is_some());
+    for nth in (1..from.versions.len()).filter(|_| !is_scaled) {
         if let Some(found) = attempt(without_version(from, nth)) {
             return Some(found);
         }

@@ -190,9 +190,13 @@ impl<S: Script> World<S> {
             Effect::Heartbeat { job } => self.heartbeat(*job),
             Effect::PlanReplaced { plan, moves } => self.replanned(plan, moves),
             Effect::Abandon { run } => self.abandon(*run),
-            // R1: the file has not changed.
+            // R1: the file has not changed. The number of replicas in it is not the one that `scale` has set (W20).
             Effect::Reload => {
-                let request = Request::Reload(Box::new((*self.plan).clone()));
+                let mut plan = (*self.plan).clone();
+                for group in &self.plan.replicas {
+                    plan = plan.scaled(&group.template.name, group.configured).unwrap_or(plan);
+                }
+                let request = Request::Reload(Box::new(plan));
                 self.schedule_input(Duration::ZERO, Input::Request { id: RELOAD, request });
             }
             Effect::KillOrphans { .. }

@@ -18,6 +18,13 @@ impl Core {
         if health {
             self.replace_checks(job);
         }
+        let new = self.planned(job);
+        if (old.restarts, old.restart_on) != (new.restarts, new.restart_on)
+            && let Some(run) = self.job_mut(job).run_mut()
+        {
+            // H8: one that was unhealthy and had no restarts left may have some now.
+            run.replaced &= run.killed || run.kill_timer.is_some();
+        }
         if old.restarts != self.planned(job).restarts {
             self.adjust_ticks(job);
         }
@@ -37,17 +44,19 @@ impl Core {
         if !self.planned(job).when.is_periodic() || !state.is_up() || !state.has_run {
             return;
         }
-        let (has_timer, state) = (state.ticks.timer.is_some(), state.state());
-        match self.has_restarts_left(job) {
-            true if !has_timer => self.set_next_tick(job),
-            true => {}
-            false => {
-                let (job_state, timers) = self.job_and_timers(job);
-                timers.cancel(&mut job_state.ticks.timer);
-                if state == State::Waiting {
-                    self.begin_stop_by_itself(job);
-                }
+        let (has_timer, waits) = (state.ticks.timer.is_some(), state.state() == State::Waiting);
+        if self.has_restarts_left(job) {
+            if !has_timer {
+                self.set_next_tick(job);
             }
+            return;
+        }
+        let now = self.now;
+        let (state, timers) = self.job_and_timers(job);
+        timers.cancel(&mut state.ticks.timer);
+        if waits {
+            // It is complete, as soon as the reload is done.
+            self.set_tick_timer(job, now);
         }
     }
 

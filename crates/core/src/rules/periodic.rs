@@ -89,7 +89,7 @@ impl Core {
         self.set_tick_timer(job, due);
     }
 
-    fn set_tick_timer(&mut self, job: JobIx, due: Time) {
+    pub(crate) fn set_tick_timer(&mut self, job: JobIx, due: Time) {
         let timer = self.timers.set(due, TimerKind::Job(job, JobTimer::Tick));
         let ticks = &mut self.job_mut(job).ticks;
         (ticks.due, ticks.timer) = (due, Some(timer));
@@ -145,6 +145,10 @@ impl Core {
         };
         let (paused, newest_generation) = (self.is_paused(), self.last_ids.generation);
         match self.job(job).state() {
+            // R5: a reload has lowered the number of ticks.
+            State::Waiting if self.job(job).has_run && !self.has_restarts_left(job) => {
+                self.begin_stop_by_itself(job);
+            }
             // C8: a skipped tick is not counted.
             State::Waiting if paused => self.set_next_tick(job),
             // W18: the first of the skipped ticks is made up, and counted then.

@@ -180,3 +180,18 @@ fn r5_s9_a_changed_escalation_does_not_put_off_sigkill() {
     harness.seconds(3);
     assert_eq!(harness.take_effects(), ["kill a 15", "kill a 9"], "4s after the stop signal");
 }
+
+#[test]
+fn r5_h8_an_unhealthy_job_that_has_got_restarts_is_restarted() {
+    let health = "health: { exec: 'c', interval: 1, ttl: 15, onUnhealthy: 'restart' }";
+    let job = |restarts: u8| format!("{{ name: 'a', exec: 'x', restarts: {restarts}, {health} }}");
+    let mut harness = Harness::running(&job(0));
+    for passes in [true, false, true] {
+        harness.finish_check(passes);
+        harness.seconds(1);
+    }
+    assert!(!harness.take_effects().contains(&"kill a 15".to_owned()), "it has no restarts left");
+    reload(&mut harness, &job(1));
+    harness.finish_check(false);
+    assert!(harness.take_effects().contains(&"kill a 15".to_owned()));
+}

@@ -32,7 +32,9 @@ impl Oracle<'_> {
             return self.job_violation("W19", job, &format!("its action sends {code}"));
         }
         let (now, generations, periodic) = (self.now, self.generations, planned.when.is_periodic());
-        let in_shutdown = self.phase == Phase::Stopping;
+        // One that was started before the shutdown does not belong to it.
+        let in_shutdown =
+            self.phase == Phase::Stopping && !std::mem::take(&mut self.seen[job].acts_before_shutdown);
         let (seen, model) = (&mut self.seen[job], &mut self.jobs[job]);
         if seen.by_hand || periodic {
             model.triggered = Some(generations);

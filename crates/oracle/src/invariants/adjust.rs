@@ -4,6 +4,7 @@ use containerpilot_core::effect::DesiredService;
 use containerpilot_core::plan::{Job, Plan, Restarts};
 use containerpilot_core::{JobStatus, State, StopStage};
 
+use super::stopping::is_hook;
 use super::{Check, JobModel, Oracle};
 
 /// A service that a reload has changed.
@@ -39,6 +40,9 @@ impl Oracle<'_> {
                 && let Some(run) = model.run.as_mut().filter(|run| run.stopped.or(run.replaced).is_some())
             {
                 run.stop_adjusted = true;
+            }
+            if let Some(run) = &mut model.run {
+                run.is_hook = run.by_stop_event && is_hook(new);
             }
             if old.health != new.health {
                 self.adjust_checks(to);

@@ -55,6 +55,9 @@ impl Oracle<'_> {
                     return Err(self.violation("S1", "a second shutdown"));
                 }
                 self.see_shutdown(input);
+                for (seen, job) in self.seen.iter_mut().zip(&self.plan.jobs) {
+                    seen.acts_before_shutdown = job.exec.action().is_some() && seen.fired > seen.acted;
+                }
             }
             (Origin::Global, code) => {
                 let on = code == Code::EnterMaintenance;

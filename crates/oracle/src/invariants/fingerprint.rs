@@ -276,6 +276,7 @@ impl RunModel {
             spawned,
             started,
             off_schedule,
+            by_stop_event,
             is_hook,
             replaced,
             stopped,
@@ -299,7 +300,7 @@ impl RunModel {
             print.option(*time, |print, at| print.age(at, *stop_timeout));
         }
         print.add((stop_timeout, escalated, killed.is_some(), timed_out, is_hook, killed_for_reload));
-        print.add((off_schedule, ready, reloading, stopping, stop_adjusted));
+        print.add((off_schedule, ready, reloading, stopping, stop_adjusted, by_stop_event));
         print.option(*ticks_from, Fingerprint::time);
         if *ready {
             print.time(*alive);

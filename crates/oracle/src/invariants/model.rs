@@ -26,6 +26,8 @@ pub(super) struct RunModel {
     pub(super) started: Option<Time>,
     /// True if a user or an action started it between two ticks (W4).
     pub(super) off_schedule: bool,
+    /// True if a stop event started it.
+    pub(super) by_stop_event: bool,
     /// True if a stop event started it, and its job is a hook (S3).
     pub(super) is_hook: bool,
     /// When it was sent its stop signal because the job is unhealthy (H8).
@@ -171,6 +173,8 @@ pub(super) struct Seen {
     /// The definition when a run ended, if a reload has changed it later in the step (R5).
     pub(super) ended_as: Option<Box<Job>>,
     pub(super) spawned: u32,
+    /// True if its action was to be performed when the shutdown started.
+    pub(super) acts_before_shutdown: bool,
     /// How often its action was performed.
     pub(super) acted: u32,
     pub(super) fired: u32,

@@ -15,6 +15,7 @@ impl Oracle<'_> {
         if let Input::Request { id, request: command } = input {
             match command {
                 Request::Reload(plan) => self.see_reload(*id, plan),
+                Request::Scale(name, count) if self.see_scale(*id, name, *count) => {}
                 // It is answered when it is done.
                 Request::RollingRestart(jobs) => self.rolling.push((*id, jobs.clone())),
                 _ => self.open_requests.push(*id),

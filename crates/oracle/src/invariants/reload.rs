@@ -5,7 +5,7 @@ use containerpilot_core::effect::DesiredService;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::{CheckRunId, EventId, JobIx, WatchIx};
 use containerpilot_core::plan::diff::{Changes, Moves};
-use containerpilot_core::plan::{Job, Plan, Repeat, Role, Trigger, Watch};
+use containerpilot_core::plan::{EventPattern, Job, Plan, Repeat, Role, Trigger, Watch};
 use containerpilot_core::request::{Reply, RequestId};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, StopStage, Time};
 
@@ -42,11 +42,45 @@ pub(super) struct Reloading {
 }
 
 impl Oracle<'_> {
-    /// A reload is requested.
+    /// A reload is requested. W20: the number of replicas that `scale` has set stays, if that in the configuration is the same.
     pub(super) fn see_reload(&mut self, id: RequestId, plan: &Plan) {
-        let version = self.versions.iter().position(|version| version.plan == *plan);
+        let version = self.versions.iter().position(|version| version.plan == *plan).unwrap_or(0);
+        let next = &self.versions[self.next_version()];
+        let configured = |plan: &Plan| plan.replicas.first().map(|group| group.configured);
+        let count = next.scaled_from.map(|(_, count)| count);
+        let kept = count.filter(|_| configured(&next.plan) == configured(plan));
+        self.see_request_of_version(
+            id,
+            kept.and_then(|count| self.scaled(version, count)).unwrap_or(version),
+        );
+    }
+
+    /// Another number of replicas is requested (W20). Returns false if it is refused.
+    pub(super) fn see_scale(&mut self, id: RequestId, name: &str, count: u16) -> bool {
+        let next = self.next_version();
+        let base = self.versions[next].scaled_from.map_or(next, |(base, _)| base);
+        match self.scaled(base, count).filter(|_| self.is_group(name)) {
+            Some(version) => self.see_request_of_version(id, version),
+            None => return false,
+        }
+        true
+    }
+
+    /// The version with a number of replicas.
+    fn scaled(&self, base: usize, count: u16) -> Option<usize> {
+        let group = self.versions[base].plan.replicas.first()?;
+        let found = self.versions.iter().position(|version| version.scaled_from == Some((base, count)));
+        if group.configured == count { Some(base) } else { found }
+    }
+
+    /// The version of the reload in progress, or else the one in force.
+    fn next_version(&self) -> usize {
+        if self.is_reloading() { self.reloading.version } else { self.version }
+    }
+
+    fn see_request_of_version(&mut self, id: RequestId, version: usize) {
         self.reloading.requests.push(id);
-        self.reloading.version = version.unwrap_or(0);
+        self.reloading.version = version;
         self.reloading.requested = true;
     }
 
@@ -257,7 +291,7 @@ impl Oracle<'_> {
             for (nth, pattern) in when.patterns().iter().enumerate() {
                 // A job that names an event twice runs once for it.
                 let twice = !lasting && when.patterns()[..nth].contains(pattern);
-                if twice || !self.holds_already(&pattern.source, pattern.code, once) {
+                if twice || !self.holds_already(pattern, once, after) {
                     continue;
                 }
                 if lasting {
@@ -273,8 +307,9 @@ impl Oracle<'_> {
         }
     }
 
-    fn holds_already(&self, source: &Source, code: Code, once: bool) -> bool {
-        match source {
+    fn holds_already(&self, pattern: &EventPattern, once: bool, after: &[JobStatus]) -> bool {
+        let code = pattern.code;
+        match &pattern.source {
             Source::Global => code == Code::EnterMaintenance && self.maintenance,
             Source::Signal(_) | Source::File(_) => false,
             Source::Watch(name) => {
@@ -286,15 +321,17 @@ impl Oracle<'_> {
                 let mut named = (0..self.jobs.len()).filter(|nth| is_named(&self.plan.jobs[*nth], name));
                 // W20: of replicas, some events must hold for all.
                 match self.needs_all(name, code) {
-                    true => named.all(|nth| self.job_holds_already(nth, code, true)),
-                    false => named.any(|nth| self.job_holds_already(nth, code, once)),
+                    true => named.all(|nth| self.job_holds_already(nth, code, true, after)),
+                    false => named.any(|nth| self.job_holds_already(nth, code, once, after)),
                 }
             }
         }
     }
 
-    fn job_holds_already(&self, nth: usize, code: Code, once: bool) -> bool {
+    fn job_holds_already(&self, nth: usize, code: Code, once: bool, after: &[JobStatus]) -> bool {
         let (planned, model) = (&self.plan.jobs[nth], &self.jobs[nth]);
+        // H11: the health of a job with `ready` is checked after the step.
+        let healthy = if planned.ready.is_some() { after[nth].healthy } else { model.health_state };
         // It has run to its end, and does not run again.
         let ended = planned.exec.is_some()
             && model.runs > 0
@@ -303,8 +340,8 @@ impl Oracle<'_> {
         // A job that starts with the same reload has sent nothing yet.
         !self.seen[nth].reloaded
             && match code {
-                Code::Healthy | Code::BecameHealthy => model.health_state == Some(true),
-                Code::Unhealthy | Code::BecameUnhealthy => model.health_state == Some(false),
+                Code::Healthy | Code::BecameHealthy => healthy == Some(true),
+                Code::Unhealthy | Code::BecameUnhealthy => healthy == Some(false),
                 Code::ExitSuccess | Code::ExitFailed => ended && model.last_exit == Some(code),
                 Code::Ready => model
                     .run
@@ -339,7 +376,10 @@ impl Oracle<'_> {
             Reply::Refused(_) if phase != Phase::Running => {}
             other => return Err(self.violation("R1", format!("{other:?} is not an answer to a reload"))),
         }
-        self.reloading.requests.retain(|open| *open != id);
+        // An action may request several reloads with the same number.
+        if let Some(place) = self.reloading.requests.iter().position(|open| *open == id) {
+            self.reloading.requests.remove(place);
+        }
         if self.reloading.requests.is_empty() {
             self.reloading.due = None;
         }

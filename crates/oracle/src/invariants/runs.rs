@@ -87,6 +87,7 @@ impl Oracle<'_> {
             spawned: now,
             started: None,
             off_schedule,
+            by_stop_event: is_stop_event,
             is_hook: runs_as_hook,
             replaced: None,
             stopped: None,

@@ -11,6 +11,9 @@ use containerpilot_core::rng::Rng;
 use super::{scripts, time};
 use crate::scenario::{Action, Version};
 
+/// The most replicas of a job.
+const MAX: u16 = 4;
+
 /// Makes replicas of a job, and has another job wait for them. Returns the places of the replicas.
 pub(super) fn change(rng: &mut Rng, version: &mut Version) -> Vec<usize> {
     let plan = &mut version.plan;
@@ -62,15 +65,47 @@ pub(super) fn change(rng: &mut Rng, version: &mut Version) -> Vec<usize> {
     places
 }
 
-/// The version with another number of replicas. The scripts of replicas that stay are the same.
+/// The version with another number of replicas in its configuration.
 pub(super) fn scaled(rng: &mut Rng, from: &Version) -> Version {
-    let mut version = from.clone();
-    let Some(group) = from.plan.replicas.first() else { return version };
-    let count = rng.pick(&[1, 2, 3, 4]);
-    let Ok(mut plan) = from.plan.scaled(&group.template.name, count) else { return version };
-    for group in &mut plan.replicas {
+    let count = rng.pick(&[1, 2, 3, MAX]);
+    let mut version = with_count(rng, from, count);
+    for group in &mut version.plan.replicas {
         group.configured = group.count;
     }
+    version
+}
+
+/// All versions with the numbers of replicas that `scale` may set.
+pub(super) fn scaled_by_request(rng: &mut Rng, versions: &[Version]) -> Vec<Version> {
+    let mut scaled = Vec::new();
+    for (nth, from) in versions.iter().enumerate() {
+        for count in 1..=MAX {
+            if from.plan.replicas.first().is_some_and(|group| group.configured != count) {
+                scaled.push(Version { scaled_from: Some((nth, count)), ..with_count(rng, from, count) });
+            }
+        }
+    }
+    scaled
+}
+
+/// Requests to scale. Some are refused.
+pub(super) fn scales(rng: &mut Rng, version: &Version) -> Vec<(Duration, Action)> {
+    let Some(group) = version.plan.replicas.first() else { return Vec::new() };
+    let count = rng.pick(&[1, 1, 2, 4]);
+    let one = |rng: &mut Rng| {
+        let at = time(rng, &[0, 1, 10, 100, 200, 500, 1_000, 2_000]);
+        let count = rng.pick(&[0, 1, 1, 2, 2, 3, 3, MAX, MAX, 1_001]);
+        let name = if rng.percent(5) { "missing" } else { group.template.name.as_str() };
+        (at, Action::Request(Request::Scale(name.to_owned(), count)))
+    };
+    (0..count).map(|_| one(rng)).collect()
+}
+
+/// The version with a number of replicas. The scripts of replicas that stay are the same.
+fn with_count(rng: &mut Rng, from: &Version, count: u16) -> Version {
+    let mut version = from.clone();
+    let Some(group) = from.plan.replicas.first() else { return version };
+    let Ok(plan) = from.plan.scaled(&group.template.name, count) else { return version };
     let mut script = |job: &Job| {
         let place = from.plan.jobs.iter().position(|old| old.name == job.name && old.replica.is_some());
         place.and_then(|place| from.scripts.get(place).cloned()).unwrap_or_else(|| scripts::script(rng, job))

@@ -80,5 +80,5 @@ pub(super) fn other(rng: &mut Rng, from: &Version, nth: usize) -> Version {
     if rng.percent(25) {
         plan.stop_timeout = stop_timeout(rng);
     }
-    Version { plan, scripts }
+    Version { plan, scripts, scaled_from: None }
 }

@@ -54,8 +54,11 @@ impl SmallPlan {
     /// The same as a scenario, for the oracle.
     #[must_use]
     pub fn scenario(&self) -> Scenario {
-        let versions =
-            self.versions.iter().map(|plan| Version { plan: plan.clone(), scripts: Vec::new() }).collect();
+        let versions = self
+            .versions
+            .iter()
+            .map(|plan| Version { plan: plan.clone(), scripts: Vec::new(), scaled_from: None })
+            .collect();
         Scenario {
             versions,
             actions: Vec::new(),
