@@ -47,7 +47,7 @@ impl Core {
         let (has_timer, waits) = (state.ticks.timer.is_some(), state.state() == State::Waiting);
         if self.has_restarts_left(job) {
             if !has_timer {
-                self.set_next_tick(job);
+                self.resume_ticks(job);
             }
             return;
         }

@@ -36,6 +36,28 @@ impl Core {
         self.start_for(job, event);
     }
 
+    /// W14: a new generation that has run just before, in the last one, runs first one tick later.
+    pub(crate) fn await_first_tick(&mut self, job: JobIx) {
+        let (now, newest_generation) = (self.now, self.last_ids.generation);
+        let state = self.job_mut(job);
+        if state.has_run || state.ticks.timer.is_some() || !state.is_up() {
+            return;
+        }
+        (state.ticks.due, state.triggered_at) = (now, Some(newest_generation));
+        self.set_next_tick(job);
+    }
+
+    /// R5: sets the timer of the next tick again.
+    pub(crate) fn resume_ticks(&mut self, job: JobIx) {
+        let ticks = &self.job(job).ticks;
+        match (ticks.cron, ticks.due > self.now) {
+            // The next tick was cancelled before it was due.
+            (None, true) => self.set_tick_timer(job, ticks.due),
+            (Some(times), true) => self.set_time_after(job, times.since, times.next - 1),
+            (_, false) => self.set_next_tick(job),
+        }
+    }
+
     /// Counts ticks from now on.
     pub(crate) fn begin_ticks(&mut self, job: JobIx) {
         let (now, newest_generation) = (self.now, self.last_ids.generation);
@@ -54,7 +76,7 @@ impl Core {
     }
 
     /// Sets the timer of the next tick. Ticks do not drift, and missed ones are skipped.
-    pub(crate) fn set_next_tick(&mut self, job: JobIx) {
+    fn set_next_tick(&mut self, job: JobIx) {
         match self.planned(job).when.trigger {
             Trigger::Interval { every, .. } => self.set_next_interval(job, every),
             Trigger::Cron { .. } => self.set_next_time(job),

@@ -91,9 +91,11 @@ impl Core {
         if self.plan_state.watches.get(watch.index()).is_some_and(WatchState::will_change) {
             return true;
         }
-        advertisers
-            .iter()
-            .any(|job| self.may_start_again(*job) || (!self.job(*job).has_ended() && can_start(*job)))
+        advertisers.iter().any(|job| {
+            self.may_start_again(*job)
+                || (!self.job(*job).has_ended() && can_start(*job))
+                || self.action_may_start(*job, can_start)
+        })
     }
 
     /// Returns true if a job that stops or is complete may still start again, because a user has stopped it or a reload
@@ -307,15 +309,16 @@ impl Core {
     /// The jobs that wait for an event of this one, or for a watch that sees its service.
     fn startable_by(&self, job: JobIx) -> impl Iterator<Item = JobIx> + '_ {
         let graph = &self.plan_state.graph;
-        let sees = move |jobs: &Option<Vec<JobIx>>| jobs.as_ref().is_some_and(|jobs| jobs.contains(&job));
+        let starts = self.planned(job).exec.action().is_some_and(Action::starts);
+        let started = if starts { graph.targets(job) } else { &[] };
+        let is_one = move |seen: &JobIx| *seen == job || started.contains(seen);
+        let sees = move |jobs: &Option<Vec<JobIx>>| jobs.iter().flatten().any(is_one);
         let advertised = graph.advertisers.iter().zip(&graph.watchers);
         let by_service = advertised.filter(move |(jobs, _)| sees(jobs)).flat_map(|(_, watchers)| watchers);
         let required = graph.advertisers.iter().zip(graph.watch_requirers());
         let by_required = required.filter(move |(jobs, _)| sees(jobs)).flat_map(|(_, requirers)| requirers);
         let files = graph.advertisers.iter().zip(graph.watch_files()).filter(move |(jobs, _)| sees(jobs));
         let by_file = files.flat_map(|(_, files)| files).flat_map(|file| graph.jobs_of_file(*file));
-        let starts = self.planned(job).exec.action().is_some_and(Action::starts);
-        let started = if starts { graph.targets(job) } else { &[] };
         let waits_for = |job: JobIx| graph.dependents(job).chain(graph.requirers(job));
         let by_action = started.iter().flat_map(move |target| waits_for(*target));
         waits_for(job).chain(by_service.chain(by_required).chain(by_file).copied()).chain(by_action)

@@ -154,10 +154,7 @@ impl Core {
         // W14: in a ring of actions, a periodic one runs once at a time, and then at its ticks.
         let is_again = self.acting.is_some() && self.job(job).started_at == Some(self.now);
         if periodic && is_again && self.starts_itself(job) {
-            if !self.job(job).has_run {
-                self.begin_ticks(job);
-            }
-            return;
+            return self.await_first_tick(job);
         }
         let state = self.job_mut(job);
         state.ticks.off_schedule = true;

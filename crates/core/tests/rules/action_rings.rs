@@ -12,7 +12,7 @@ use containerpilot_core::rng::Rng;
 use containerpilot_core::state::journal::Origin;
 use containerpilot_core::{Core, Effect, Input, Notice, Time};
 
-use crate::harness::try_plan;
+use crate::harness::{Harness, try_plan};
 
 const SEEDS: u64 = 2_000;
 const NAMES: [&str; 5] = ["aa", "bb", "cc", "dd", "ee"];
@@ -236,4 +236,16 @@ fn w14_random_rings_of_actions_end_their_steps_and_are_spaced() {
     assert!(found.is_empty(), "{} plans, such as\n{}", found.len(), found[..found.len().min(5)].join("\n"));
     // The others are refused by the configuration.
     assert!(loaded > SEEDS / 3, "{loaded} of {SEEDS} plans");
+}
+
+#[test]
+fn w14_a_periodic_action_that_is_started_again_at_once_has_its_next_tick() {
+    let mut harness = Harness::running(
+        "{ name: 'a', do: { start: 'b' }, when: { source: 'b', each: 'stopped' } }, \
+         { name: 'b', do: { stop: 'c' }, restarts: 0, when: { interval: '10s' } }, { name: 'c', exec: 'x' }",
+    );
+    assert_eq!(harness.status("b").word(), "waiting");
+    harness.take_output();
+    harness.seconds(10);
+    assert!(harness.take_events().contains(&"b exitSuccess".to_owned()));
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::Level;
-use containerpilot_core::{Request, State, Time};
+use containerpilot_core::{Input, Request, State, Time};
 
 use crate::harness::{Harness, plan};
 
@@ -422,4 +422,20 @@ fn w14_s3_a_hook_that_waits_for_its_back_off_runs_at_the_shutdown() {
     assert!(harness.take_events().contains(&"hook exitFailed".to_owned()), "nothing is started any more");
     harness.exit_on("x", TERM);
     assert!(harness.exit.is_some());
+}
+
+#[test]
+fn w10_w19_a_watch_of_a_service_that_an_action_may_start_can_change() {
+    let mut harness = Harness::new(plan(
+        "{ watches: [{ name: 'web', interval: 1 }], jobs: [
+           { name: 'web', exec: 'x', port: 80, health: { exec: 'c', interval: 1, ttl: 5 }, when: { source: 'a', once: 'exitFailed' } },
+           { name: 'a', exec: 'x' },
+           { name: 'go', do: { start: 'web' }, when: { source: 'SIGUSR2' } },
+           { name: 'b', exec: 'x', when: { source: 'watch.web', each: 'changed' } } ] }",
+    ));
+    harness.input(Input::Ready);
+    harness.exit("a", 0);
+    assert_eq!((harness.status("web").word(), harness.status("b").word()), ("skipped", "waiting"));
+    harness.signal(12);
+    assert!(harness.has_process("web"));
 }

@@ -131,6 +131,15 @@ fn r5_w4_a_new_number_of_ticks_counts_during_the_last_run() {
     harness.take_output();
     harness.seconds(8);
     assert_eq!(harness.take_effects(), ["spawn a"], "the next tick is a multiple of the interval");
+    // One that was cancelled before.
+    let mut harness = Harness::running(&job(5));
+    reload(&mut harness, &job(0));
+    harness.seconds(5);
+    reload(&mut harness, &job(5));
+    harness.exit("a", 0);
+    harness.take_output();
+    harness.seconds(5);
+    assert_eq!(harness.take_effects(), ["spawn a"]);
 }
 
 #[test]
