@@ -47,6 +47,8 @@ impl Core {
             let (words, cause) = (format!("requested by {name}"), format!("{name} {}", Code::ExitSuccess));
             self.exit_codes.decided = Some(ExitReason { code: *code, words, cause });
             self.shut_down();
+        } else if core::mem::take(&mut self.shut_down_after_action) {
+            self.shut_down();
         }
         self.current_event = None;
     }

@@ -31,7 +31,10 @@ impl Core {
         if self.job(job).stop().is_some_and(|stop| stop.then_start) {
             self.plan_state.start_again.push_back(job);
         } else if !is_stopped && self.completed_and_stops_container(job) {
-            self.shut_down();
+            self.shut_down_after_action = self.acting.is_some();
+            if self.acting.is_none() {
+                self.shut_down();
+            }
         }
     }
 

@@ -72,6 +72,8 @@ pub struct Core {
     pub(crate) queue: VecDeque<Event>,
     /// The job whose action is being performed (W19).
     pub(crate) acting: Option<JobIx>,
+    /// True if a job that the action has started is complete, and its end shuts down: as soon as the action has ended (E3).
+    pub(crate) shut_down_after_action: bool,
     /// The event being dispatched, which causes everything that follows.
     pub(crate) current_event: Option<EventId>,
     pub(crate) journal: Journal,
@@ -202,6 +204,7 @@ impl Core {
             early_inputs: VecDeque::new(),
             queue: VecDeque::new(),
             acting: None,
+            shut_down_after_action: false,
             current_event: None,
             journal: Journal::default(),
             watch_changes: WatchChanges::default(),

@@ -439,3 +439,16 @@ fn w10_w19_a_watch_of_a_service_that_an_action_may_start_can_change() {
     harness.signal(12);
     assert!(harness.has_process("web"));
 }
+
+#[test]
+fn e3_w19_an_action_ends_before_the_shutdown_that_it_leads_to() {
+    let mut plan =
+        plan("{ jobs: [{ name: 'b', exec: 'x', when: 'manual' }, { name: 'a', do: { start: 'b' } }] }");
+    // A job without a program and without checks is complete as soon as it starts.
+    plan.jobs[0].exec = containerpilot_core::plan::Exec::Nothing;
+    plan.jobs[0].on_success = containerpilot_core::plan::OnCompletion::Shutdown;
+    let mut harness = Harness::new(plan);
+    harness.input(Input::Ready);
+    let events = harness.take_events();
+    assert_eq!(events[3..], ["a exitSuccess", "global shutdown", "a stopping", "a stopped"]);
+}

@@ -35,6 +35,7 @@ impl Core {
             queue,
             // Set only during a step.
             acting: _,
+            shut_down_after_action: _,
             current_event: _,
             // These only report.
             journal: _,
