@@ -30,6 +30,7 @@
 //! | W20    | an event of replicas is that of any of them, or comes when the last one has it                      |
 //! | S1, S4 | a shutdown ends in time and as soon as it can; the second request kills at once                     |
 //! | S2     | `stopping`, hooks, deregistration, drain, signal, exit, `stopped`: in this order, without delay     |
+//! | S8     | the signals in `stopOn` shut down; a signal that jobs wait for is an event                          |
 //! | S3     | jobs of the shutdown run in it, once; nothing else starts                                           |
 //! | S5     | the exit code                                                                                       |
 //! | S10    | a job gets its stop signal after the jobs that require it, and those in `stopAfter`, have ended     |
@@ -72,14 +73,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use containerpilot_core::effect::Effect;
-use containerpilot_core::event::Code;
+use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::{Input, Instance};
 use containerpilot_core::plan::{Plan, Signal};
 use containerpilot_core::request::RequestId;
-use containerpilot_core::state::journal::Event;
+use containerpilot_core::state::journal::{Event, Origin};
 use containerpilot_core::{Core, JobStatus, Phase, State, Time};
 
+use self::actions::Acted;
 use self::model::{JobModel, Pending, RunModel, Seen};
 use self::reload::Reloading;
 use crate::scenario::{CLOCK, Scenario, Version};
@@ -132,6 +134,8 @@ pub struct Oracle<'a> {
     first_hook_failure: Option<u8>,
     /// The first signal that requested a shutdown.
     stop_signal: Option<(Signal, Time)>,
+    /// The signals that request a shutdown at the start of the step (S8).
+    stop_on: Vec<Signal>,
     /// When the time for hooks was over (S4).
     terminating: Option<Time>,
     killing: Option<Time>,
@@ -154,8 +158,10 @@ pub struct Oracle<'a> {
     /// The rolling restarts without an answer, and their jobs (W20).
     rolling: Vec<(RequestId, Vec<JobIx>)>,
     reloading: Reloading,
-    /// The signals that actions must send in this part of the step (W19).
-    acted: Vec<(RunId, Signal)>,
+    /// How many actions were performed.
+    performed: u64,
+    /// What actions must do in this part of the step (W19).
+    acted: Vec<Acted>,
     /// The variables that actions have set (W19).
     variables: BTreeMap<String, Option<String>>,
 }
@@ -190,6 +196,7 @@ impl<'a> Oracle<'a> {
             first_failure: None,
             first_hook_failure: None,
             stop_signal: None,
+            stop_on: Vec::new(),
             terminating: None,
             killing: None,
             maintenance: false,
@@ -203,6 +210,7 @@ impl<'a> Oracle<'a> {
             early_starts: Vec::new(),
             rolling: Vec::new(),
             reloading: Reloading::default(),
+            performed: 0,
             acted: Vec::new(),
             variables: BTreeMap::new(),
         }
@@ -212,6 +220,12 @@ impl<'a> Oracle<'a> {
     #[must_use]
     pub fn events(&self) -> u64 {
         self.last_event
+    }
+
+    /// How many actions there were that start, stop or restart jobs, or change the supervisor (W19).
+    #[must_use]
+    pub fn performed(&self) -> u64 {
+        self.performed
     }
 
     /// The version of the plan in force.
@@ -260,6 +274,7 @@ impl<'a> Oracle<'a> {
     fn before(&mut self, now: Time, core: &Core) {
         self.now = self.now.max(now);
         (self.phase_before, self.phase) = (core.phase(), core.phase());
+        self.stop_on.clone_from(&self.plan.stop_on);
         self.maintenance_before = self.maintenance;
         self.see_pause();
         self.before.clear();
@@ -343,7 +358,7 @@ impl<'a> Oracle<'a> {
                 return Err(self.violation("S4", "an effect follows the exit"));
             }
         }
-        self.check_acted(new)?;
+        self.check_acted(new, &after)?;
         self.check_adjusted(&after)?;
         for job in 0..after.len() {
             self.check_leaving(job, &after, core.phase())?;
@@ -372,6 +387,7 @@ impl<'a> Oracle<'a> {
         self.check_reloads(&after, phase)?;
         self.check_watch()?;
         self.check_shutdown(input, phase, &after)?;
+        self.check_signal(input)?;
         let replaced = effects.iter().any(|effect| matches!(effect, Effect::PlanReplaced { .. }));
         for (nth, status) in after.iter().enumerate() {
             // After a reload the entries of this step may be about other indices. A job that triggers itself is delayed for
@@ -393,6 +409,28 @@ impl<'a> Oracle<'a> {
         self.check_deadlock(core, &after)?;
         self.previous = after;
         Ok(())
+    }
+
+    /// S8: returns true if an input is a signal that requests a shutdown.
+    fn is_stop_signal(&self, input: &Input) -> bool {
+        matches!(input, Input::Signal(signal) if self.stop_on.contains(signal))
+    }
+
+    /// S8, W3: a signal that jobs may wait for is an event.
+    fn check_signal(&self, input: &Input) -> Check {
+        let Input::Signal(signal) = *input else { return Ok(()) };
+        if self.phase_before != Phase::Running || self.reloading.done.is_some() {
+            return Ok(());
+        }
+        let mut patterns = self.plan.jobs.iter().flat_map(|job| job.when.patterns());
+        let is_awaited = patterns.any(|event| event.source == Source::Signal(signal));
+        let toggles = signal == Signal::USR1 && self.plan.legacy_maintenance;
+        let has_meaning = self.plan.pass_signals || self.is_stop_signal(input) || toggles;
+        let expected = !has_meaning && (matches!(signal, Signal::HUP | Signal::USR2) || is_awaited);
+        if self.events.iter().any(|event| event.origin == Origin::Signal(signal)) == expected {
+            return Ok(());
+        }
+        Err(self.violation("S8", format!("{signal} is an event, and should not be, or the other way round")))
     }
 
     fn most_deadlines(&self) -> usize {
@@ -417,8 +455,3 @@ const KILL_TIMEOUT: Duration = Duration::from_millis(400);
 
 /// How long everything after the last SIGKILL may take (S4).
 const MARGIN: Duration = Duration::from_secs(1);
-
-/// Returns true if an input is a signal that requests a shutdown.
-fn is_stop_signal(input: &Input) -> bool {
-    matches!(input, Input::Signal(Signal::INT | Signal::QUIT | Signal::TERM))
-}

@@ -11,6 +11,7 @@ mod replicas;
 mod requires;
 mod schedules;
 mod scripts;
+mod signals;
 mod versions;
 
 use std::time::Duration;
@@ -24,6 +25,7 @@ use containerpilot_core::plan::{
 use self::jobs::JobGenerator;
 use self::plain::{command, make_coprocess, make_sensor, telemetry_job};
 pub use self::plain::{consul, plain_job, plain_plan, service};
+pub(crate) use self::schedules::every_minute;
 use crate::scenario::{Action, JobScript, Scenario, Version};
 use containerpilot_core::rng::{Rng, mix};
 
@@ -50,6 +52,13 @@ pub fn scenario(seed: u64) -> Scenario {
     }
     if !first.plan.pass_signals && queue_rng.percent(25) {
         add_actions(&mut queue_rng, &mut first.plan);
+    }
+    let mut do_rng = Rng::from_seed(mix(mix(mix(mix(mix(mix(mix(seed))))))));
+    if !first.plan.pass_signals && do_rng.percent(20) {
+        add_actions(&mut do_rng, &mut first.plan);
+    }
+    if do_rng.percent(60) {
+        change_actions(&mut do_rng, &mut first.plan);
     }
     let plan = &first.plan;
     let mut actions = actions::actions(&mut rng, &plan.watches);
@@ -101,6 +110,18 @@ pub fn scenario(seed: u64) -> Scenario {
             let scaled = replicas::scaled_by_request(&mut adjusted_rng, &versions);
             versions.extend(scaled);
         }
+    }
+    let mut signal_rng = Rng::from_seed(!mix(seed));
+    if !versions[0].plan.pass_signals && signal_rng.percent(20) {
+        let same = signal_rng.percent(70);
+        let stop_seed = signal_rng.number();
+        for (nth, version) in versions.iter_mut().enumerate() {
+            // Most reloads do not change them, and those of one configuration with several numbers of replicas must not.
+            let nth = version.scaled_from.map_or(nth, |(base, _)| base);
+            let seed = if same { stop_seed } else { stop_seed ^ nth as u64 };
+            signals::change(&mut Rng::from_seed(seed), &mut version.plan);
+        }
+        actions.extend(signals::signals(&mut signal_rng));
     }
     Scenario {
         versions,
@@ -198,6 +219,25 @@ fn add_actions(rng: &mut Rng, plan: &mut Plan) {
             _ => plan::Action::SetEnv(vec![("SET".to_owned(), None)]),
         });
         (job.timeout, job.start_limit, job.success_codes) = (None, None, Vec::new());
+    }
+}
+
+/// Replaces some actions by those that change the state of jobs or of the supervisor (W19).
+fn change_actions(rng: &mut Rng, plan: &mut Plan) {
+    let names: Vec<String> = plan.jobs.iter().map(|job| job.name.clone()).collect();
+    for job in plan.jobs.iter_mut().filter(|job| job.exec.action().is_some()) {
+        if !rng.percent(70) {
+            continue;
+        }
+        let target = Target::Job(names[rng.index(names.len())].clone());
+        job.exec = Exec::Action(match rng.below(12) {
+            0..3 => plan::Action::Start(target),
+            3..6 => plan::Action::Stop(target),
+            6..9 => plan::Action::Restart(target),
+            9 => plan::Action::Maintenance(rng.percent(50)),
+            10 => plan::Action::Reload,
+            _ => plan::Action::Shutdown(rng.pick(&[0, 7])),
+        });
     }
 }
 

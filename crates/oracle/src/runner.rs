@@ -11,7 +11,7 @@ use std::time::Duration;
 use containerpilot_core::effect::Effect;
 use containerpilot_core::ids::WatchIx;
 use containerpilot_core::input::{Answer, Input};
-use containerpilot_core::plan::Signal;
+use containerpilot_core::plan::{DEFAULT_STOP_ON, Signal};
 use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::rng::mix;
 use containerpilot_core::rules::signals::reloads_at;
@@ -37,6 +37,10 @@ pub struct Totals {
     pub adjusted: u64,
     /// How often a plan with another number of replicas than in its configuration came into force (W20).
     pub scaled: u64,
+    /// How many actions changed the state of a job or of the supervisor (W19).
+    pub performed: u64,
+    /// How many stop signals were others than the default ones (S8).
+    pub stop_signals: u64,
 }
 
 /// The most steps of a shutdown.
@@ -109,9 +113,9 @@ impl Runner<'_> {
                     stop_requests += 1;
                     last_stop_step = self.totals.steps;
                     match stop_requests {
-                        1 => Input::Signal(Signal::TERM),
-                        // SIGTERM again at once would count as one (S1).
-                        2 => Input::Signal(Signal::INT),
+                        1 => Input::Signal(self.stop_signal(0)),
+                        // The same signal again at once would count as one (S1).
+                        2 => Input::Signal(self.stop_signal(1)),
                         // If signals are forwarded, the program decides when it exits (S7).
                         3 if self.scenario.versions[0].plan.pass_signals => {
                             self.world.end_all_programs();
@@ -126,6 +130,12 @@ impl Runner<'_> {
                 }
             };
             self.totals.steps += 1;
+            if let Input::Signal(signal) = &input
+                && self.core.plan().stop_on.contains(signal)
+                && !DEFAULT_STOP_ON.contains(signal)
+            {
+                self.totals.stop_signals += 1;
+            }
             effects.clear();
             let shown = timeline.is_some().then(|| format!("{input:?}"));
             let now = self.reported_time();
@@ -144,6 +154,7 @@ impl Runner<'_> {
             agents::leave(agent, now).map_err(|what| self.oracle.violation("S6", what))?;
         }
         self.totals.events = self.oracle.events();
+        self.totals.performed = self.oracle.performed();
         Ok(self.totals)
     }
 
@@ -211,6 +222,12 @@ impl Runner<'_> {
                 Input::Tick
             }
         }
+    }
+
+    /// A signal that shuts down (S8); if there is only one, that one.
+    fn stop_signal(&self, nth: usize) -> Signal {
+        let stop_on = &self.core.plan().stop_on;
+        stop_on.get(nth).or(stop_on.first()).copied().unwrap_or(Signal::TERM)
     }
 
     fn command(&mut self, command: Request) -> Input {

@@ -43,13 +43,14 @@ fn random_schedules_break_no_rule() {
     }
 }
 
-/// The share of schedules in which something happens, in percent.
+/// Every feature of the generator happens in some schedules.
 #[test]
 fn schedules_have_what_they_are_to_try() {
     let schedules = 4_000;
-    let mut found: Vec<(&str, u32)> = ["adjusted", "scaled"].map(|name| (name, 0)).into();
+    let mut found: Vec<(&str, u32)> =
+        ["adjusted", "scaled", "actions", "stop signals"].map(|name| (name, 0)).into();
     for totals in (0..schedules).filter_map(|nth| run_seed(nth_seed(1, nth)).ok()) {
-        let counts = [totals.adjusted, totals.scaled];
+        let counts = [totals.adjusted, totals.scaled, totals.performed, totals.stop_signals];
         for ((_, schedules), count) in found.iter_mut().zip(counts) {
             *schedules += u32::from(count > 0);
         }

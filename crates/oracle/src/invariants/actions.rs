@@ -2,11 +2,27 @@
 
 use containerpilot_core::effect::{Effect, KillReason};
 use containerpilot_core::event::Code;
-use containerpilot_core::plan::{Action, Repeat, Restarts};
+use containerpilot_core::ids::RunId;
+use containerpilot_core::plan::{Action, Job, Repeat, Restarts, Role, Signal};
 use containerpilot_core::variables::Environment;
 use containerpilot_core::{JobStatus, Phase, State};
 
 use super::{Check, Oracle};
+
+/// What an action must do in a part of a step.
+#[derive(Clone, Debug)]
+pub(super) enum Acted {
+    /// The run is sent the signal.
+    Signalled(RunId, Signal),
+    /// The job starts, or will when it has stopped.
+    Started(usize),
+    /// The job stops.
+    Stopped(usize),
+    /// A reload is requested.
+    Reloaded,
+    /// The supervisor shuts down.
+    ShutDown,
+}
 
 impl Oracle<'_> {
     /// An action was performed: its exit event is all that shows.
@@ -14,21 +30,58 @@ impl Oracle<'_> {
         let planned = &self.plan.jobs[job];
         let Some(action) = planned.exec.action() else { return Ok(()) };
         let failed = code == Code::ExitFailed;
+        let running = self.shutdown.is_none();
+        self.performed += u64::from(!matches!(action, Action::Signal(..) | Action::SetEnv(_)) && !failed);
+        let targets = self.targets(job);
+        // `None` if it is not known whether it is refused.
         let possible = match action {
-            Action::Signal(signal, target) => {
-                let targets = self.plan.jobs.iter().zip(&self.jobs).enumerate();
-                let targets = targets.filter(|(nth, (planned, _))| *nth != job && target.includes(planned));
-                let runs: Vec<_> = targets.filter_map(|(_, (_, model))| model.run.as_ref()).collect();
-                self.acted.extend(runs.iter().map(|run| (run.run, *signal)));
-                !runs.is_empty()
+            Action::Signal(signal, _) => {
+                let runs = targets.iter().filter_map(|target| self.jobs[*target].run.as_ref());
+                let runs: Vec<RunId> = runs.map(|run| run.run).collect();
+                let possible = !runs.is_empty();
+                self.acted.extend(runs.into_iter().map(|run| Acted::Signalled(run, *signal)));
+                Some(possible)
             }
             Action::SetEnv(variables) => {
                 self.variables.extend(variables.iter().cloned());
-                true
+                Some(true)
             }
-            _ => !failed,
+            Action::Stop(_) => {
+                if !failed {
+                    self.acted.extend(targets.iter().copied().map(Acted::Stopped));
+                }
+                Some(running && !targets.is_empty())
+            }
+            Action::Start(_) | Action::Restart(_) => {
+                for target in targets.iter().copied().filter(|_| running) {
+                    self.seen[target].by_hand = true;
+                    self.acted.push(Acted::Started(target));
+                }
+                // W18: a job that is bound to a source may not be started without it.
+                let is_bound = |job: &usize| self.plan.jobs[*job].requires.iter().any(|one| one.bind);
+                let refused = !running || targets.is_empty();
+                if !refused && targets.iter().all(is_bound) { None } else { Some(!refused) }
+            }
+            Action::Maintenance(on) => {
+                // One that changes nothing is not refused.
+                if running && self.maintenance != *on {
+                    return self.job_violation("W19", job, "its action does not change maintenance mode");
+                }
+                Some(running || self.maintenance == *on)
+            }
+            Action::Reload => {
+                self.acted.extend((!failed).then_some(Acted::Reloaded));
+                Some(running)
+            }
+            Action::Shutdown(code) => {
+                if !failed {
+                    self.expected_code = Some(*code);
+                    self.acted.push(Acted::ShutDown);
+                }
+                Some(running)
+            }
         };
-        if possible == failed {
+        if possible == Some(failed) {
             return self.job_violation("W19", job, &format!("its action sends {code}"));
         }
         let (now, generations, periodic) = (self.now, self.generations, planned.when.is_periodic());
@@ -60,15 +113,70 @@ impl Oracle<'_> {
         Ok(())
     }
 
-    /// The signals of an action are sent in the part of the step in which it is performed.
-    pub(super) fn check_acted(&mut self, effects: &[Effect]) -> Check {
-        for (wanted, by_action) in std::mem::take(&mut self.acted) {
-            let sent = effects.iter().any(|effect| {
-                matches!(effect, Effect::Kill { run, signal, reason: KillReason::ByHand, .. }
-                    if *run == wanted && *signal == by_action)
-            });
-            if !sent {
-                return Err(self.violation("W19", format!("an action has not signalled run {}", wanted.0)));
+    /// The targets of an action: never its own job, and not the telemetry server.
+    fn targets(&self, job: usize) -> Vec<usize> {
+        let target = self.plan.jobs[job].exec.action().and_then(Action::target);
+        let is_target = |other: &usize| {
+            let planned = &self.plan.jobs[*other];
+            let is_named = target.is_some_and(|target| target.includes(planned));
+            *other != job && planned.role != Role::Telemetry && is_named
+        };
+        (0..self.jobs.len()).filter(is_target).collect()
+    }
+
+    /// Returns true if the action of another job may start this one again, also if it has ended.
+    pub(super) fn action_may_start(&self, job: usize, after: &[JobStatus], startable: &[bool]) -> bool {
+        let may_start = |other: usize| {
+            let starts = self.plan.jobs[other].exec.action().is_some_and(Action::starts);
+            starts
+                && startable[other]
+                && !after[other].state.has_ended()
+                && self.targets(other).contains(&job)
+        };
+        (0..self.jobs.len()).any(may_start)
+    }
+
+    /// Returns true if the action of another job starts this one.
+    pub(super) fn is_started_by_action(&self, job: usize) -> bool {
+        let starts = |other: usize| self.plan.jobs[other].exec.action().is_some_and(Action::starts);
+        (0..self.jobs.len()).any(|other| starts(other) && self.targets(other).contains(&job))
+    }
+
+    /// W14: the jobs that may run because of an action.
+    pub(super) fn affected_by_action(&self, job: usize) -> Vec<usize> {
+        match self.plan.jobs[job].exec.action() {
+            Some(Action::Start(_) | Action::Stop(_) | Action::Restart(_)) => self.targets(job),
+            Some(Action::Maintenance(on)) => {
+                let code = if *on { Code::EnterMaintenance } else { Code::ExitMaintenance };
+                let waits = |job: &Job| job.when.patterns().iter().any(|event| event.code == code);
+                let jobs = self.plan.jobs.iter().enumerate();
+                jobs.filter(|(_, job)| job.health.is_some() || waits(job)).map(|(nth, _)| nth).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The effect of an action happens in the part of the step in which it is performed.
+    pub(super) fn check_acted(&mut self, effects: &[Effect], after: &[JobStatus]) -> Check {
+        for acted in std::mem::take(&mut self.acted) {
+            let done = match &acted {
+                Acted::Signalled(wanted, by_action) => effects.iter().any(|effect| {
+                    matches!(effect, Effect::Kill { run, signal, reason: KillReason::ByHand, .. }
+                        if run == wanted && signal == by_action)
+                }),
+                Acted::Reloaded => effects.iter().any(|effect| matches!(effect, Effect::Reload)),
+                Acted::ShutDown => self.shutdown.is_some(),
+                Acted::Stopped(job) => after[*job].stop_stage.is_some() || after[*job].state.has_ended(),
+                Acted::Started(job) => {
+                    let (planned, status) = (&self.plan.jobs[*job], &after[*job]);
+                    let excused = planned.exec.program().is_none()
+                        || planned.requires.iter().any(|one| one.bind)
+                        || self.must_stop(*job, status);
+                    excused || status.run.is_some() || status.stop_stage.is_some()
+                }
+            };
+            if !done {
+                return Err(self.violation("W19", format!("an action has no effect: {acted:?}")));
             }
         }
         Ok(())

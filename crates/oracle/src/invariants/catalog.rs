@@ -60,6 +60,8 @@ impl Oracle<'_> {
         // It may have been registered in the same step.
         let service = self.plan.jobs[job].service.as_ref();
         let initial = service.is_some_and(|service| service.initial_status == Some(Status::Passing));
+        // R5: the initial status may be that of a service before a reload.
+        let initial = initial || self.previous[job].desired == passing;
         if initial && self.seen[job].heartbeats <= self.became_healthy(job) {
             return Ok(());
         }

@@ -125,7 +125,9 @@ impl Oracle<'_> {
                 });
                 // W18: it waits for a source that it is bound to, or that can never be there.
                 let waits = self.misses_bound_source(job, after);
-                if !runs && !will && !empty && !reload && !given_up && !waits {
+                // W19: an action has stopped it in the same step.
+                let stopped = status.stop_reason == Some(StopReason::ByAction);
+                if !runs && !will && !empty && !reload && !given_up && !waits && !stopped {
                     return self.job_violation("X2", job, "it was started by hand, and does not start");
                 }
             }
@@ -134,6 +136,8 @@ impl Oracle<'_> {
                 if phase == Phase::Running
                     && status.stop_reason.is_none()
                     && !self.seen[job].reloaded
+                    // W19: an action has started it again in the same step.
+                    && !(self.seen[job].is_new && self.is_started_by_action(job))
                     && !had_ended =>
             {
                 return self.job_violation("X2", job, "it was stopped by hand, and does not stop");

@@ -2,7 +2,7 @@
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::{Input, Instance};
-use containerpilot_core::plan::{EventPattern, FirstTick, Plan, Repeat, StartLimit, Trigger};
+use containerpilot_core::plan::{EventPattern, FirstTick, Plan, Repeat, Restarts, StartLimit, Trigger};
 use containerpilot_core::state::journal::{Detail, Event, Origin};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopReason};
 
@@ -56,7 +56,9 @@ impl Oracle<'_> {
                 }
                 self.see_shutdown(input);
                 for (seen, job) in self.seen.iter_mut().zip(&self.plan.jobs) {
-                    seen.acts_before_shutdown = job.exec.action().is_some() && seen.fired > seen.acted;
+                    let restarts = seen.acted > 0 && job.restarts != Restarts::Limited(0);
+                    let waits = seen.fired > seen.acted || (seen.by_hand && seen.acted == 0);
+                    seen.acts_before_shutdown = job.exec.action().is_some() && (waits || restarts);
                 }
             }
             (Origin::Global, code) => {
@@ -156,7 +158,10 @@ impl Oracle<'_> {
                 if self.jobs[job].stopping.replace((self.now, event.id.0)).is_some() {
                     return self.job_violation("E3", job, "`stopping` comes twice");
                 }
-                let by_hand = matches!(status.stop_reason, Some(StopReason::ByHand | StopReason::SourceGone));
+                let by_hand = matches!(
+                    status.stop_reason,
+                    Some(StopReason::ByHand | StopReason::ByAction | StopReason::SourceGone)
+                );
                 let default = by_hand.then_some(self.plan.stop_timeout);
                 self.jobs[job].hook_limit = self.plan.jobs[job].stop.hook_timeout.or(default);
                 self.see_empty(job);

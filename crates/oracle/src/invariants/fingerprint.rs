@@ -31,6 +31,7 @@ impl Oracle<'_> {
             spare: _,
             maintenance_before: _,
             effects_seen: _,
+            stop_on: _,
             events: _,
             seen: _,
             expected_watch_events: _,
@@ -56,6 +57,8 @@ impl Oracle<'_> {
             early_starts,
             rolling,
             reloading,
+            // Only counted.
+            performed: _,
             // Empty between two parts of a step.
             acted: _,
             variables,
@@ -126,6 +129,7 @@ impl JobModel {
             generation: _,
             // In the oracle's.
             created: _,
+            ran_just_before,
             ticks_from,
             minutes,
             by_hand,
@@ -184,7 +188,7 @@ impl JobModel {
         print.list(checks.iter().zip(planned_checks), |print, (check, planned)| {
             check.fingerprint(planned, *active, print);
         });
-        print.add((stopped.is_some(), resumed, restarts_at_adjustment));
+        print.add((stopped.is_some(), resumed, restarts_at_adjustment, ran_just_before));
         if stopped.is_some() {
             // The rest is not used any more. The next generation has its own.
             return;

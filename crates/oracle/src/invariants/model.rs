@@ -86,6 +86,8 @@ pub(super) struct JobModel {
     /// The generation of the job.
     pub(super) generation: u64,
     pub(super) created: Time,
+    /// True if the last generation had a run at the same time.
+    pub(super) ran_just_before: bool,
     /// The time that its ticks count from (W4).
     pub(super) ticks_from: Option<Time>,
     /// W15: when its times of day count from, and the last minute that has come; of the system clock, since 1970.
@@ -226,6 +228,7 @@ impl JobModel {
         Self {
             generation: 0,
             created: Time::ZERO,
+            ran_just_before: false,
             ticks_from: None,
             minutes: None,
             by_hand: 0,
@@ -279,6 +282,7 @@ impl JobModel {
         let mut new = Self::new(job);
         (new.generation, new.created, new.desired) = (self.generation + 1, now, self.desired);
         new.serial = serial;
+        new.ran_just_before = self.ended_at == Some(now);
         for (new, old) in new.checks.iter_mut().zip(&self.checks) {
             (new.running, new.canceled, new.began) = (old.running, old.canceled, old.began);
         }

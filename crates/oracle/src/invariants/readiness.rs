@@ -41,7 +41,7 @@ impl Oracle<'_> {
     /// A process has executed its program: what it has said before counts.
     pub(super) fn see_started(&mut self, job: usize) {
         let said = self.jobs[job].run.as_ref().map(|run| run.said).unwrap_or_default();
-        self.seen[job].expected_ready += u32::from(said.ready);
+        self.seen[job].expected_ready += u32::from(said.ready && !said.stopping);
     }
 
     /// The health of a job with `ready`. Its events follow from its health as those of any job do.

@@ -148,7 +148,8 @@ impl Oracle<'_> {
         {
             return self.job_violation("W8", job, "it is restarted at the wrong time");
         }
-        if seen.ended {
+        // W19: an action may start it in the step in which it ends, which is no restart.
+        if seen.ended && !(seen.by_hand && seen.spawned > 0) {
             let more = follows(planned, model.run_failed)
                 && match planned.restarts {
                     Restarts::Unlimited => true,

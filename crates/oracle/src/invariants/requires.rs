@@ -130,7 +130,10 @@ impl Oracle<'_> {
                                 && !status.state.has_ended()
                                 && status.stop_reason == Some(StopReason::Completed);
                             let can_start = status.stop_stage.is_none() && startable[job];
-                            Self::will_start_again(status) || completes || can_start
+                            Self::will_start_again(status)
+                                || completes
+                                || can_start
+                                || self.action_may_start(job, after, startable)
                         };
                         match self.is_group(name) {
                             true => {

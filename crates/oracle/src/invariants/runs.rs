@@ -180,6 +180,7 @@ impl Oracle<'_> {
     fn followers(&self, job: usize) -> impl Iterator<Item = usize> + '_ {
         let source = &self.plan.jobs[job];
         let acts = self.plan.jobs.iter().any(|job| job.exec.action().is_some());
+        let affected = self.affected_by_action(job);
         self.plan.jobs.iter().enumerate().filter_map(move |(nth, job)| {
             let is_stop = |code| matches!(code, Code::Stopping | Code::Stopped);
             let mut patterns = job.when.patterns().iter();
@@ -188,7 +189,7 @@ impl Oracle<'_> {
                     && (acts || !is_stop(event.code))
             });
             let requires = |one: &Requirement| matches!(&one.source, RequiredSource::Job(name) if is_named(source, name));
-            let follows_action = acts && (follows || job.requires.iter().any(requires));
+            let follows_action = affected.contains(&nth) || acts && (follows || job.requires.iter().any(requires));
             (follows_action || (follows && job.when.repeat() == Repeat::Each)).then_some(nth)
         })
     }

@@ -1,6 +1,6 @@
 //! W9, X7: the state of a job, and how it ended.
 
-use containerpilot_core::{JobStatus, Outcome, State, StopStage};
+use containerpilot_core::{JobStatus, Outcome, State, StopReason, StopStage};
 
 use super::{Check, Oracle};
 
@@ -49,7 +49,10 @@ impl Oracle<'_> {
         let may_have_run = planned.exec.is_none() && (periodic || model.fires > 0);
         let was_stopped = self.shutdown.is_some() && (ran || may_have_run) && !failed;
         let fits = match outcome {
-            Outcome::Stopped => Self::will_start_again(status) || was_stopped,
+            Outcome::Stopped => {
+                let by_action = status.stop_reason == Some(StopReason::ByAction);
+                Self::will_start_again(status) || by_action || was_stopped
+            }
             // The starts before a source was gone count for the start limit, too (W14, W18).
             Outcome::Skipped(_) => !ran && !model.crash_looped || empty,
             Outcome::Failed => (ran || model.crash_looped) && failed,

@@ -6,11 +6,11 @@ use containerpilot_core::effect::{DesiredService, Exit};
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Job, Level, OnCompletion, OnStartLimit, RequiredSource, Role, Trigger};
-use containerpilot_core::{Core, JobStatus, Phase, State, StopStage, Time};
+use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, StopStage, Time};
 
 use super::replicas::is_named;
 use super::waiting::{does_work, is_server};
-use super::{Check, DEREGISTER_TIMEOUT, JobModel, KILL_TIMEOUT, MARGIN, Oracle, RunModel, is_stop_signal};
+use super::{Check, DEREGISTER_TIMEOUT, JobModel, KILL_TIMEOUT, MARGIN, Oracle, RunModel};
 
 /// The log gets at least this long (S6).
 const MIN_LOG: Duration = Duration::from_millis(200);
@@ -27,7 +27,7 @@ pub(super) struct StopBudget {
 impl Oracle<'_> {
     /// S5: the exit code, as far as it is known when the shutdown starts.
     pub(super) fn see_shutdown(&mut self, input: Option<&Input>) {
-        let by_signal = input.is_some_and(is_stop_signal) && !self.plan.pass_signals;
+        let by_signal = input.is_some_and(|input| self.is_stop_signal(input)) && !self.plan.pass_signals;
         if by_signal && (self.exact || self.expected_code.is_none()) {
             self.expected_code = Some(0);
         }
@@ -38,7 +38,17 @@ impl Oracle<'_> {
     pub(super) fn see_empty(&mut self, job: usize) {
         let planned = &self.plan.jobs[job];
         let periodic = matches!(planned.when.trigger, Trigger::Interval { .. }) && self.startup.is_some();
-        let begun = periodic || self.jobs[job].fires > 0 || self.seen[job].by_hand;
+        // W19: its events come before that of the action which starts it.
+        let by_action = self.is_started_by_action(job);
+        // W20: a reload with fewer replicas may have started it in this part of the step.
+        let by_reload =
+            self.reloading.changing
+                && planned.when.patterns().iter().any(
+                    |event| matches!(&event.source, Source::Job(name) if self.needs_all(name, event.code)),
+                );
+        let is_rolling = self.rolling.iter().any(|(_, jobs)| jobs.iter().any(|one| one.index() == job));
+        let by_hand = self.seen[job].by_hand || by_action || is_rolling;
+        let begun = periodic || self.jobs[job].fires > 0 || by_hand || by_reload;
         let stopping = self.jobs[job].stopping;
         let in_shutdown =
             self.shutdown.is_some_and(|(_, shutdown)| stopping.is_none_or(|(_, id)| id > shutdown));
@@ -57,6 +67,10 @@ impl Oracle<'_> {
         // A job that is stopped by hand or for a reload may start again.
         let was = !self.seen[job].is_new && Self::will_start_again(&self.previous[job]);
         if was || Self::will_start_again(status) {
+            return;
+        }
+        // W19: one that an action has stopped does not end the container.
+        if status.stop_reason == Some(StopReason::ByAction) && self.shutdown.is_none() {
             return;
         }
         let planned = &self.plan.jobs[job];
@@ -146,7 +160,7 @@ impl Oracle<'_> {
 
     /// S1, S4: the shutdown.
     pub(super) fn check_shutdown(&mut self, input: &Input, phase: Phase, after: &[JobStatus]) -> Check {
-        let is_stop = is_stop_signal(input) && !self.plan.pass_signals;
+        let is_stop = self.is_stop_signal(input) && !self.plan.pass_signals;
         let request = match input {
             Input::Signal(signal) if is_stop => Some(*signal),
             _ => None,
@@ -359,6 +373,8 @@ impl Oracle<'_> {
             let cut_short = self.killing.is_some() || self.terminating.is_some();
             // W18: without what it requires it does not run.
             let excused = planned.exec.is_none() || !planned.requires.is_empty();
+            // W14: an action that was started by hand, and waits for its back-off, is not triggered any more.
+            let excused = excused || (planned.exec.action().is_some() && model.by_hand > 0);
             if !is_hook(planned) || excused || before || cut_short || model.runs > 0 {
                 continue;
             }

@@ -39,6 +39,9 @@ impl Oracle<'_> {
                         || jobs().any(|(job, status, startable)| {
                             advertised(job)
                                 && (startable && !status.state.has_ended() || Self::will_start_again(status))
+                        })
+                        || self.plan.jobs.iter().enumerate().any(|(nth, job)| {
+                            advertised(job) && self.action_may_start(nth, after, startable)
                         }))
             }),
             Source::Job(name) => {
@@ -47,6 +50,8 @@ impl Oracle<'_> {
                     let is_stop = matches!(event.code, Code::Stopping | Code::Stopped);
                     let can_stop = !is_stop || !by_itself || startable[nth];
                     can_stop && self.can_send(nth, event.code, &after[nth], startable[nth])
+                        || self.sends_if_started(nth, event.code)
+                            && self.action_may_start(nth, after, startable)
                 };
                 if !self.needs_all(name, event.code) {
                     return named.any(can_send);
@@ -88,12 +93,35 @@ impl Oracle<'_> {
         (can && !status.state.has_ended()) || Self::will_start_again(status)
     }
 
+    /// Returns true if a job that is started can send an event.
+    fn sends_if_started(&self, job: usize, code: Code) -> bool {
+        let planned = &self.plan.jobs[job];
+        match code {
+            Code::ExitSuccess | Code::ExitFailed => planned.exec.is_some(),
+            Code::Healthy | Code::Unhealthy | Code::BecameHealthy | Code::BecameUnhealthy => {
+                planned.health.is_some()
+            }
+            Code::Ready => planned.ready.is_some(),
+            Code::CrashLoop => planned.start_limit.is_some() && planned.exec.is_some(),
+            Code::Stopping | Code::Stopped => true,
+            _ => false,
+        }
+    }
+
     /// W5: returns true if a job that has not started gives up at its start timeout. The event that starts a schedule by time of
     /// day ends that, because its first time may be far away (W16).
     pub(super) fn may_give_up(&self, job: usize) -> bool {
         let (when, model) = (&self.plan.jobs[job].when, &self.jobs[job]);
         let is_scheduled = when.cron().is_some() && model.triggered.is_some();
-        when.timeout.is_some() && model.runs == 0 && !model.resumed && !is_scheduled
+        let is_started = self.awaits_next_tick(job);
+        when.timeout.is_some() && model.runs == 0 && !model.resumed && !is_scheduled && !is_started
+    }
+
+    /// W14: returns true if a periodic action may wait for its next tick, because it was started again just after a run.
+    fn awaits_next_tick(&self, job: usize) -> bool {
+        let (planned, model) = (&self.plan.jobs[job], &self.jobs[job]);
+        let is_periodic = planned.exec.action().is_some() && planned.when.is_periodic();
+        is_periodic && model.ran_just_before && model.runs == 0
     }
 
     /// The jobs that are active, will be by themselves, or can be started by events of such jobs (W10).
@@ -131,7 +159,9 @@ impl Oracle<'_> {
             Trigger::Interval {
                 first: FirstTick::AtEvent(event) | FirstTick::IntervalAfter(event), ..
             }
-            | Trigger::Cron { after: Some(event), .. } => model.triggered.is_some() || can_happen(event),
+            | Trigger::Cron { after: Some(event), .. } => {
+                model.triggered.is_some() || self.awaits_next_tick(job) || can_happen(event)
+            }
             _ if self.was_triggered_once(job, after) => false,
             Trigger::Event { event, .. } => can_happen(event),
             Trigger::Any { conditions, .. } => conditions.iter().any(can_happen),

@@ -41,7 +41,7 @@ fn event(rng: &mut Rng, names: &[String]) -> EventPattern {
 }
 
 /// The virtual time is short, so that the shortest schedule is the most useful one.
-fn every_minute() -> Box<Cron> {
+pub(crate) fn every_minute() -> Box<Cron> {
     let all = CronFields {
         minutes: u64::MAX >> 4,
         hours: u64::MAX >> 40,

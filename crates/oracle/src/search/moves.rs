@@ -1,5 +1,6 @@
 //! Moves: everything that can happen next.
 
+use containerpilot_core::Readiness;
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::Signal;
@@ -21,6 +22,10 @@ pub enum Move {
     KilledBeforeExec(RunId, Signal),
     /// A process exits; of its group, others may remain.
     Exited(RunId, ExitStatus, bool),
+    /// A process says that it is ready.
+    SaysReady(RunId),
+    /// A process says that it stops.
+    SaysStopping(RunId),
     /// A check passes or fails.
     Checked(CheckRunId, bool),
     /// The catalog confirms a deregistration.
@@ -49,6 +54,8 @@ pub enum Move {
     Restart(JobIx),
     /// A reload to this version of the plan.
     Reload(usize),
+    /// Another number of replicas.
+    Scale(u16),
 }
 
 /// How a program fails by itself.
@@ -63,6 +70,7 @@ impl Node<'_> {
         for (run, program) in &world.runs {
             self.moves_of(*run, *program, &mut moves);
         }
+        self.notices(&mut moves);
         for (check, cancelled) in &world.checks {
             moves.push(Move::Checked(*check, false));
             if !cancelled {
@@ -118,6 +126,20 @@ impl Node<'_> {
         }
     }
 
+    /// What processes say about themselves (H11).
+    fn notices(&self, moves: &mut Vec<Move>) {
+        for job in (0..self.core.plan().jobs.len()).map(JobIx::at) {
+            let status = self.core.status(job);
+            match (status.run, status.readiness) {
+                (Some(run), Some(Readiness::Starting)) => moves.push(Move::SaysReady(run)),
+                (Some(run), Some(Readiness::Ready)) if self.world.faults > 0 => {
+                    moves.push(Move::SaysStopping(run));
+                }
+                _ => {}
+            }
+        }
+    }
+
     fn moves_from_outside(&self, scenario: &Scenario, moves: &mut Vec<Move>) {
         // During a shutdown all of these are ignored or refused, which one of them shows.
         if self.world.terminated {
@@ -137,6 +159,10 @@ impl Node<'_> {
         for job in (0..plan.jobs.len()).map(JobIx::at) {
             moves.extend([Move::Start(job), Move::Stop(job), Move::Restart(job)]);
         }
-        moves.extend((0..scenario.versions.len()).map(Move::Reload));
+        let is_configured = |version: &usize| scenario.versions[*version].scaled_from.is_none();
+        moves.extend((0..scenario.versions.len()).filter(is_configured).map(Move::Reload));
+        if !plan.replicas.is_empty() {
+            moves.extend([1, 2, 3].map(Move::Scale));
+        }
     }
 }

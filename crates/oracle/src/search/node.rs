@@ -7,14 +7,14 @@ use containerpilot_core::input::{Answer, Input, Instance, StartError, StartError
 use containerpilot_core::plan::Signal;
 use containerpilot_core::request::{Request, RequestId};
 use containerpilot_core::state::fingerprint::Fingerprint;
-use containerpilot_core::{Core, Effect, Phase, Time};
+use containerpilot_core::{Core, Effect, Notice, Phase, Time};
 use containerpilot_simulation::world::pid_of;
 
 use super::Limits;
 use super::moves::Move;
 use super::world::{Program, World};
 use crate::invariants::{Oracle, Violation};
-use crate::scenario::Scenario;
+use crate::scenario::{CLOCK, Scenario};
 
 /// A state of the search.
 #[derive(Clone, Debug)]
@@ -29,12 +29,9 @@ impl<'a> Node<'a> {
     /// The state before the startup.
     #[must_use]
     pub fn new(scenario: &'a Scenario, limits: Limits) -> Self {
-        Self {
-            core: Core::new(scenario.versions[0].plan.clone()),
-            oracle: Oracle::new(scenario),
-            world: World::new(limits),
-            now: Time::ZERO,
-        }
+        let mut core = Core::new(scenario.versions[0].plan.clone());
+        core.step(Time::ZERO, Input::Clock { unix: CLOCK }, &mut Vec::new());
+        Self { core, oracle: Oracle::new(scenario), world: World::new(limits), now: Time::ZERO }
     }
 
     /// The phase of the supervisor.
@@ -135,6 +132,11 @@ impl<'a> Node<'a> {
                 world.faults -= u8::from(orphans);
                 Input::Exited { run, status, orphans }
             }
+            Move::SaysReady(run) => Input::Notified { run, notice: Notice::Ready },
+            Move::SaysStopping(run) => {
+                world.faults -= 1;
+                Input::Notified { run, notice: Notice::Stopping }
+            }
             Move::Checked(check, passes) => {
                 world.checks.remove(&check);
                 Input::CheckDone { check, result: if passes { Ok(()) } else { Err("failed".into()) } }
@@ -170,7 +172,8 @@ impl<'a> Node<'a> {
             | Move::Start(_)
             | Move::Stop(_)
             | Move::Restart(_)
-            | Move::Reload(_) => self.input_from_outside(choice, scenario),
+            | Move::Reload(_)
+            | Move::Scale(_) => self.input_from_outside(choice, scenario),
         }
     }
 
@@ -198,6 +201,7 @@ impl<'a> Node<'a> {
             Move::Start(job) => Request::Start(job),
             Move::Stop(job) => Request::Stop(job),
             Move::Restart(job) => Request::Restart(job),
+            Move::Scale(count) => Request::Scale("a".into(), count),
             Move::Reload(version) => Request::Reload(Box::new(scenario.versions[version].plan.clone())),
             _ => return Input::Tick,
         };

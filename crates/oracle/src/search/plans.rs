@@ -2,17 +2,19 @@
 //!
 //! Job `a` is one of [`sources`]: it differs in what it does by itself. Job `b` is one of [`dependents`]: it waits for `a`,
 //! for the watch, for a signal or for time. Job `c`, if there is one, waits for either. Each plan has reloads to itself,
-//! to one with a changed `a`, to one with a changed `b`, and to one in which `a` is replaced by another job.
+//! to one with a changed `a`, to one with a changed `b`, to one that adjusts `a` without a restart, and to one in which `a` is
+//! replaced by another job. Some pairs have two replicas of `a`, and can be scaled.
 
 use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Backoff, Check, Command, EventPattern, Exec, Health, Job, OnCompletion, OnUnhealthy, Plan, Probe, Repeat,
-    RequiredSource, Requirement, Restarts, Role, Signal, Status, Trigger, Watch, WatchKind,
+    Action, Backoff, Check, Command, EventPattern, Exec, Health, Job, OnCompletion, OnUnhealthy, Plan, Probe,
+    Ready, Repeat, ReplicaGroup, RequiredSource, Requirement, Restarts, Role, Signal, Status, Target,
+    Trigger, Watch, WatchKind,
 };
 
-use crate::random::{consul, plain_job, plain_plan, service};
+use crate::random::{consul, every_minute, plain_job, plain_plan, service};
 use crate::scenario::{Scenario, Version};
 
 /// A plan of the search, with the plans that reloads may use.
@@ -44,11 +46,24 @@ impl SmallPlan {
                 versions.push(other);
             }
         }
+        versions.push(adjusted(jobs.clone()));
         let mut other = jobs;
         other[0] = Job { name: "n".into(), ..plain_job("n") };
         other.reverse();
         versions.push(other);
         Self { name, versions: versions.into_iter().map(plan).collect() }
+    }
+
+    /// Two replicas of a job, and a job that waits for them, with other numbers of replicas (W20).
+    fn with_replicas(a: &(&str, Job), b: &(&str, Job)) -> Self {
+        let template = Job { name: "a".into(), ..a.1.clone() };
+        let group = ReplicaGroup { template, configured: 2, count: 2, ports: None };
+        let jobs = group.jobs().chain([Job { name: "b".into(), ..b.1.clone() }]);
+        let mut first = plan(jobs.collect());
+        first.replicas.push(group);
+        let scaled = [1, 3].into_iter().filter_map(|count| first.scaled("a", count).ok());
+        let versions = std::iter::once(first.clone()).chain(scaled).collect();
+        Self { name: format!("replicas-{}+{}", a.0, b.0), versions }
     }
 
     /// The same as a scenario, for the oracle.
@@ -57,7 +72,11 @@ impl SmallPlan {
         let versions = self
             .versions
             .iter()
-            .map(|plan| Version { plan: plan.clone(), scripts: Vec::new(), scaled_from: None })
+            .map(|plan| {
+                let scaled = plan.replicas.first().filter(|group| group.count != group.configured);
+                let scaled_from = scaled.map(|group| (0, group.count));
+                Version { plan: plan.clone(), scripts: Vec::new(), scaled_from }
+            })
             .collect();
         Scenario {
             versions,
@@ -68,6 +87,21 @@ impl SmallPlan {
             max_steps: 0,
         }
     }
+}
+
+/// The jobs with another definition of the first one that its process keeps (R5).
+fn adjusted(mut jobs: Vec<Job>) -> Vec<Job> {
+    if let Some(job) = jobs.first_mut() {
+        job.restarts = match job.restarts {
+            Restarts::Limited(most) => Restarts::Limited(most + 1),
+            Restarts::Unlimited => Restarts::Limited(0),
+        };
+        job.stop.drain = millis(300);
+        for check in job.health.iter_mut().flat_map(|health| &mut health.checks) {
+            check.interval = millis(300);
+        }
+    }
+    jobs
 }
 
 fn plan(jobs: Vec<Job>) -> Plan {
@@ -99,7 +133,17 @@ pub(super) fn signal_of(event: &EventPattern) -> Option<Signal> {
 pub fn pairs() -> Vec<SmallPlan> {
     let (sources, dependents) = (sources(), dependents());
     let pairs = sources.iter().flat_map(|a| dependents.iter().map(move |b| [a, b]));
-    pairs.map(|jobs| SmallPlan::new(&jobs)).collect()
+    let with_replicas = |a: &'static str, b: &'static str| {
+        let named = |jobs: &[(&'static str, Job)], name| jobs.iter().find(|(one, _)| *one == name).cloned();
+        Some(SmallPlan::with_replicas(&named(&sources, a)?, &named(&dependents, b)?))
+    };
+    let replicas = ["once", "restarts", "checked"].into_iter().flat_map(|a| {
+        let waits =
+            ["once-exit-success", "each-exit-failed", "once-healthy", "each-stopped", "requires", "bound"];
+        waits.into_iter().filter_map(move |b| with_replicas(a, b))
+    });
+    let replicas: Vec<SmallPlan> = replicas.collect();
+    pairs.map(|jobs| SmallPlan::new(&jobs)).chain(replicas).collect()
 }
 
 /// All triples.
@@ -150,7 +194,15 @@ fn sources() -> Vec<(&'static str, Job)> {
     late.when.timeout = Some(millis(500));
     let mut hooked = job();
     hooked.stop.hook_timeout = Some(millis(500));
+    let mut ready = Job { ready: Some(Ready::Notify { watchdog: None }), ..checked() };
+    for check in ready.health.iter_mut().flat_map(|health| &mut health.checks) {
+        check.probe = Probe::Ready;
+    }
+    let mut cron = triggered(Trigger::Cron { cron: every_minute(), after: None });
+    cron.restarts = Restarts::Limited(1);
     vec![
+        ("ready", ready),
+        ("cron", cron),
         ("once", job()),
         ("restarts", Job { restarts: Restarts::Limited(1), ..job() }),
         ("unlimited", Job { restarts: Restarts::Unlimited, ..job() }),
@@ -195,6 +247,15 @@ fn triggered(trigger: Trigger) -> Job {
 /// Requires job `a` (W18).
 fn requires(bind: bool) -> Vec<Requirement> {
     vec![Requirement { source: RequiredSource::Job("a".into()), bind }]
+}
+
+/// A job with an action (W19).
+fn acts(action: Action, trigger: Trigger) -> Job {
+    Job { exec: Exec::Action(action), ..triggered(trigger) }
+}
+
+fn a() -> Target {
+    Target::Job("a".into())
 }
 
 /// What job `b` waits for.
@@ -245,6 +306,13 @@ fn dependents() -> Vec<(&'static str, Job)> {
         ("shutdown", triggered(event(Source::Global, Code::Shutdown, once))),
         ("maintenance", triggered(event(Source::Global, Code::EnterMaintenance, each))),
         ("healthy-in-time", timed),
+        ("each-ready", after(Code::Ready, each)),
+        ("do-stop", acts(Action::Stop(a()), event(hup(), Code::Signal, each))),
+        ("do-restart", acts(Action::Restart(a()), event(hup(), Code::Signal, each))),
+        ("do-start", acts(Action::Start(a()), event(of_job("a"), Code::Stopped, each))),
+        ("do-kill", acts(Action::Signal(Signal::KILL, a()), event(hup(), Code::Signal, once))),
+        ("do-shutdown", acts(Action::Shutdown(7), event(of_job("a"), Code::ExitFailed, once))),
+        ("do-maintenance", acts(Action::Maintenance(true), event(of_job("a"), Code::Unhealthy, each))),
         ("requires", Job { requires: requires(false), ..job() }),
         ("bound", Job { requires: requires(true), restarts: Restarts::Limited(1), ..job() }),
         (
