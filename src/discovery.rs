@@ -326,9 +326,10 @@ impl ConsulBackend {
         // The task of a service that is not deregistered yet is kept until a later reload: if its id comes back, the same task must
         // register it.
         self.services.retain(|id, task| ids.contains(id.as_str()) || !task.is_gone());
-        let watches = u32::try_from(plan.watches.len()).unwrap_or(u32::MAX);
+        let watches = plan.watches.iter().filter(|watch| watch.kind.is_in_catalog()).count();
+        let watches = u32::try_from(watches).unwrap_or(u32::MAX);
         let slots = QuerySlots { slots: CONCURRENT_QUERIES, watches };
-        let desired = plan.watches.iter().enumerate();
+        let desired = plan.watches.iter().enumerate().filter(|(_, watch)| watch.kind.is_in_catalog());
         let desired: Vec<Followed> = desired
             .map(|(nth, watch)| Followed { watch: watch.clone(), ix: WatchIx::at(nth), slots })
             .collect();

@@ -7,6 +7,7 @@
 //! | `step`: the core decides | `runtime::decide` | an event is passed again; a command is refused |
 //! | `effect`: a decision is carried out | `runtime::decide` | a process or check has failed to start; others are skipped |
 //! | `request`: the control socket or telemetry handles a request | `net` | the request gets a 500 |
+//! | `poll`, `files`: a look of a watch | `watches` | the task or thread goes on after a second |
 //! | `service`, `watch`: a request to Consul | `discovery` | the task restarts and sends everything again |
 //! | `log`: the log thread | `logs` | the thread continues; lines in progress may be lost, which is logged |
 //! | `load`: a reload reads the configuration | `runtime::reload` | the request fails; nothing has changed |

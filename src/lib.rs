@@ -22,6 +22,7 @@ mod telemetry;
 mod test_support;
 #[cfg(test)]
 mod tests;
+mod watches;
 
 use std::ffi::OsString;
 

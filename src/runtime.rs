@@ -60,6 +60,7 @@ use crate::runtime::queries::QueryHandler;
 use crate::runtime::reload::Reloads;
 use crate::runtime::starts::Starts;
 use crate::telemetry::{self, Metrics, SensorOutputs, Telemetry};
+use crate::watches::Watches;
 
 /// Makes the decisions: the core. Tests use a script instead.
 pub(crate) trait Decider {
@@ -198,6 +199,7 @@ impl<D: Decider> Runtime<D> {
                 probes,
                 net,
                 catalog,
+                watches: Watches::default(),
                 logs,
                 check_outputs: CheckOutputs::default(),
                 queries: QueryHandler::new(SystemTime::now()),

@@ -8,7 +8,7 @@ const LAYERS: [&[&str]; 8] = [
     &["process"],
     &["load", "logs", "messages"],
     &["net"],
-    &["discovery", "telemetry"],
+    &["discovery", "telemetry", "watches"],
     &["control"],
     &["runtime"],
     &["cli"],

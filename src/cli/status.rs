@@ -109,9 +109,11 @@ fn overview(screen: Screen, status: &Status) -> String {
     out += &jobs_table(screen, &status.now, status.jobs.iter());
     if !status.watches.is_empty() {
         out.push('\n');
-        let row = |watch: &Watch| vec![(Tone::Plain, watch.name.clone()), detail::instances(watch)];
+        let row = |watch: &Watch| {
+            vec![(Tone::Plain, watch.name.clone()), (Tone::Plain, watch.kind.clone()), detail::found(watch)]
+        };
         let rows: Vec<Vec<Cell>> = status.watches.iter().map(row).collect();
-        out += &table(screen, &["WATCH", "HEALTHY INSTANCES"], &rows);
+        out += &table(screen, &["WATCH", "KIND", "FOUND"], &rows);
     }
     out
 }

@@ -183,15 +183,22 @@ fn condition(event: &EventPattern) -> String {
 }
 
 fn watch_line(watch: &Watch) -> String {
-    let mut line = format!("polled at least every {}", time(watch.interval));
-    let WatchKind::Service { tag, dc } = &watch.kind;
-    if let Some(tag) = tag {
-        let _ = write!(line, "; with tag {tag}");
+    let (target, interval) = (watch.target(), time(watch.interval));
+    match &watch.kind {
+        WatchKind::Service { tag, dc } => {
+            let mut line = format!("polled at least every {interval}");
+            if let Some(tag) = tag {
+                let _ = write!(line, "; with tag {tag}");
+            }
+            if let Some(dc) = dc {
+                let _ = write!(line, "; in datacenter {dc}");
+            }
+            line
+        }
+        WatchKind::Tcp { .. } | WatchKind::Http(_) => format!("{target}, every {interval}"),
+        WatchKind::Dns { .. } => format!("{target}, looked up at least every {interval}"),
+        WatchKind::File { .. } => target,
     }
-    if let Some(dc) = dc {
-        let _ = write!(line, "; in datacenter {dc}");
-    }
-    line
 }
 
 /// The output of `check --format json`.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::catalog::connectivity::Known;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{EventId, JobIx};
-use containerpilot_core::input::{ExitStatus, Instance};
+use containerpilot_core::input::{Answer, ExitStatus, Instance};
 use containerpilot_core::plan::{Role, fmt_utc};
 use containerpilot_core::report::explain::Reason;
 use containerpilot_core::report::explain_watch::WatchExplanation;
@@ -89,7 +89,7 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
                 job_json(job, service, clock, &names, &source)
             })
             .collect(),
-        watches: overview.watches.iter().map(watch_json).collect(),
+        watches: overview.watches.iter().map(|watch| watch_json(watch, Some(clock))).collect(),
         events: overview
             .events
             .iter()
@@ -171,7 +171,7 @@ pub(super) fn start(start: &StartRecord) -> String {
 /// `GET /v3/watches/NAME/explain`.
 pub(super) fn watch_explanation(explained: &WatchExplanation) -> String {
     let WatchExplanation { watch, sentences } = explained;
-    line(&responses::WatchExplanation { watch: watch_json(watch), sentences: sentences.clone() })
+    line(&responses::WatchExplanation { watch: watch_json(watch, None), sentences: sentences.clone() })
 }
 
 /// `GET /v3/health`: whether the container is healthy, and the response.
@@ -332,14 +332,23 @@ fn requirement_json(required: &RequirementOverview) -> responses::Requirement {
     }
 }
 
-fn watch_json(watch: &WatchOverview) -> responses::Watch {
+fn watch_json(watch: &WatchOverview, clock: Option<Clock>) -> responses::Watch {
     let instance = |one: &Instance| responses::Instance {
         id: one.id.clone(),
         address: one.address.clone(),
         port: one.port,
     };
     let instances = watch.instances().map(|instances| instances.iter().map(instance).collect());
-    responses::Watch { name: watch.name.clone(), instances }
+    let trouble = watch.trouble.as_ref();
+    responses::Watch {
+        name: watch.name.clone(),
+        kind: watch.kind.to_owned(),
+        healthy: watch.answer.as_ref().map(Answer::is_healthy),
+        state: watch.answer.as_ref().map(Answer::words),
+        instances,
+        error: trouble.map(|trouble| trouble.error.clone()),
+        since: trouble.zip(clock).map(|(trouble, clock)| clock.at(trouble.since)),
+    }
 }
 
 fn reasons_json(reasons: &[Reason]) -> Vec<responses::Reason> {

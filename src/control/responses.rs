@@ -215,8 +215,18 @@ impl Default for Condition {
 #[serde(default)]
 pub(crate) struct Watch {
     pub(crate) name: String,
-    /// `None` before the first response of the catalog.
+    /// What it watches: `service`, `tcp`, `http`, `dns` or `file`.
+    pub(crate) kind: String,
+    /// `None` before the first answer.
+    pub(crate) healthy: Option<bool>,
+    /// What is there, in words.
+    pub(crate) state: Option<String>,
+    /// `None` before the first answer, and if it watches something that has no instances.
     pub(crate) instances: Option<Vec<Instance>>,
+    /// Why it cannot be answered. What is known is the last answer.
+    pub(crate) error: Option<String>,
+    /// Since when it cannot be answered.
+    pub(crate) since: Option<String>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]

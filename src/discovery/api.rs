@@ -191,7 +191,7 @@ pub(super) fn query_path(watch: &Watch, query: Query) -> String {
     if let Some(index) = query.index {
         let _ = write!(path, "&index={index}&wait={}ms", query.wait.as_millis().max(1));
     }
-    let WatchKind::Service { tag, dc } = &watch.kind;
+    let WatchKind::Service { tag, dc } = &watch.kind else { return path };
     for (key, value) in [("tag", tag), ("dc", dc)] {
         if let Some(value) = value {
             let _ = write!(path, "&{key}={}", percent_encoded(value));

@@ -23,7 +23,7 @@ use super::connect::{Address, ConnectError, Connector};
 use super::limits::{HEAD_BYTES, HEAD_FIELDS};
 use crate::error_text::{describe, root_cause};
 
-/// How much of a body is read.
+/// How much of a body must match.
 pub(crate) const BODY_BYTES: usize = 64 * 1024;
 
 /// Sends the request of a probe, and compares the response with the expected one. It keeps the certificates and TLS sessions for the
@@ -55,17 +55,17 @@ impl HttpClient {
     }
 
     /// Sends the request. Fails if the response is not the expected one: the error says what was sent, and what is wrong.
-    /// Returns the first 64 KiB of the body, which is read only if it must match, or if the caller wants it.
-    pub(crate) async fn send(&self, wants_body: bool, deadline: Instant) -> Result<Bytes, String> {
-        let read_body = wants_body || self.body.is_some();
-        let body = match timeout_at(deadline, self.exchange(read_body, deadline)).await {
+    /// Returns the first bytes of the body, as many as the caller wants. If the body must match, its first 64 KiB are read.
+    pub(crate) async fn send(&self, wanted: usize, deadline: Instant) -> Result<Bytes, String> {
+        let limit = if self.body.is_some() { wanted.max(BODY_BYTES) } else { wanted };
+        let body = match timeout_at(deadline, self.exchange(limit, deadline)).await {
             Ok(body) => body,
             Err(_) => Err("timed out".to_owned()),
         };
         body.map_err(|why| format!("{}: {why}", self.probe))
     }
 
-    async fn exchange(&self, read_body: bool, deadline: Instant) -> Result<Bytes, String> {
+    async fn exchange(&self, limit: usize, deadline: Instant) -> Result<Bytes, String> {
         let request = request(&self.probe)?;
         let stream = self.connector.connect(deadline).await.map_err(|error| match error {
             // The URL tells the address.
@@ -81,12 +81,12 @@ impl HttpClient {
         task.spawn(async { drop(connection.await) });
         let response = sender.send_request(request).await.map_err(|error| response_error(&error))?;
         self.probe.check_status(response.status().as_u16())?;
-        if !read_body {
+        if limit == 0 {
             return Ok(Bytes::new());
         }
-        let body = body_start(response.into_body()).await?;
+        let body = body_start(response.into_body(), limit).await?;
         match (&self.body, &self.probe.body) {
-            (Some(pattern), Some(written)) if !pattern.is_match(&body) => {
+            (Some(pattern), Some(written)) if !pattern.is_match(body.get(..BODY_BYTES).unwrap_or(&body)) => {
                 Err(format!("the body does not match \"{written}\""))
             }
             _ => Ok(body),
@@ -94,14 +94,14 @@ impl HttpClient {
     }
 }
 
-/// The first [`BODY_BYTES`] of a body.
-async fn body_start(mut incoming: Incoming) -> Result<Bytes, String> {
+/// The first bytes of a body.
+async fn body_start(mut incoming: Incoming, limit: usize) -> Result<Bytes, String> {
     let mut body = BytesMut::new();
     while let Some(frame) = incoming.frame().await {
         let Ok(chunk) = frame.map_err(|error| response_error(&error))?.into_data() else { continue };
         body.extend_from_slice(&chunk);
-        if body.len() >= BODY_BYTES {
-            body.truncate(BODY_BYTES);
+        if body.len() >= limit {
+            body.truncate(limit);
             break;
         }
     }

@@ -18,6 +18,8 @@ mod settings;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use containerpilot_core::plan::DnsRecord;
+pub(crate) use message::{Data, Found};
 use message::{Name, ResponseCode};
 use settings::Settings;
 use thiserror::Error;
@@ -75,11 +77,49 @@ async fn look_up_in(
     Name::parse(host).map_err(ResolveError::InvalidName)?;
     let mut addresses = hosts::addresses(hosts, host.strip_suffix('.').unwrap_or(host));
     if addresses.is_empty() {
-        addresses = ask::addresses(host, settings, deadline).await?;
+        let records = ask::records(host, &[DnsRecord::A, DnsRecord::Aaaa], settings, deadline).await?;
+        addresses = records.iter().filter_map(Found::address).collect();
     }
     addresses.sort_by_key(IpAddr::is_ipv6);
     addresses.truncate(MAX_ADDRESSES);
     Ok(addresses)
+}
+
+/// The records of a name (D13), none if it does not exist. `/etc/hosts` has addresses, too; they have no TTL.
+pub(crate) async fn records(
+    name: &str,
+    record: DnsRecord,
+    deadline: Instant,
+) -> Result<Vec<Found>, ResolveError> {
+    let settings = Settings::parse(&read_file("/etc/resolv.conf"), &crate::process::sys::hostname());
+    records_in(name, record, &read_file("/etc/hosts"), &settings, deadline).await
+}
+
+async fn records_in(
+    name: &str,
+    record: DnsRecord,
+    hosts: &[u8],
+    settings: &Settings,
+    deadline: Instant,
+) -> Result<Vec<Found>, ResolveError> {
+    Name::parse(name).map_err(ResolveError::InvalidName)?;
+    let is_wanted = |address: &IpAddr| match record {
+        DnsRecord::A => address.is_ipv4(),
+        DnsRecord::Aaaa => address.is_ipv6(),
+        DnsRecord::Srv => false,
+    };
+    let known = hosts::addresses(hosts, name.strip_suffix('.').unwrap_or(name));
+    let known: Vec<IpAddr> = known.into_iter().filter(is_wanted).collect();
+    if !known.is_empty() {
+        return Ok(known
+            .into_iter()
+            .map(|address| Found { data: Data::Address(address), ttl: u32::MAX })
+            .collect());
+    }
+    match ask::records(name, &[record], settings, deadline).await {
+        Err(ResolveError::NotFound) => Ok(Vec::new()),
+        other => other,
+    }
 }
 
 /// The content of a file. One that is missing, not a regular file or unreadable counts as empty; the look-up then fails with an error.

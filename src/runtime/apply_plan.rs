@@ -71,6 +71,7 @@ impl<D: Decider> Runtime<D> {
         self.results = results.into_iter().filter_map(|input| moves.input(input)).collect();
         self.follow_clock();
         self.follow_catalog();
+        self.follow_watches();
         self.follow_telemetry();
         if let Err(error) = Control::follow(&mut self.control, &plan.control) {
             self.log(Level::Error, &format!("reload: {error}; keeping the old control socket"));

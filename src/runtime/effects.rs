@@ -24,6 +24,7 @@ use crate::runtime::queries::QueryHandler;
 use crate::runtime::reload::Reloads;
 use crate::runtime::starts::{Starts, marked};
 use crate::telemetry::{InvalidOutput, SensorOutputs};
+use crate::watches::Watches;
 
 /// Everything that carries out effects.
 pub(crate) struct EffectExecutor {
@@ -34,6 +35,7 @@ pub(crate) struct EffectExecutor {
     pub(crate) probes: Probes,
     pub(crate) net: LazyNet,
     pub(crate) catalog: Discovery,
+    pub(crate) watches: Watches,
     pub(crate) logs: Logs,
     pub(crate) check_outputs: CheckOutputs,
     pub(crate) queries: QueryHandler,

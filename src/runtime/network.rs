@@ -1,4 +1,4 @@
-//! What runs on the network thread for the event loop: the control socket, telemetry and Consul.
+//! What runs on the network thread for the event loop: the control socket, telemetry, Consul and other watches.
 //!
 //! The thread is started on first use. That fails while no thread or descriptor is free. Then the loop tries again, with a
 //! growing delay, until everything that the plan has is served. The log has one entry when it fails and one when it works again.
@@ -16,6 +16,7 @@ use crate::error_text::describe;
 use crate::failpoints::failpoint;
 use crate::messages::query_handle::QueryHandle;
 use crate::telemetry::Telemetry;
+use crate::watches::Watches;
 
 /// The bounds of the delay before the next attempt; it doubles in between.
 const RETRY_DELAY: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
@@ -23,6 +24,7 @@ const RETRY_DELAY: [Duration; 2] = [Duration::from_millis(100), Duration::from_s
 const CONTROL: &str = "serve the control socket";
 const TELEMETRY: &str = "serve telemetry";
 const CONSUL: &str = "contact Consul";
+const WATCHES: &str = "follow watches";
 
 /// What could not be started on the network thread, and when the next attempt is due.
 #[derive(Debug, Default)]
@@ -94,6 +96,18 @@ impl<D: Decider> Runtime<D> {
         self.results.extend(known);
     }
 
+    /// Follows the watches of the plan that need no catalog.
+    pub(super) fn follow_watches(&mut self) {
+        let (sender, executor) = (self.receiver.sender(), &mut self.executor);
+        let mut runtime = Ok(None);
+        if Watches::needs_network(&self.plan) {
+            runtime = executor.net.get().map(|net| Some(net.handle().clone()));
+        }
+        let handle = runtime.as_ref().ok().and_then(Option::as_ref);
+        let followed = executor.watches.follow(&self.plan, handle, &sender);
+        self.record_network_use(WATCHES, runtime.and(followed));
+    }
+
     /// Serves telemetry as the plan says.
     pub(super) fn follow_telemetry(&mut self) {
         let wanted = self.plan.telemetry.clone();
@@ -115,6 +129,9 @@ impl<D: Decider> Runtime<D> {
         }
         if !self.executor.catalog.follows(&self.plan) {
             self.follow_catalog();
+        }
+        if !self.executor.watches.is_current() {
+            self.follow_watches();
         }
         if self.telemetry.is_none() {
             self.follow_telemetry();

@@ -75,5 +75,6 @@ impl<D: Decider> Runtime<D> {
         self.follow_clock();
         self.results.push_back(Input::Ready);
         self.follow_catalog();
+        self.follow_watches();
     }
 }

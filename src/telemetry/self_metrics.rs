@@ -85,12 +85,24 @@ fn watches(page: &mut Page, snapshot: &Snapshot) {
     let has_consul = snapshot.catalog.consul.is_some();
     for watch in &snapshot.overview.watches {
         // Without an answer of Consul the number is not known. The embedded catalog is empty at first.
-        let Some(count) = watch.instances().map(<[_]>::len).or((!has_consul).then_some(0)) else {
+        let is_empty = !has_consul && watch.kind == "service";
+        let Some(count) = watch.instances().map(<[_]>::len).or(is_empty.then_some(0)) else {
             continue;
         };
         let most = counts.entry(&watch.name).or_default();
         *most = count.max(*most);
     }
+    let help = "Whether what a watch follows is there (1) or not (0), by kind.";
+    page.family("containerpilot_watch_up", help, Kind::Gauge, |samples| {
+        let answered =
+            snapshot.overview.watches.iter().filter_map(|watch| Some((watch, watch.answer.as_ref()?)));
+        // Two watches may have the same name.
+        let up: BTreeMap<_, _> =
+            answered.map(|(watch, answer)| ((&*watch.name, watch.kind), answer.is_healthy())).collect();
+        for ((name, kind), up) in up {
+            samples.add("", &[("name", name), ("kind", kind)], if up { 1.0 } else { 0.0 });
+        }
+    });
     let help = "Number of healthy instances of a watched service.";
     page.family("containerpilot_watch_instances", help, Kind::Gauge, |samples| {
         for (service, count) in counts {

@@ -30,7 +30,7 @@ fn x4_status_shows_state_health_pid_and_pending_conditions() {
     assert!(line("db")[3].parse::<u32>().unwrap() > 1);
     assert_eq!(line("app")[1..].join(" "), "waiting - 0 waiting until gate is healthy (running)");
     assert!(line("oops").join(" ").contains("failed - 0 exited with code 3 "), "{shown}");
-    assert!(shown.contains("\nWATCH  HEALTHY INSTANCES\ndb     10.0.0.1:5432\n"), "{shown}");
+    assert!(shown.contains("\nWATCH  KIND     FOUND\ndb     service  10.0.0.1:5432\n"), "{shown}");
     assert!(!shown.contains('\u{1b}'), "colours without a terminal:\n{shown}");
     let whole = json(&run_ok(&it, &["status", "--format", "json"]));
     assert_eq!((&whole["phase"], &whole["jobs"][1]["health"]), (&"running".into(), &"healthy".into()));

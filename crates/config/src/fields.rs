@@ -4,7 +4,8 @@
 //! the reference page and the JSON Schema are generated from this table, so a new field is one new row.
 
 use containerpilot_core::plan::{
-    Format, HttpMethod, Level, OnCompletion, OnStartLimit, OnUnhealthy, RestartOn, Status, StopScope,
+    DnsRecord, Format, HttpMethod, Level, OnCompletion, OnStartLimit, OnUnhealthy, RestartOn, Status,
+    StopScope,
 };
 
 use crate::decode::DefaultValue::{Is, None as Nothing, Required, Says};
@@ -459,15 +460,25 @@ section! {
 section! {
     /// A watch.
     pub struct WatchFields = "a watch", "A watch", any_case,
-        "A service in the catalog to watch. The source of its events is `watch.NAME`." {
+        "A service in the catalog to watch, or what one of `tcp`, `http`, `dns` and `file` names. The source of its events is `watch.NAME`." {
         name: Text = "name", Required, "D7, D9",
-            "The name of the service. It must match `^[a-z][a-zA-Z0-9-]+$`.";
-        interval: Seconds = "interval", Required, "D7",
-            "The catalog is polled at least this often; a change is detected at once.";
+            "The name of the watch, and of the service. It must match `^[a-z][a-zA-Z0-9-]+$`.";
+        interval: Seconds = "interval", Says("required, except for `file`: 5"), "D7, D13",
+            "The longest time between two looks. Changes in the catalog and of files are detected at once; a file is polled only where inotify does not work.";
         tag: TextOrUnset = "tag", Nothing, "D7",
-            "Watches only instances with this tag.";
+            "Watches only instances with this tag. Only for a service.";
         dc: TextOrUnset = "dc", Nothing, "D7",
-            "The Consul data centre.";
+            "The Consul data centre. Only for a service.";
+        tcp: TcpAddress = "tcp", Nothing, "D13",
+            "An address: the watch is healthy while it accepts connections.";
+        http: UrlOrObject<HttpFields> = "http", Nothing, "D13, H10",
+            "A URL, or an object as in a check: the watch is healthy while it responds as expected, and changes with the body.";
+        dns: Text = "dns", Nothing, "D13",
+            "A name: its records are the instances. It is looked up again when its TTL passes, at the latest after `interval`.";
+        record: OneOf<DnsRecord> = "type", Says("`A` beside `dns`"), "D13",
+            "The type of the records. Only for `dns`.";
+        file: Text = "file", Nothing, "D13",
+            "The absolute path of a file or a directory: the watch is healthy while it exists, and changes with its contents. Of a directory its files count, without those of its directories.";
     }
 }
 

@@ -3,7 +3,7 @@
 use containerpilot_core::plan::{Metric, MetricKind};
 
 /// The supervisor's own metrics (T3, T4), sorted by name.
-pub const SELF_METRICS: [&str; 23] = [
+pub const SELF_METRICS: [&str; 24] = [
     "containerpilot_build_info",
     "containerpilot_catalog_up",
     "containerpilot_check_duration_seconds",
@@ -21,6 +21,7 @@ pub const SELF_METRICS: [&str; 23] = [
     "containerpilot_log_lines_total",
     "containerpilot_service_registered",
     "containerpilot_watch_instances",
+    "containerpilot_watch_up",
     "process_cpu_seconds_total",
     "process_max_fds",
     "process_open_fds",

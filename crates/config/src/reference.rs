@@ -96,12 +96,12 @@ pub const EVENTS: [(&str, &str, &str); 17] = [
     (
         "healthy",
         "a job with `health`, or a watch",
-        "when a check passes and the job is healthy; when the instances of the watch change and there are some",
+        "when a check passes and the job is healthy; when the instances of the watch change and there are some, or what it watches is there again",
     ),
     (
         "unhealthy",
         "a job with `health`, or a watch",
-        "when a check fails and the job is unhealthy; when the watch has no instances any more",
+        "when a check fails and the job is unhealthy; when the watch has no instances any more, or what it watches is gone or does not respond",
     ),
     ("becameHealthy", "a job with `health`", "when it is healthy and was not"),
     ("becameUnhealthy", "a job with `health`", "when it is unhealthy and was not"),
@@ -113,7 +113,7 @@ pub const EVENTS: [(&str, &str, &str); 17] = [
     (
         "changed",
         "a watch, a file",
-        "when the healthy instances of the service change, or when a new text was written to the file",
+        "when the instances or the contents of what it watches change, or when a new text was written to the file",
     ),
     ("failed", "a file", "when the file could not be rendered or its test failed; it keeps its old text"),
     ("timerExpired", "a job with `when.timeout`", "when the timeout passes before the job has started"),

@@ -80,12 +80,13 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// `10.0.0.1:80` or `[::1]:80`
+    /// `10.0.0.1:80` or `[::1]:80`, or only the address if the port is not known.
     #[must_use]
     pub fn endpoint(&self) -> String {
-        match self.address.contains(':') {
-            true => format!("[{}]:{}", self.address, self.port),
-            false => format!("{}:{}", self.address, self.port),
+        match (self.port, self.address.contains(':')) {
+            (0, _) => self.address.clone(),
+            (port, true) => format!("[{}]:{port}", self.address),
+            (port, false) => format!("{}:{port}", self.address),
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use containerpilot_core::Time;
 use containerpilot_core::ids::{CheckIx, JobIx, WatchIx};
 use containerpilot_core::input::{Answer, ExitStatus, Instance};
-use containerpilot_core::plan::{Catalog, Job, Plan, Watch};
+use containerpilot_core::plan::{Catalog, Job, Plan, Watch, WatchKind};
 
 use crate::defaults;
 use crate::scenario::{CheckAnswer, CheckAnswers, Lifetime, Observation, RunScript, Scenario};
@@ -52,8 +52,9 @@ impl<'a> Behavior<'a> {
             return Some(observations.clone());
         }
         let advertised = |job: &Job| job.service.as_ref().is_some_and(|service| service.name == watch.name);
-        let known = plan.jobs.iter().any(advertised);
-        (!known).then(|| vec![Observation { at: defaults::SEEN, instances: 1, generation: 0 }])
+        let known = watch.kind.is_in_catalog() && plan.jobs.iter().any(advertised);
+        let there = || Observation { at: defaults::SEEN, instances: 1, value: None, generation: 0 };
+        (!known).then(|| vec![there()])
     }
 
     fn check_answer(&mut self, job: &str, check: &str, now: Time) -> (CheckAnswer, Duration) {
@@ -153,10 +154,12 @@ impl Script for Behavior<'_> {
 
     fn watch(&self, plan: &Plan, watch: WatchIx, now: Time) -> WatchScript {
         let elapsed = now.since(Time::ZERO);
-        if let Some(end) = self.scenario.outage_at(elapsed) {
+        let Some(watch) = plan.watches.get(watch.index()) else { return WatchScript::NoAnswer };
+        if watch.kind.is_in_catalog()
+            && let Some(end) = self.scenario.outage_at(elapsed)
+        {
             return end.map_or(WatchScript::NoAnswer, |end| WatchScript::AnswerAt(Time::ZERO + end));
         }
-        let Some(watch) = plan.watches.get(watch.index()) else { return WatchScript::NoAnswer };
         let Some(observations) = self.observations(plan, watch) else { return WatchScript::Catalog };
         let Some(seen) = observations.iter().rev().find(|seen| seen.at <= elapsed) else {
             return WatchScript::NoAnswer;
@@ -167,6 +170,17 @@ impl Script for Behavior<'_> {
             port: nth.saturating_add(1),
             ..Instance::default()
         };
-        WatchScript::Answer(Answer::Instances((0..seen.instances).map(instance).collect()))
+        let value =
+            || seen.value.clone().unwrap_or_else(|| format!("contents {}", seen.generation)).into_bytes();
+        let is_up = seen.instances > 0;
+        WatchScript::Answer(match &watch.kind {
+            WatchKind::Service { .. } | WatchKind::Dns { .. } => {
+                Answer::Instances((0..seen.instances).map(instance).collect())
+            }
+            WatchKind::Tcp { .. } if is_up => Answer::Up,
+            WatchKind::Http(_) | WatchKind::File { .. } if is_up => Answer::Value(value().into()),
+            WatchKind::Tcp { .. } | WatchKind::Http(_) => Answer::Down("connection refused".to_owned()),
+            WatchKind::File { .. } => Answer::Absent,
+        })
     }
 }

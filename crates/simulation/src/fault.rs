@@ -260,8 +260,12 @@ fn answer(scenario: &mut Scenario, job: &str, period: Period) {
 }
 
 fn see(scenario: &mut Scenario, watch: &str, observations: Vec<(Duration, u16)>) {
-    let observations =
-        observations.into_iter().map(|(at, instances)| Observation { at, instances, generation: 0 });
+    let observations = observations.into_iter().map(|(at, instances)| Observation {
+        at,
+        instances,
+        value: None,
+        generation: 0,
+    });
     scenario.watches.insert(watch.to_owned(), observations.collect());
 }
 

@@ -89,7 +89,7 @@ section! {
 section! {
     /// One of `watches`.
     pub struct WatchFields = "a watch's script", "A watch's script", any_case,
-        "What a watch sees. By default a watch sees the jobs of the configuration that advertise its service; if there are none, one instance after 1s." {
+        "What a watch sees. By default a watch sees the jobs of the configuration that advertise its service; if there are none, one instance after 1s. What a watch of another kind follows is there after 1s." {
         name: Text = "name", Required, "X4",
             "The name of the watch in the configuration.";
         sees: OneOrMany<ObservationFields> = "sees", Required, "X4",
@@ -105,8 +105,12 @@ section! {
             "When.";
         instances: Whole<0, 1000> = "instances", Is("1"), "X4, E6",
             "The number of healthy instances. With 0 the watch becomes unhealthy.";
+        up: Flag = "up", Is("true"), "X4, D13",
+            "Whether the file is there, or the peer responds. `false` is `instances: 0`.";
+        value: Text = "value", Nothing, "X4, D13",
+            "The contents of the file, or the body of the response. Another value is a change.";
         others: Flag = "others", Is("false"), "X4, E6",
-            "Whether all instances are new, so that the watch changes even if their number does not.";
+            "Whether all instances, or the contents, are new, so that the watch changes even if their number does not.";
     }
 }
 

@@ -307,9 +307,12 @@ impl Reader<'_> {
     }
 
     fn observation(&mut self, fields: &ObservationFields) -> (Observation, bool) {
+        let up = value_of(&fields.up).unwrap_or(true);
         let instances = fields.instances.as_ref().and_then(|given| u16::try_from(given.value).ok());
+        let instances = if up { instances.unwrap_or(1) } else { 0 };
         let at = self.time(&fields.at).unwrap_or_default();
-        let observation = Observation { at, instances: instances.unwrap_or(1), generation: 0 };
+        let value = value_of(&fields.value);
+        let observation = Observation { at, instances, value, generation: 0 };
         (observation, value_of(&fields.others).unwrap_or(false))
     }
 

@@ -162,12 +162,14 @@ impl Keyword for StartFailure {
 }
 
 /// What a watch sees from a time on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
     /// When.
     pub at: Duration,
-    /// How many healthy instances there are.
+    /// How many healthy instances there are. For a watch of another kind, 0 if what it watches is gone or down.
     pub instances: u16,
+    /// The contents of a file or a response.
+    pub value: Option<String>,
     /// How often they were replaced by others.
     pub generation: u32,
 }

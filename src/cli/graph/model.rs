@@ -111,8 +111,11 @@ impl Graph {
             builder.jobs.entry(&job.name).or_default().push(at);
         }
         for watch in &plan.watches {
-            let WatchKind::Service { tag, dc: _ } = &watch.kind;
-            let note = tag.as_ref().map_or_else(String::new, |tag| format!("with tag {tag}"));
+            let note = match &watch.kind {
+                WatchKind::Service { tag: None, .. } => String::new(),
+                WatchKind::Service { tag: Some(tag), .. } => format!("with tag {tag}"),
+                _ => watch.target(),
+            };
             let source = Source::Watch(watch.name.clone());
             let at = builder.node(Kind::Watch, &source.to_string(), note);
             builder.sources.insert((source, None), at);

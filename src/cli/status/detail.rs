@@ -124,33 +124,51 @@ fn check_line(check: &Check, now: &str) -> String {
     line
 }
 
-/// The addresses of the healthy instances that a watch has seen.
-pub(super) fn instances(watch: &Watch) -> Cell {
-    let address = |Instance { address, port, .. }: &Instance| match address.contains(':') {
-        true => format!("[{address}]:{port}"),
-        false => format!("{address}:{port}"),
+/// What a watch has found: the addresses of instances, or what is there in words.
+pub(super) fn found(watch: &Watch) -> Cell {
+    let address = |Instance { address, port, .. }: &Instance| match (port, address.contains(':')) {
+        (0, _) => address.clone(),
+        (_, true) => format!("[{address}]:{port}"),
+        (_, false) => format!("{address}:{port}"),
     };
-    match watch.instances.as_deref() {
-        None => (Tone::Waiting, "no response yet".to_owned()),
-        Some([]) => (Tone::Bad, "none".to_owned()),
-        Some(found) => (Tone::Good, found.iter().map(address).collect::<Vec<_>>().join(", ")),
+    let (tone, text) = match (watch.instances.as_deref(), &watch.state) {
+        (Some([]), _) => (Tone::Bad, "none".to_owned()),
+        (Some(found), _) => (Tone::Good, found.iter().map(address).collect::<Vec<_>>().join(", ")),
+        (None, Some(state)) if watch.healthy == Some(true) => (Tone::Good, state.clone()),
+        (None, Some(state)) => (Tone::Bad, state.clone()),
+        (None, None) => (Tone::Waiting, "no response yet".to_owned()),
+    };
+    match &watch.error {
+        Some(error) => (Tone::Bad, format!("{text} ({error})")),
+        None => (tone, text),
     }
 }
 
-/// All facts about a watch. While the catalog is not available, its instances are those of the last response.
+/// All facts about a watch. While it cannot be answered, they are those of the last answer.
 pub(super) fn watch(status: &Status, watch: &Watch) -> String {
     let name = sanitized(&watch.name);
-    let trouble = status
-        .catalog
-        .trouble(&status.now)
-        .map_or_else(String::new, |trouble| format!("  {}\n", sanitized(&trouble)));
-    let Some(instances) = &watch.instances else {
-        return format!("watch.{name}: no response from the catalog yet\n{trouble}");
+    let is_in_catalog = matches!(watch.kind.as_str(), "" | "service");
+    let trouble = match &watch.error {
+        Some(error) => Some(error.clone()),
+        None => status.catalog.trouble(&status.now).filter(|_| is_in_catalog),
     };
+    let trouble = trouble.map_or_else(String::new, |trouble| format!("  {}\n", sanitized(&trouble)));
     let last = if trouble.is_empty() { "" } else { " at the last response" };
+    let Some(instances) = &watch.instances else {
+        return match &watch.state {
+            Some(state) => {
+                format!("watch.{name}: {} {}{last}\n{trouble}", sanitized(&watch.kind), sanitized(state))
+            }
+            None if is_in_catalog => format!("watch.{name}: no response from the catalog yet\n{trouble}"),
+            None => format!("watch.{name}: no response yet\n{trouble}"),
+        };
+    };
     let mut out = format!("watch.{name}: {} healthy{last}\n{trouble}", instances.len());
     for Instance { id, address, port } in instances {
-        let _ = writeln!(out, "  {} at {} port {port}", sanitized(id), sanitized(address));
+        let _ = match port {
+            0 => writeln!(out, "  {}", sanitized(address)),
+            port => writeln!(out, "  {} at {} port {port}", sanitized(id), sanitized(address)),
+        };
     }
     out
 }

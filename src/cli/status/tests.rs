@@ -35,10 +35,13 @@ fn example() -> Value {
               "lastExit": { "code": 3, "signal": null }, "endedAt": "2026-11-15T06:59:59.500Z" },
         ],
         "watches": [
-            { "name": "cache", "instances": [] },
-            { "name": "peers", "instances": [{ "id": "a", "address": "10.0.0.1", "port": 80 },
+            { "name": "cache", "kind": "service", "instances": [] },
+            { "name": "peers", "kind": "service", "instances": [{ "id": "a", "address": "10.0.0.1", "port": 80 },
                                              { "id": "b", "address": "::1", "port": 81 }] },
-            { "name": "new", "instances": null },
+            { "name": "new", "kind": "service", "instances": null },
+            { "name": "conf", "kind": "file", "healthy": true, "state": "4 bytes", "instances": null, "error": "/x: EACCES" },
+            { "name": "peer", "kind": "tcp", "healthy": false, "state": "10.0.0.9:1: connection refused" },
+            { "name": "name", "kind": "dns", "healthy": true, "instances": [{ "id": "10.0.0.7", "address": "10.0.0.7" }] },
         ],
     })
 }
@@ -55,10 +58,13 @@ once  failed   -                       0         exited on SIGKILL 59m30s ago
 bad   running  unhealthy  43   5s      0         check ready failed 4 times in a row: exited with code 1
 tick  waiting  -                       7         last run exited with code 3 1s ago, 2 failures in a row; next run in 4.2s
 
-WATCH  HEALTHY INSTANCES
-cache  none
-peers  10.0.0.1:80, [::1]:81
-new    no response yet
+WATCH  KIND     FOUND
+cache  service  none
+peers  service  10.0.0.1:80, [::1]:81
+new    service  no response yet
+conf   file     4 bytes (/x: EACCES)
+peer   tcp      10.0.0.9:1: connection refused
+name   dns      10.0.0.7
 ";
     assert_eq!(overview(Screen::default(), &read(example())), expected);
 }
@@ -92,6 +98,9 @@ bad: running, unhealthy
     assert_eq!(shown("bad"), bad);
     assert_eq!(shown("watch.peers"), "watch.peers: 2 healthy\n  a at 10.0.0.1 port 80\n  b at ::1 port 81\n");
     assert_eq!(shown("new"), "watch.new: no response from the catalog yet\n");
+    assert_eq!(shown("conf"), "watch.conf: file 4 bytes at the last response\n  /x: EACCES\n");
+    assert_eq!(shown("peer"), "watch.peer: tcp 10.0.0.9:1: connection refused\n");
+    assert_eq!(shown("name"), "watch.name: 1 healthy\n  10.0.0.7\n");
     assert_eq!(shown("bd"), "there is no job `bd`; did you mean `db`?");
 }
 

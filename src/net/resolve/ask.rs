@@ -6,12 +6,13 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use containerpilot_core::plan::DnsRecord;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::{Instant, timeout_at};
 
 use super::ResolveError;
-use super::message::{self, Answer, Answered, Family, Name};
+use super::message::{self, Answer, Answered, Found, Name};
 use super::settings::Settings;
 use crate::error_text::describe;
 
@@ -22,8 +23,8 @@ const DATAGRAM_BYTES: usize = 4096;
 
 /// The result of the query for one name.
 enum Outcome {
-    Found(Vec<IpAddr>),
-    /// The name does not exist or has no address.
+    Found(Vec<Found>),
+    /// The name does not exist or has no such record.
     NotFound,
     /// A server answered with an error. Other servers and names may succeed.
     Failed(ResolveError),
@@ -31,12 +32,13 @@ enum Outcome {
     NoAnswer(ResolveError),
 }
 
-/// The addresses of a host, or the reason why there are none.
-pub(super) async fn addresses(
+/// The records of a name, of some types, or the reason why there are none.
+pub(super) async fn records(
     host: &str,
+    types: &[DnsRecord],
     settings: &Settings,
     deadline: Instant,
-) -> Result<Vec<IpAddr>, ResolveError> {
+) -> Result<Vec<Found>, ResolveError> {
     let mut failed = None;
     let mut no_answer = None;
     for candidate in settings.candidates(host) {
@@ -44,8 +46,8 @@ pub(super) async fn addresses(
         let Ok(candidate) = Name::parse(&candidate) else { continue };
         // If no server answers, the other names get one attempt each: a server may ignore one name and answer another.
         let attempts = if no_answer.is_some() { 1 } else { settings.attempts };
-        match one_name(&candidate, settings, attempts, deadline).await {
-            Outcome::Found(addresses) => return Ok(addresses),
+        match one_name(&candidate, types, settings, attempts, deadline).await {
+            Outcome::Found(records) => return Ok(records),
             Outcome::NotFound => {}
             Outcome::Failed(why) => failed = failed.or(Some(why)),
             Outcome::NoAnswer(why) => no_answer = no_answer.or(Some(why)),
@@ -54,14 +56,20 @@ pub(super) async fn addresses(
     Err(no_answer.or(failed).unwrap_or(ResolveError::NotFound))
 }
 
-async fn one_name(name: &Name, settings: &Settings, attempts: usize, deadline: Instant) -> Outcome {
+async fn one_name(
+    name: &Name,
+    types: &[DnsRecord],
+    settings: &Settings,
+    attempts: usize,
+    deadline: Instant,
+) -> Outcome {
     let mut failed = None;
     let mut no_answer = None;
     for _ in 0..attempts {
         no_answer = None;
         for server in &settings.servers {
             let until = deadline.min(Instant::now() + settings.timeout);
-            match one_server(*server, name, settings.use_tcp, until).await {
+            match one_server(*server, name, types, settings.use_tcp, until).await {
                 Outcome::Failed(why) => failed = Some(why),
                 Outcome::NoAnswer(why) => no_answer = Some(why),
                 outcome => return outcome,
@@ -79,10 +87,16 @@ async fn one_name(name: &Name, settings: &Settings, attempts: usize, deadline: I
     }
 }
 
-/// Queries one server for both address families at once.
-async fn one_server(server: SocketAddr, name: &Name, use_tcp: bool, until: Instant) -> Outcome {
-    let mut questions =
-        [Family::V4, Family::V6].map(|family| Question { family, id: random_id(), answer: None });
+/// Queries one server for all types at once.
+async fn one_server(
+    server: SocketAddr,
+    name: &Name,
+    types: &[DnsRecord],
+    use_tcp: bool,
+    until: Instant,
+) -> Outcome {
+    let question = |record: &DnsRecord| Question { record: *record, id: random_id(), answer: None };
+    let mut questions: Vec<Question> = types.iter().map(question).collect();
     let sent = if use_tcp { Ok(()) } else { ask_by_udp(server, name, &mut questions, until).await };
     let mut error = sent.err();
     for question in &mut questions {
@@ -100,24 +114,25 @@ async fn one_server(server: SocketAddr, name: &Name, use_tcp: bool, until: Insta
         }
     }
     let reason = error.map_or_else(|| "timed out".to_owned(), |error| error_text(&error));
-    combine(server.ip(), questions.map(|question| question.answer), reason)
+    combine(server.ip(), questions.into_iter().map(|question| question.answer).collect(), reason)
 }
 
-/// Combines the answers for both families.
-fn combine(server: IpAddr, answers: [Option<Answered>; 2], reason: String) -> Outcome {
+/// Combines the answers for all types.
+fn combine(server: IpAddr, answers: Vec<Option<Answered>>, reason: String) -> Outcome {
+    let asked = answers.len();
     let mut found = Vec::new();
     let (mut no_such_name, mut empty, mut failed) = (false, 0, None);
     for answered in answers.into_iter().flatten() {
         match answered.answer {
-            Answer::Addresses(addresses) if addresses.is_empty() => empty += 1,
-            Answer::Addresses(addresses) => found.extend(addresses),
+            Answer::Records(records) if records.is_empty() => empty += 1,
+            Answer::Records(records) => found.extend(records),
             Answer::NoSuchName => no_such_name = true,
             Answer::Failed(code) => failed = Some(code),
         }
     }
     match (found.is_empty(), failed) {
         (false, _) => Outcome::Found(found),
-        _ if no_such_name || empty == 2 => Outcome::NotFound,
+        _ if no_such_name || empty == asked => Outcome::NotFound,
         (_, Some(code)) => Outcome::Failed(ResolveError::ServerError { server, code }),
         _ => Outcome::NoAnswer(ResolveError::NoAnswer { server, reason }),
     }
@@ -125,7 +140,7 @@ fn combine(server: IpAddr, answers: [Option<Answered>; 2], reason: String) -> Ou
 
 /// A question and its answer, once it has arrived.
 struct Question {
-    family: Family,
+    record: DnsRecord,
     id: u16,
     answer: Option<Answered>,
 }
@@ -134,7 +149,7 @@ struct Question {
 async fn ask_by_udp(
     server: SocketAddr,
     name: &Name,
-    questions: &mut [Question; 2],
+    questions: &mut [Question],
     until: Instant,
 ) -> io::Result<()> {
     let any: IpAddr =
@@ -143,7 +158,7 @@ async fn ask_by_udp(
     // Drops datagrams from other addresses.
     socket.connect(server).await?;
     for question in &*questions {
-        within(until, socket.send(&message::question(question.id, name, question.family))).await?;
+        within(until, socket.send(&message::question(question.id, name, question.record))).await?;
     }
     let mut until = until;
     let mut buffer = [0; DATAGRAM_BYTES];
@@ -151,10 +166,10 @@ async fn ask_by_udp(
         let length = within(until, socket.recv(&mut buffer)).await?;
         let bytes = buffer.get(..length).unwrap_or_default();
         for question in questions.iter_mut().filter(|question| question.answer.is_none()) {
-            question.answer = message::parse_answer(bytes, question.id, name, question.family);
-            let has_addresses =
-                |answered: &Answered| matches!(&answered.answer, Answer::Addresses(some) if !some.is_empty());
-            if question.answer.as_ref().is_some_and(has_addresses) {
+            question.answer = message::parse_answer(bytes, question.id, name, question.record);
+            let has_records =
+                |answered: &Answered| matches!(&answered.answer, Answer::Records(some) if !some.is_empty());
+            if question.answer.as_ref().is_some_and(has_records) {
                 until = until.min(Instant::now() + SECOND_FAMILY_TIMEOUT);
             }
         }
@@ -169,7 +184,7 @@ async fn ask_by_tcp(
     question: &Question,
     until: Instant,
 ) -> io::Result<Answered> {
-    let question_bytes = message::question(question.id, name, question.family);
+    let question_bytes = message::question(question.id, name, question.record);
     let length = u16::try_from(question_bytes.len()).map_err(|_| ErrorKind::InvalidInput)?;
     let answer_bytes = within(until, async {
         let mut stream = TcpStream::connect(server).await?;
@@ -182,7 +197,7 @@ async fn ask_by_tcp(
         ErrorKind::UnexpectedEof => io::Error::other("connection closed before the answer"),
         _ => error,
     })?;
-    let answered = message::parse_answer(&bytes, question.id, name, question.family);
+    let answered = message::parse_answer(&bytes, question.id, name, question.record);
     answered.ok_or_else(|| io::Error::other("invalid answer"))
 }
 

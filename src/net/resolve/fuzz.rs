@@ -1,16 +1,18 @@
 //! Fuzz target: any bytes as a DNS response, as `/etc/hosts` and as `/etc/resolv.conf`.
 
-use super::message::{self, Answer, Family, Name};
+use containerpilot_core::plan::DnsRecord;
+
+use super::message::{self, Answer, Data, Name};
 use super::{hosts, settings::Settings};
 
 #[expect(clippy::panic, reason = "a target reports a broken promise by panicking")]
 pub(crate) fn run(bytes: &[u8]) {
     let Ok(name) = Name::parse("consul.example") else { panic!("a valid name is refused") };
-    for family in [Family::V4, Family::V6] {
+    for record in [DnsRecord::A, DnsRecord::Aaaa, DnsRecord::Srv] {
         // As they are, with their own id; and after a valid header.
         let id = bytes.first_chunk().map_or(0, |id| u16::from_be_bytes(*id));
-        check(bytes, id, &name, family);
-        let mut answer = message::question(id, &name, family);
+        check(bytes, id, &name, record);
+        let mut answer = message::question(id, &name, record);
         let flags = bytes.iter().copied().chain([0; 2]).take(2);
         for (byte, flags) in answer.iter_mut().skip(2).zip(flags) {
             *byte = flags | 0x80;
@@ -19,7 +21,7 @@ pub(crate) fn run(bytes: &[u8]) {
             *byte = count;
         }
         answer.extend(bytes.iter().skip(2));
-        check(&answer, id, &name, family);
+        check(&answer, id, &name, record);
     }
     let lines = bytes.split(|byte| *byte == b'\n').count();
     assert!(hosts::addresses(bytes, "consul").len() <= lines, "one address per line");
@@ -30,11 +32,15 @@ pub(crate) fn run(bytes: &[u8]) {
     assert!((1..=33).contains(&names.len()) && names.iter().any(|name| name == "consul"));
 }
 
-fn check(bytes: &[u8], id: u16, name: &Name, family: Family) {
-    let Some(answered) = message::parse_answer(bytes, id, name, family) else { return };
-    if let Answer::Addresses(found) = answered.answer {
+fn check(bytes: &[u8], id: u16, name: &Name, record: DnsRecord) {
+    let Some(answered) = message::parse_answer(bytes, id, name, record) else { return };
+    if let Answer::Records(found) = answered.answer {
         // A record takes at least twelve bytes and an address.
         assert!(found.len() <= bytes.len() / 16);
-        assert!(found.iter().all(|address| address.is_ipv4() == (family == Family::V4)));
+        assert!(found.iter().all(|found| match &found.data {
+            Data::Address(address) =>
+                address.is_ipv4() == (record == DnsRecord::A) && record != DnsRecord::Srv,
+            Data::Service { host, .. } => record == DnsRecord::Srv && Name::parse(host).is_ok(),
+        }));
     }
 }

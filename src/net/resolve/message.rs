@@ -1,10 +1,12 @@
-//! DNS messages (RFC 1035, and RFC 3596 for IPv6).
+//! DNS messages (RFC 1035, RFC 3596 for IPv6, RFC 2782 for services).
 //!
 //! Anyone can send us an answer, so nothing in it is trusted: every length is checked, a compression pointer may only point
 //! backwards, and a message that does not match the question is ignored.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use containerpilot_core::plan::DnsRecord;
 
 /// Most records of an answer that are read.
 const MAX_RECORDS: usize = 512;
@@ -14,18 +16,35 @@ const MAX_ALIASES: usize = 16;
 const CLASS_INTERNET: u16 = 1;
 const TYPE_CNAME: u16 = 5;
 
-/// The address family of a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
-    V4,
-    V6,
+/// The number of a record type (RFC 1035, RFC 3596, RFC 2782).
+fn type_number(record: DnsRecord) -> u16 {
+    match record {
+        DnsRecord::A => 1,
+        DnsRecord::Aaaa => 28,
+        DnsRecord::Srv => 33,
+    }
 }
 
-impl Family {
-    fn record_type(self) -> u16 {
-        match self {
-            Self::V4 => 1,
-            Self::V6 => 28,
+/// A record that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) data: Data,
+    /// How long it is valid, in seconds.
+    pub(crate) ttl: u32,
+}
+
+/// The data of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Data {
+    Address(IpAddr),
+    Service { host: String, port: u16, priority: u16, weight: u16 },
+}
+
+impl Found {
+    pub(super) fn address(&self) -> Option<IpAddr> {
+        match self.data {
+            Data::Address(address) => Some(address),
+            Data::Service { .. } => None,
         }
     }
 }
@@ -51,6 +70,25 @@ impl Name {
         Ok(name)
     }
 
+    /// The name as text. `None` if it has characters that no host has.
+    fn text(&self) -> Option<String> {
+        let mut text = String::with_capacity(self.0.len());
+        let mut rest = &*self.0;
+        while let Some((length, labels)) = rest.split_first() {
+            let (label, after) = labels.split_at_checked(usize::from(*length))?;
+            let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+            if !label.iter().all(is_part) {
+                return None;
+            }
+            if !text.is_empty() {
+                text.push('.');
+            }
+            text.extend(label.iter().map(|byte| char::from(*byte)));
+            rest = after;
+        }
+        (!text.is_empty()).then_some(text)
+    }
+
     fn push(&mut self, label: &[u8]) -> Option<()> {
         let length = u8::try_from(label.len()).ok().filter(|length| (1..64).contains(length))?;
         if self.0.len() + label.len() > 253 {
@@ -62,8 +100,8 @@ impl Name {
     }
 }
 
-/// A question for the addresses of a name.
-pub(super) fn question(id: u16, name: &Name, family: Family) -> Vec<u8> {
+/// A question for the records of a name.
+pub(super) fn question(id: u16, name: &Name, record: DnsRecord) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(18 + name.0.len());
     bytes.extend(id.to_be_bytes());
     // A query, recursion desired.
@@ -72,7 +110,7 @@ pub(super) fn question(id: u16, name: &Name, family: Family) -> Vec<u8> {
     bytes.extend([0, 1, 0, 0, 0, 0, 0, 0]);
     bytes.extend(&name.0);
     bytes.push(0);
-    bytes.extend(family.record_type().to_be_bytes());
+    bytes.extend(type_number(record).to_be_bytes());
     bytes.extend(CLASS_INTERNET.to_be_bytes());
     bytes
 }
@@ -96,8 +134,8 @@ impl fmt::Display for ResponseCode {
 /// The content of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// Empty if the name has no address of this family.
-    Addresses(Vec<IpAddr>),
+    /// Empty if the name has no record of this type.
+    Records(Vec<Found>),
     /// NXDOMAIN.
     NoSuchName,
     Failed(ResponseCode),
@@ -111,7 +149,7 @@ pub(super) struct Answered {
 }
 
 /// Parses the answer to a question. `None` if the bytes are not one.
-pub(super) fn parse_answer(bytes: &[u8], id: u16, name: &Name, family: Family) -> Option<Answered> {
+pub(super) fn parse_answer(bytes: &[u8], id: u16, name: &Name, record: DnsRecord) -> Option<Answered> {
     let mut reader = Reader { bytes, at: 0 };
     if reader.u16()? != id {
         return None;
@@ -131,47 +169,49 @@ pub(super) fn parse_answer(bytes: &[u8], id: u16, name: &Name, family: Family) -
         return Some(Answered { answer: Answer::Failed(ResponseCode(code)), truncated: false });
     }
     let repeated = (reader.name()?, reader.u16()?, reader.u16()?);
-    if questions != 1 || repeated != (name.clone(), family.record_type(), CLASS_INTERNET) {
+    if questions != 1 || repeated != (name.clone(), type_number(record), CLASS_INTERNET) {
         return None;
     }
     let answer = match code {
-        0 => Answer::Addresses(addresses(&mut reader, answers, name, family, truncated)?),
+        0 => Answer::Records(records(&mut reader, answers, name, record, truncated)?),
         3 => Answer::NoSuchName,
         code => Answer::Failed(ResponseCode(code)),
     };
     Some(Answered { answer, truncated })
 }
 
-/// The addresses of a name, following aliases. A truncated answer may end anywhere.
-fn addresses(
+/// The records of a name, following aliases. A truncated answer may end anywhere. A record is valid for no longer than the aliases
+/// before it.
+fn records(
     reader: &mut Reader,
     answers: u16,
     name: &Name,
-    family: Family,
+    record: DnsRecord,
     truncated: bool,
-) -> Option<Vec<IpAddr>> {
+) -> Option<Vec<Found>> {
     let (mut found, mut aliases) = (Vec::new(), Vec::new());
     for _ in 0..usize::from(answers).min(MAX_RECORDS) {
-        match reader.record(family) {
-            Some((owner, Record::Address(address))) => found.push((owner, address)),
-            Some((owner, Record::Alias(target))) => aliases.push((owner, target)),
-            Some((_, Record::Other)) => {}
+        match reader.record(record) {
+            Some((owner, ttl, Record::Data(data))) => found.push((owner, Found { data, ttl })),
+            Some((owner, ttl, Record::Alias(target))) => aliases.push((owner, ttl, target)),
+            Some((_, _, Record::Other)) => {}
             None if truncated => break,
             None => return None,
         }
     }
-    let mut owner = name;
+    let (mut owner, mut longest) = (name, u32::MAX);
     for _ in 0..MAX_ALIASES {
-        match aliases.iter().find(|(alias, _)| alias == owner) {
-            Some((_, target)) => owner = target,
+        match aliases.iter().find(|(alias, _, _)| alias == owner) {
+            Some((_, ttl, target)) => (owner, longest) = (target, longest.min(*ttl)),
             None => break,
         }
     }
-    Some(found.iter().filter(|(of, _)| of == owner).map(|(_, address)| *address).collect())
+    let of_name = found.iter().filter(|(of, _)| of == owner);
+    Some(of_name.map(|(_, found)| Found { ttl: found.ttl.min(longest), ..found.clone() }).collect())
 }
 
 enum Record {
-    Address(IpAddr),
+    Data(Data),
     Alias(Name),
     Other,
 }
@@ -232,23 +272,34 @@ impl Reader<'_> {
         Some(name)
     }
 
-    fn record(&mut self, family: Family) -> Option<(Name, Record)> {
+    fn record(&mut self, wanted: DnsRecord) -> Option<(Name, u32, Record)> {
         let owner = self.name()?;
         let (kind, class) = (self.u16()?, self.u16()?);
-        // The TTL: nothing is cached here.
-        self.skip(4)?;
+        let ttl = u32::from_be_bytes(self.take()?);
         let length = usize::from(self.u16()?);
         let end = self.at.checked_add(length).filter(|end| *end <= self.bytes.len())?;
-        let record = match (class, kind, family, length) {
-            (CLASS_INTERNET, 1, Family::V4, 4) => Record::Address(Ipv4Addr::from(self.take::<4>()?).into()),
-            (CLASS_INTERNET, 28, Family::V6, 16) => {
-                Record::Address(Ipv6Addr::from(self.take::<16>()?).into())
+        let record = match (class, kind, wanted, length) {
+            (CLASS_INTERNET, 1, DnsRecord::A, 4) => {
+                Record::Data(Data::Address(Ipv4Addr::from(self.take::<4>()?).into()))
+            }
+            (CLASS_INTERNET, 28, DnsRecord::Aaaa, 16) => {
+                Record::Data(Data::Address(Ipv6Addr::from(self.take::<16>()?).into()))
+            }
+            (CLASS_INTERNET, 33, DnsRecord::Srv, 7..) => {
+                let (priority, weight, port) = (self.u16()?, self.u16()?, self.u16()?);
+                match self.name()?.text() {
+                    Some(host) => Record::Data(Data::Service { host, port, priority, weight }),
+                    // A single dot: there is no such service.
+                    None => Record::Other,
+                }
             }
             (CLASS_INTERNET, TYPE_CNAME, _, _) => Record::Alias(self.name()?),
             _ => Record::Other,
         };
         self.at = end;
-        Some((owner, record))
+        // RFC 2181: a TTL with the highest bit counts as zero.
+        let ttl = if ttl > u32::MAX / 2 { 0 } else { ttl };
+        Some((owner, ttl, record))
     }
 }
 

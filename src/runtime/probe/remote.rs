@@ -52,7 +52,7 @@ impl RemoteChecks {
             net.get().map_err(|error| format!("cannot start the network thread: {}", describe(&error)))?;
         let (client, sender) = (self.client(probe), self.sender.clone());
         let task = net.handle().spawn(async move {
-            let result = guarded(client.send(false, Instant::now() + FOREVER)).await;
+            let result = guarded(client.send(0, Instant::now() + FOREVER)).await;
             let panicked = |_| Err("internal error, please report it; see the log".to_owned());
             sender.send(LoopMessage::CheckDone(run, result.unwrap_or_else(panicked).map(drop)));
         });

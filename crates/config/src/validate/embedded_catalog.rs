@@ -40,7 +40,7 @@ impl Checker<'_> {
             if is_telemetry || services.any(|service| watch.sees(service)) {
                 continue;
             }
-            let WatchKind::Service { tag, dc: _ } = &watch.kind;
+            let WatchKind::Service { tag, dc: _ } = &watch.kind else { continue };
             let tag = tag.as_ref().map(|tag| format!(" and the tag `{tag}`")).unwrap_or_default();
             let message = format!(
                 "the watch `{0}` never sees a service: no job named `{0}` has a `port`{tag}, and there is no `consul`",

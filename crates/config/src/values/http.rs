@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use containerpilot_core::plan::{HttpMethod, HttpTarget, StatusRange};
+use containerpilot_core::plan::{DnsRecord, HttpMethod, HttpTarget, StatusRange};
 
 use super::address::host_and_port;
 use super::keyword::Keyword;
@@ -68,6 +68,12 @@ impl<S: Section> ValueType for UrlOrObject<S> {
             _ => HttpUrl::read(cx, key, node).map(UrlOr::Url),
         }
     }
+}
+
+impl Keyword for DnsRecord {
+    const NAMES: &'static [&'static str] = &["A", "AAAA", "SRV"];
+    const VALUES: &'static [Self] = &[Self::A, Self::Aaaa, Self::Srv];
+    const ANY_CASE: bool = true;
 }
 
 impl Keyword for HttpMethod {

@@ -84,7 +84,10 @@ pub(crate) fn facts(plan: &Plan) -> Value {
 }
 
 fn watch_facts(watch: &Watch) -> Value {
-    let WatchKind::Service { tag, dc } = &watch.kind;
+    let (tag, dc) = match &watch.kind {
+        WatchKind::Service { tag, dc } => (tag, dc),
+        _ => (&None, &None),
+    };
     json!({
         "name": format!("watch.{}", watch.name),
         "service": watch.name,

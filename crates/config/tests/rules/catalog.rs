@@ -3,7 +3,7 @@
 use containerpilot_config::diagnostics::Severity;
 use containerpilot_config::host::StaticHost;
 use containerpilot_core::plan::{
-    Catalog, Consul, ConsulAddress, MetricKind, Role, Status, TokenSource, WatchKind,
+    Catalog, Consul, ConsulAddress, DnsRecord, MetricKind, Role, Status, TokenSource, WatchKind,
 };
 
 use crate::support::{errors, host_with, job, job_errors, load_files, messages, plan, plan_on, shown};
@@ -294,4 +294,45 @@ fn d3_negative_port_is_an_error() {
     let job = "{ jobs: [{ name: 'a', exec: 'x', port: -1, health: { interval: 1, ttl: 2 } }] }";
     assert_eq!(messages(job, Severity::Error), wrong);
     assert_eq!(messages("{ telemetry: { port: -1 } }", Severity::Error), wrong);
+}
+
+#[test]
+fn d13_a_watch_has_one_kind() {
+    let kind = |watch: &str| plan(&format!("{{ watches: [{{ name: 'it', {watch} }}] }}")).watches[0].clone();
+    assert_eq!(kind("tcp: 'db:5432', interval: 5").kind, WatchKind::Tcp { host: "db".into(), port: 5432 });
+    assert_eq!(kind("http: 'http://x/y', interval: 5").target(), "GET http://x:80/y");
+    let name = "_db._tcp.example".to_owned();
+    assert_eq!(
+        kind("dns: '_db._tcp.example', type: 'srv', interval: 5").kind,
+        WatchKind::Dns { name, record: DnsRecord::Srv }
+    );
+    assert_eq!(kind("dns: 'a', interval: 5").target(), "A records of a");
+    let file = kind("file: '/etc/x'");
+    assert_eq!((file.kind, file.interval.as_secs()), (WatchKind::File { path: "/etc/x".into() }, 5));
+    assert_eq!(kind("file: '/etc/x', interval: 60").interval.as_secs(), 60);
+}
+
+#[test]
+fn d13_a_watch_with_wrong_keys_is_refused() {
+    let wrong = |watch: &str| errors(&format!("{{ watches: [{{ name: 'it', {watch} }}] }}"));
+    for polled in ["tcp: 'db:1'", "http: 'http://x'", "dns: 'x'", "tag: 'x'"] {
+        assert_eq!(wrong(polled), ["a watch needs `interval`"], "{polled}");
+    }
+    for (watch, message) in [
+        ("tcp: 'db:1', file: '/x'", "a watch can have only one of `tcp` and `file`"),
+        ("file: '/x', tag: 'y'", "`tag` has no meaning beside `file`"),
+        ("tcp: 'db:1', dc: 'y'", "`dc` has no meaning beside `tcp`"),
+        ("file: '/x', type: 'A'", "`type` has no meaning beside `file`"),
+        ("type: 'A'", "`type` needs `dns`"),
+        ("file: 'x'", "`file` must be an absolute path, not \"x\""),
+        ("dns: 'a b'", "`dns` must be a name, not \"a b\""),
+        ("dns: 'x', type: 'MX'", "`type` must be \"A\", \"AAAA\" or \"SRV\", not the string \"MX\""),
+        ("tcp: 'db'", "`tcp` must be a host and a port, not the string \"db\""),
+        (
+            "http: 'ftp://x'",
+            "`http` must be a URL that starts with http:// or https://, not the string \"ftp://x\"",
+        ),
+    ] {
+        assert_eq!(wrong(&format!("{watch}, interval: 5")), [message], "{watch}");
+    }
 }

@@ -1,9 +1,10 @@
 //! Watches: what the supervisor follows outside its own jobs (D7, D13).
 
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use core::time::Duration;
 
-use super::Service;
+use super::{HttpProbe, Service};
 
 /// Something that is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,50 @@ pub enum WatchKind {
         /// The data center to query.
         dc: Option<String>,
     },
+    /// A peer that accepts connections.
+    Tcp {
+        /// Host name or address.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// The body of a response.
+    Http(HttpProbe),
+    /// The records of a name.
+    Dns {
+        /// The name.
+        name: String,
+        /// Which records.
+        record: DnsRecord,
+    },
+    /// The contents of a file, or of the files of a directory.
+    File {
+        /// Its absolute path.
+        path: String,
+    },
+}
+
+/// The type of a DNS record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DnsRecord {
+    /// IPv4 addresses.
+    A,
+    /// IPv6 addresses.
+    Aaaa,
+    /// Hosts and ports of a service.
+    Srv,
+}
+
+impl DnsRecord {
+    /// Its name in a zone file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::A => "A",
+            Self::Aaaa => "AAAA",
+            Self::Srv => "SRV",
+        }
+    }
 }
 
 impl WatchKind {
@@ -34,6 +79,10 @@ impl WatchKind {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Service { .. } => "service",
+            Self::Tcp { .. } => "tcp",
+            Self::Http(_) => "http",
+            Self::Dns { .. } => "dns",
+            Self::File { .. } => "file",
         }
     }
 
@@ -42,6 +91,7 @@ impl WatchKind {
     pub const fn is_in_catalog(&self) -> bool {
         match self {
             Self::Service { .. } => true,
+            Self::Tcp { .. } | Self::Http(_) | Self::Dns { .. } | Self::File { .. } => false,
         }
     }
 }
@@ -54,6 +104,26 @@ impl Watch {
             WatchKind::Service { tag, .. } => {
                 service.name == self.name && tag.as_ref().is_none_or(|tag| service.tags.contains(tag))
             }
+            WatchKind::Tcp { .. } | WatchKind::Http(_) | WatchKind::Dns { .. } | WatchKind::File { .. } => {
+                false
+            }
+        }
+    }
+
+    /// What is watched, in words: `tcp db:5432`.
+    #[must_use]
+    pub fn target(&self) -> String {
+        match &self.kind {
+            WatchKind::Service { tag, dc } => {
+                let tag = tag.as_ref().map(|tag| format!(" with the tag {tag}")).unwrap_or_default();
+                let dc = dc.as_ref().map(|dc| format!(" in datacenter {dc}")).unwrap_or_default();
+                format!("service {}{tag}{dc}", self.name)
+            }
+            WatchKind::Tcp { host, port } if host.contains(':') => format!("tcp [{host}]:{port}"),
+            WatchKind::Tcp { host, port } => format!("tcp {host}:{port}"),
+            WatchKind::Http(probe) => probe.to_string(),
+            WatchKind::Dns { name, record } => format!("{} records of {name}", record.name()),
+            WatchKind::File { path } => format!("file {path}"),
         }
     }
 }

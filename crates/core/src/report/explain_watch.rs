@@ -49,11 +49,14 @@ impl Core {
         let mut lines = vec![format!("{source}: {state}")];
         let instances = overview.instances().unwrap_or_default();
         let listed = instances.iter().take(MAX_INSTANCES);
-        lines.extend(listed.map(|one| format!("  {} at {} port {}", one.id, one.address, one.port)));
+        lines.extend(listed.map(|one| match one.port {
+            0 => format!("  {}", one.address),
+            port => format!("  {} at {} port {port}", one.id, one.address),
+        }));
         if let Some(more @ 1..) = instances.len().checked_sub(MAX_INSTANCES) {
             lines.push(format!("  and {more} more"));
         }
-        lines.extend(self.catalog_of(planned));
+        lines.extend(self.origin_of(planned));
         let last = self.journal().events().rev().find(|event| event.origin == Origin::Watch(watch));
         if let Some(event) = last {
             let ago = fmt_duration(self.now.since(event.at));
@@ -69,24 +72,29 @@ impl Core {
     }
 
     /// Where the answers come from.
-    fn catalog_of(&self, watch: &Watch) -> Vec<String> {
-        let WatchKind::Service { tag, dc: _ } = &watch.kind;
-        let tag = tag.as_ref().map(|tag| format!(" with the tag {tag}")).unwrap_or_default();
-        if let Catalog::Consul(_) = self.plan().catalog {
-            let interval = fmt_duration(watch.interval);
-            return vec![format!(
-                "  service {}{tag} in Consul, polled at least every {interval}",
-                watch.name
-            )];
+    fn origin_of(&self, watch: &Watch) -> Vec<String> {
+        let (target, interval) = (watch.target(), fmt_duration(watch.interval));
+        match (&watch.kind, &self.plan().catalog) {
+            (WatchKind::Service { .. }, Catalog::Consul(_)) => {
+                vec![format!("  {target} in Consul, polled at least every {interval}")]
+            }
+            (WatchKind::Service { .. }, Catalog::Embedded) => self.embedded_services(watch),
+            (WatchKind::Tcp { .. } | WatchKind::Http(_), _) => vec![format!("  {target}, every {interval}")],
+            (WatchKind::Dns { .. }, _) => vec![format!("  {target}, looked up at least every {interval}")],
+            (WatchKind::File { .. }, _) => vec![format!("  {target}")],
         }
+    }
+
+    fn embedded_services(&self, watch: &Watch) -> Vec<String> {
         let seen =
             |job: &JobIx| self.planned(*job).service.as_ref().is_some_and(|service| watch.sees(service));
         let services = self.all_jobs().filter(seen).filter_map(|job| self.service_state(job));
         let services: Vec<String> = services.map(|service| format!("  {service}")).collect();
         if services.is_empty() {
-            let name = &watch.name;
+            let target = watch.target();
+            let target = target.strip_prefix("service ").unwrap_or(&target);
             return vec![format!(
-                "  the embedded catalog has only services of this container: no job advertises {name}{tag}"
+                "  the embedded catalog has only services of this container: no job advertises {target}"
             )];
         }
         services

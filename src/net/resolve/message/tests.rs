@@ -32,16 +32,18 @@ fn name() -> Name {
 }
 
 fn question_bytes() -> Vec<u8> {
-    question(7, &name(), Family::V4)
+    question(7, &name(), DnsRecord::A)
 }
 
 fn parse(bytes: &AnswerBytes) -> Option<Answered> {
-    parse_answer(&bytes.0, 7, &name(), Family::V4)
+    parse_answer(&bytes.0, 7, &name(), DnsRecord::A)
 }
 
 fn addresses_of(bytes: &AnswerBytes) -> Vec<String> {
     match parse(bytes).unwrap().answer {
-        Answer::Addresses(addresses) => addresses.iter().map(IpAddr::to_string).collect(),
+        Answer::Records(found) => {
+            found.iter().filter_map(Found::address).map(|address| address.to_string()).collect()
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -75,11 +77,12 @@ fn d5_addresses_keep_the_order_of_the_answer() {
         .record(NAME, 16, b"\x04text")
         .record(b"\x06CONSUL\x07Example\x00", 1, &[10, 0, 0, 1]);
     assert_eq!(addresses_of(&made), ["10.0.0.2", "10.0.0.1"]);
-    let six = question(7, &name(), Family::V6);
+    let six = question(7, &name(), DnsRecord::Aaaa);
     let made =
         AnswerBytes::to(&six, GOOD, 1).record(NAME, 28, &[0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5]);
-    let read = parse_answer(&made.0, 7, &name(), Family::V6).unwrap();
-    assert_eq!(read.answer, Answer::Addresses(vec!["fd00::5".parse().unwrap()]));
+    let read = parse_answer(&made.0, 7, &name(), DnsRecord::Aaaa).unwrap();
+    let data = Data::Address("fd00::5".parse().unwrap());
+    assert_eq!(read.answer, Answer::Records(vec![Found { data, ttl: 60 }]));
 }
 
 #[test]
@@ -102,9 +105,9 @@ fn d5_aliases_are_followed_in_any_order_and_other_names_are_ignored() {
 #[test]
 fn d5_a_message_that_does_not_match_the_question_is_ignored() {
     let good = AnswerBytes::to(&question_bytes(), GOOD, 1).record(NAME, 1, &[10, 0, 0, 2]);
-    assert!(parse_answer(&good.0, 8, &name(), Family::V4).is_none(), "another id");
-    assert!(parse_answer(&good.0, 7, &name(), Family::V6).is_none(), "another family");
-    assert!(parse_answer(&good.0, 7, &Name::parse("other").unwrap(), Family::V4).is_none(), "another name");
+    assert!(parse_answer(&good.0, 8, &name(), DnsRecord::A).is_none(), "another id");
+    assert!(parse_answer(&good.0, 7, &name(), DnsRecord::Aaaa).is_none(), "another family");
+    assert!(parse_answer(&good.0, 7, &Name::parse("other").unwrap(), DnsRecord::A).is_none(), "another name");
     assert!(parse(&AnswerBytes(question_bytes())).is_none(), "a question");
     assert!(parse(&AnswerBytes::to(&question_bytes(), 0xa180, 0)).is_none(), "another opcode");
 }
@@ -171,4 +174,28 @@ fn d5_no_bytes_cause_a_panic() {
         }
         parse(&AnswerBytes(bytes));
     }
+}
+
+#[test]
+fn d13_services_have_a_host_a_port_and_a_ttl() {
+    let asked = question(7, &name(), DnsRecord::Srv);
+    let made = AnswerBytes::to(&asked, GOOD, 3)
+        .record(NAME, 33, b"\x00\x01\x00\x02\x1f\x90\x03db1\xc0\x13")
+        // There is no such service, and a host with a space.
+        .record(NAME, 33, b"\x00\x00\x00\x00\x00\x00\x00")
+        .record(NAME, 33, b"\x00\x00\x00\x00\x00\x01\x03a b\x00");
+    let read = parse_answer(&made.0, 7, &name(), DnsRecord::Srv).unwrap();
+    let data = Data::Service { host: "db1.example".into(), port: 8080, priority: 1, weight: 2 };
+    assert_eq!(read.answer, Answer::Records(vec![Found { data, ttl: 60 }]));
+}
+
+#[test]
+fn d13_a_record_is_valid_for_no_longer_than_its_alias() {
+    let mut made = AnswerBytes::to(&question_bytes(), GOOD, 2).record(NAME, 5, b"\x01a\x00");
+    // The TTL of the alias: NAME, type and class come before it.
+    let at = question_bytes().len() + NAME.len() + 4;
+    made.0[at..at + 4].copy_from_slice(&[0, 0, 0, 5]);
+    let made = made.record(b"\x01a\x00", 1, &[10, 0, 0, 9]);
+    let Answer::Records(found) = parse(&made).unwrap().answer else { panic!("no records") };
+    assert_eq!(found.iter().map(|found| found.ttl).collect::<Vec<_>>(), [5]);
 }
