@@ -9,6 +9,7 @@ mod client;
 mod connectivity_log;
 mod embedded;
 pub(crate) mod fuzz;
+mod key_values;
 mod services;
 #[cfg(test)]
 mod tls_tests;

@@ -116,6 +116,9 @@ impl Watches {
 fn is_polled(kind: &WatchKind) -> bool {
     match kind {
         WatchKind::Tcp { .. } | WatchKind::Http(_) | WatchKind::Dns { .. } => true,
-        WatchKind::Service { .. } | WatchKind::File { .. } => false,
+        WatchKind::Service { .. }
+        | WatchKind::File { .. }
+        | WatchKind::Key { .. }
+        | WatchKind::Prefix { .. } => false,
     }
 }

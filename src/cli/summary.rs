@@ -198,6 +198,7 @@ fn watch_line(watch: &Watch) -> String {
         WatchKind::Tcp { .. } | WatchKind::Http(_) => format!("{target}, every {interval}"),
         WatchKind::Dns { .. } => format!("{target}, looked up at least every {interval}"),
         WatchKind::File { .. } => target,
+        WatchKind::Key { .. } | WatchKind::Prefix { .. } => format!("{target} in Consul"),
     }
 }
 

@@ -215,7 +215,7 @@ impl Default for Condition {
 #[serde(default)]
 pub(crate) struct Watch {
     pub(crate) name: String,
-    /// What it watches: `service`, `tcp`, `http`, `dns` or `file`.
+    /// What it watches: `service`, `tcp`, `http`, `dns`, `file`, `key` or `prefix`.
     pub(crate) kind: String,
     /// `None` before the first answer.
     pub(crate) healthy: Option<bool>,

@@ -7,13 +7,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use containerpilot_core::catalog::ownership::{Holder, MARK_KEY};
 use containerpilot_core::catalog::watch_queries::Query;
-use containerpilot_core::input::Instance;
+use containerpilot_core::input::{Answer, Instance};
 use containerpilot_core::plan::{Service, Status, TaggedAddress, Watch, WatchKind};
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 use thiserror::Error;
 
+use super::key_values;
 use crate::net::percent_encoded;
 
 pub(super) const REGISTER: &str = "/v1/agent/service/register";
@@ -184,20 +185,38 @@ pub(super) fn is_not_registered(status: u16, body: &[u8]) -> bool {
     }
 }
 
-/// The query for the healthy instances of a watched service.
+/// The query of a watch. Only those in the catalog are queried.
 pub(super) fn query_path(watch: &Watch, query: Query) -> String {
-    let mut path = format!("/v1/health/service/{}?passing=1", percent_encoded(&watch.name));
+    let (mut path, tag, dc) = match &watch.kind {
+        WatchKind::Key { key, dc } => (format!("{}?raw=1", key_values::path(key)), &None, dc),
+        WatchKind::Prefix { prefix, dc } => (format!("{}?recurse=1", key_values::path(prefix)), &None, dc),
+        WatchKind::Service { tag, dc } => {
+            (format!("/v1/health/service/{}?passing=1", percent_encoded(&watch.name)), tag, dc)
+        }
+        WatchKind::Tcp { .. } | WatchKind::Http(_) | WatchKind::Dns { .. } | WatchKind::File { .. } => {
+            return String::new();
+        }
+    };
     // Writing to a string cannot fail.
     if let Some(index) = query.index {
         let _ = write!(path, "&index={index}&wait={}ms", query.wait.as_millis().max(1));
     }
-    let WatchKind::Service { tag, dc } = &watch.kind else { return path };
     for (key, value) in [("tag", tag), ("dc", dc)] {
         if let Some(value) = value {
             let _ = write!(path, "&{key}={}", percent_encoded(value));
         }
     }
     path
+}
+
+/// What a response tells a watch. A key that does not exist has the status 404.
+pub(super) fn answer(watch: &Watch, status: u16, body: &[u8]) -> Result<Answer, String> {
+    match &watch.kind {
+        WatchKind::Key { .. } | WatchKind::Prefix { .. } if status == 404 => Ok(Answer::Absent),
+        WatchKind::Key { .. } => key_values::value(body),
+        WatchKind::Prefix { prefix, .. } => key_values::entries(body, prefix),
+        _ => instances(body).map(Answer::Instances).map_err(|error| error.to_string()),
+    }
 }
 
 /// Most instances of a service, and most bytes of all of them.

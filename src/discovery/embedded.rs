@@ -6,7 +6,7 @@ use containerpilot_core::Input;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, WatchIx};
 use containerpilot_core::input::{Answer, Instance};
-use containerpilot_core::plan::{Plan, Service, Status, Watch};
+use containerpilot_core::plan::{Plan, Service, Status, Watch, WatchKind};
 
 #[derive(Debug, Default)]
 pub(super) struct Embedded {
@@ -49,7 +49,7 @@ impl Embedded {
             .watches
             .iter()
             .enumerate()
-            .filter(move |(_, watch)| watch.kind.is_in_catalog() && filter(watch));
+            .filter(move |(_, watch)| matches!(watch.kind, WatchKind::Service { .. }) && filter(watch));
         watches.map(|(place, watch)| Input::Watched {
             watch: WatchIx::at(place),
             answer: Ok(Answer::Instances(self.healthy(watch))),

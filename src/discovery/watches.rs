@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use containerpilot_core::catalog::watch_queries::{NextQuery, Query, QuerySlots, WatchQueries};
 use containerpilot_core::ids::WatchIx;
-use containerpilot_core::input::{Answer, Instance};
-use containerpilot_core::plan::Watch;
+use containerpilot_core::input::Answer;
+use containerpilot_core::plan::{Watch, WatchKind};
 use hyper::Method;
 use tokio::sync::Semaphore;
 
@@ -38,7 +38,7 @@ pub(super) struct WatchTask {
 }
 
 impl WatchTask {
-    /// Follows the service until the task is aborted. Starts over after a panic.
+    /// Follows the service or the keys until the task is aborted. Starts over after a panic.
     pub(super) async fn run(self) {
         while guarded(self.follow()).await.is_err() {
             tokio::time::sleep(PANIC_PAUSE).await;
@@ -48,7 +48,7 @@ impl WatchTask {
     async fn follow(&self) {
         let mut follow = WatchQueries::new(self.watch.interval, self.shared.seed());
         let name = requester(&self.watch.name);
-        let mut known: Option<Vec<Instance>> = None;
+        let mut known: Option<Answer> = None;
         loop {
             let query = match follow.next(self.shared.now(), self.slots) {
                 NextQuery::Wait(until) => {
@@ -63,15 +63,15 @@ impl WatchTask {
             let result = self.query(query).await;
             drop(slot);
             match result {
-                Ok((index, instances)) => {
+                Ok((index, answer)) => {
                     follow.answered(self.shared.now(), index);
                     self.shared.connectivity.record(self.shared.now(), &name, None);
-                    if known.as_ref() != Some(&instances) {
-                        known = Some(instances.clone());
+                    if known.as_ref() != Some(&answer) {
+                        known = Some(answer.clone());
                         self.shared.sender.send(LoopMessage::Watched(
                             Arc::clone(&self.watch),
                             self.ix,
-                            Ok(Answer::Instances(instances)),
+                            Ok(answer),
                         ));
                     }
                 }
@@ -83,7 +83,7 @@ impl WatchTask {
         }
     }
 
-    async fn query(&self, query: Query) -> Result<(u64, Vec<Instance>), Failure> {
+    async fn query(&self, query: Query) -> Result<(u64, Answer), Failure> {
         let unavailable = |reason: String| Failure { kind: FailureKind::Unavailable, reason };
         let path = api::query_path(&self.watch, query);
         // Consul adds up to a sixteenth to the wait.
@@ -91,12 +91,15 @@ impl WatchTask {
         let within = wait.saturating_add(RESPONSE_TIMEOUT);
         let response = self.shared.client.send(Method::GET, &path, Bytes::new(), within).await;
         let response = response.map_err(|error| Failure::from(&error))?;
-        if response.status != 200 {
+        // A key that does not exist.
+        let is_absent = response.status == 404 && response.index.is_some();
+        let is_key = matches!(self.watch.kind, WatchKind::Key { .. } | WatchKind::Prefix { .. });
+        if response.status != 200 && !(is_absent && is_key) {
             return Err(self.shared.failure(&response));
         }
-        let instances = api::instances(&response.body).map_err(|error| unavailable(error.to_string()))?;
+        let answer = api::answer(&self.watch, response.status, &response.body).map_err(unavailable)?;
         let index =
             response.index.ok_or_else(|| unavailable("the response has no X-Consul-Index".to_owned()))?;
-        Ok((index, instances))
+        Ok((index, answer))
     }
 }

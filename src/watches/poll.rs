@@ -90,7 +90,7 @@ impl Target {
             }
             WatchKind::Http(probe) => Some(Self::Http(HttpClient::new(probe))),
             WatchKind::Dns { name, record } => Some(Self::Dns { name: name.clone(), record: *record }),
-            WatchKind::Service { .. } | WatchKind::File { .. } => None,
+            _ => None,
         }
     }
 

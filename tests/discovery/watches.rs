@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::consul::Agent;
+use crate::consul::{Agent, http};
 use crate::pilot::{Pilot, config};
 use crate::supervisor::wait_until;
 
@@ -85,6 +85,55 @@ fn d12_addresses_come_with_the_event() {
     wait_for("10.7.7.7:5432,10.7.7.7:5433 +10.7.7.7:5433 -");
     agent.deregister("db-1");
     wait_for("10.7.7.7:5433 + -10.7.7.7:5432");
+    pilot.assert_unharmed();
+}
+
+#[test]
+fn d13_keys_and_prefixes_are_followed_by_blocking_queries() {
+    let agent = Agent::dev();
+    let watches =
+        "watches: [{ name: 'one', key: 'app/one', interval: 600 }, { name: 'all', prefix: 'app/' }],";
+    let config = config(&format!("'{}'", agent.address()), "1h", watches);
+    let job = |watch: &str, code: &str| {
+        let name = format!("$CONTAINERPILOT_WATCH_{}", watch.to_uppercase());
+        format!(
+            "{{ name: '{watch}-{code}', exec: ['sh', '-c', 'echo {code} {name} >> @/{watch}.seen'], when: {{ source: 'watch.{watch}', each: '{code}' }} }}"
+        )
+    };
+    let jobs: Vec<String> = ["one", "all"]
+        .iter()
+        .flat_map(|watch| ["changed", "healthy", "unhealthy"].map(|code| job(watch, code)))
+        .collect();
+    let pilot = Pilot::start(&config.replace("}], watches", &format!("}}, {}], watches", jobs.join(", "))));
+    pilot.wait_for_job();
+    let wait_for = |watch: &str, expected: &[&str]| {
+        let file = pilot.run.file(&format!("{watch}.seen"));
+        let sorted = || {
+            let text = std::fs::read_to_string(&file).unwrap_or_default();
+            let mut lines: Vec<String> = text.lines().map(|line| line.trim_end().to_owned()).collect();
+            lines.sort_unstable();
+            lines
+        };
+        wait_until(&format!("{watch} has recorded {expected:?}, not {:?}", sorted()), || {
+            sorted() == expected
+        });
+        std::fs::write(&file, "").unwrap();
+    };
+    agent.put("/v1/kv/app/one", &1.into());
+    wait_for("one", &["changed 1", "healthy 1"]);
+    wait_for("all", &["changed one", "healthy one"]);
+    agent.put("/v1/kv/app/sub/two", &"x".into());
+    wait_for("all", &["changed one,sub/two"]);
+    agent.put("/v1/kv/app/one", &2.into());
+    wait_for("one", &["changed 2"]);
+    wait_for("all", &["changed one,sub/two"]);
+    // The largest value that Consul accepts is too long for a variable, but not for a watch.
+    agent.put("/v1/kv/app/one", &"x".repeat(512 * 1024 - 2).into());
+    wait_for("one", &["changed"]);
+    wait_for("all", &["changed one,sub/two"]);
+    http(&agent.address(), "DELETE", "/v1/kv/app/?recurse", None, "").unwrap();
+    wait_for("one", &["changed", "unhealthy"]);
+    wait_for("all", &["changed", "unhealthy"]);
     pilot.assert_unharmed();
 }
 

@@ -460,15 +460,15 @@ section! {
 section! {
     /// A watch.
     pub struct WatchFields = "a watch", "A watch", any_case,
-        "A service in the catalog to watch, or what one of `tcp`, `http`, `dns` and `file` names. The source of its events is `watch.NAME`." {
+        "A service in the catalog to watch, or what one of `tcp`, `http`, `dns`, `file`, `key` and `prefix` names. The source of its events is `watch.NAME`." {
         name: Text = "name", Required, "D7, D9",
             "The name of the watch, and of the service. It must match `^[a-z][a-zA-Z0-9-]+$`.";
-        interval: Seconds = "interval", Says("required, except for `file`: 5"), "D7, D13",
+        interval: Seconds = "interval", Says("required, except for `file`: 5, and for `key` and `prefix`: 60"), "D7, D13",
             "The longest time between two looks. Changes in the catalog and of files are detected at once; a file is polled only where inotify does not work.";
         tag: TextOrUnset = "tag", Nothing, "D7",
             "Watches only instances with this tag. Only for a service.";
         dc: TextOrUnset = "dc", Nothing, "D7",
-            "The Consul data centre. Only for a service.";
+            "The Consul data centre. Only for a service, `key` and `prefix`.";
         tcp: TcpAddress = "tcp", Nothing, "D13",
             "An address: the watch is healthy while it accepts connections.";
         http: UrlOrObject<HttpFields> = "http", Nothing, "D13, H10",
@@ -479,6 +479,10 @@ section! {
             "The type of the records. Only for `dns`.";
         file: Text = "file", Nothing, "D13",
             "The absolute path of a file or a directory: the watch is healthy while it exists, and changes with its contents. Of a directory its files count, without those of its directories.";
+        key: Text = "key", Nothing, "D13",
+            "A key in Consul: the watch is healthy while it exists, and changes with its value.";
+        prefix: Text = "prefix", Nothing, "D13",
+            "The keys in Consul that begin with this: the watch is healthy while there are some, and changes with them and their values.";
     }
 }
 

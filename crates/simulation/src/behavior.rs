@@ -178,9 +178,12 @@ impl Script for Behavior<'_> {
                 Answer::Instances((0..seen.instances).map(instance).collect())
             }
             WatchKind::Tcp { .. } if is_up => Answer::Up,
-            WatchKind::Http(_) | WatchKind::File { .. } if is_up => Answer::Value(value().into()),
+            WatchKind::Http(_) | WatchKind::File { .. } | WatchKind::Key { .. } if is_up => {
+                Answer::Value(value().into())
+            }
             WatchKind::Tcp { .. } | WatchKind::Http(_) => Answer::Down("connection refused".to_owned()),
-            WatchKind::File { .. } => Answer::Absent,
+            WatchKind::Prefix { .. } if is_up => Answer::Entries([("key".to_owned(), value().into())].into()),
+            WatchKind::File { .. } | WatchKind::Key { .. } | WatchKind::Prefix { .. } => Answer::Absent,
         })
     }
 }

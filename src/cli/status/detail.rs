@@ -147,7 +147,7 @@ pub(super) fn found(watch: &Watch) -> Cell {
 /// All facts about a watch. While it cannot be answered, they are those of the last answer.
 pub(super) fn watch(status: &Status, watch: &Watch) -> String {
     let name = sanitized(&watch.name);
-    let is_in_catalog = matches!(watch.kind.as_str(), "" | "service");
+    let is_in_catalog = matches!(watch.kind.as_str(), "" | "service" | "key" | "prefix");
     let trouble = match &watch.error {
         Some(error) => Some(error.clone()),
         None => status.catalog.trouble(&status.now).filter(|_| is_in_catalog),

@@ -14,6 +14,9 @@ use crate::values::value_of;
 /// How often a file is read where inotify does not work.
 const FILE_INTERVAL: Duration = Duration::from_secs(5);
 
+/// The longest time between two queries for keys. Changes are seen at once.
+const KEY_INTERVAL: Duration = Duration::from_mins(1);
+
 impl Lower<'_> {
     pub(super) fn watch(&mut self, fields: &WatchFields) -> Option<Watch> {
         let name = match &fields.name {
@@ -31,6 +34,7 @@ impl Lower<'_> {
         let kind = self.watch_kind(fields);
         let interval = match (&kind, &fields.interval) {
             (Some(WatchKind::File { .. }), None) => Some(FILE_INTERVAL),
+            (Some(WatchKind::Key { .. } | WatchKind::Prefix { .. }), None) => Some(KEY_INTERVAL),
             _ => {
                 let at = fields.name.as_ref().map_or(fields.place.first_byte(), |given| given.place);
                 self.positive(&WatchFields::INFO, fields.place, at, fields.interval.as_ref(), "interval")
@@ -45,6 +49,8 @@ impl Lower<'_> {
             ("http", fields.http.as_ref().map(|given| given.key)),
             ("dns", fields.dns.as_ref().map(|given| given.key)),
             ("file", fields.file.as_ref().map(|given| given.key)),
+            ("key", fields.key.as_ref().map(|given| given.key)),
+            ("prefix", fields.prefix.as_ref().map(|given| given.key)),
         ];
         let mut written = kinds.iter().filter_map(|(key, place)| place.map(|place| (*key, place)));
         let kind = written.next();
@@ -60,7 +66,7 @@ impl Lower<'_> {
         let kind = kind.map_or("service", |(key, _)| key);
         for (key, place, of) in [
             ("tag", fields.tag.as_ref().map(|given| given.key), &["service"][..]),
-            ("dc", fields.dc.as_ref().map(|given| given.key), &["service"]),
+            ("dc", fields.dc.as_ref().map(|given| given.key), &["service", "key", "prefix"]),
             ("type", fields.record.as_ref().map(|given| given.key), &["dns"]),
         ] {
             if let Some(place) = place.filter(|_| !of.contains(&kind)) {
@@ -81,7 +87,14 @@ impl Lower<'_> {
         if let Some(given) = &fields.file {
             return self.watched_path(given).map(|path| WatchKind::File { path });
         }
-        Some(WatchKind::Service { tag: value_of(&fields.tag), dc: value_of(&fields.dc) })
+        let dc = value_of(&fields.dc);
+        if let Some(given) = &fields.key {
+            return self.watched_key("key", given).map(|key| WatchKind::Key { key, dc });
+        }
+        if let Some(given) = &fields.prefix {
+            return self.watched_key("prefix", given).map(|prefix| WatchKind::Prefix { prefix, dc });
+        }
+        Some(WatchKind::Service { tag: value_of(&fields.tag), dc })
     }
 
     fn not_for_kind(&mut self, key: &str, place: Place, kind: &str, of: &[&str]) {
@@ -108,6 +121,16 @@ impl Lower<'_> {
             self.error(given.place, message, "for example: \"db.example.com\" or \"_http._tcp.example.com\"");
         }
         is_name.then(|| name.clone())
+    }
+
+    fn watched_key(&mut self, key: &str, given: &Spanned<String>) -> Option<String> {
+        let text = &given.value;
+        let is_key = !text.is_empty() && !text.starts_with('/');
+        if !is_key {
+            let message = format!("`{key}` must be the name of a key, not \"{text}\"");
+            self.error(given.place, message, "for example: \"app/config\", without a slash at the beginning");
+        }
+        is_key.then(|| text.clone())
     }
 
     fn watched_path(&mut self, given: &Spanned<String>) -> Option<String> {

@@ -40,6 +40,10 @@ impl Checker<'_> {
             if is_telemetry || services.any(|service| watch.sees(service)) {
                 continue;
             }
+            if let Some(given) = fields.key.as_ref().or(fields.prefix.as_ref()) {
+                let message = format!("{} is in Consul, and there is no `consul`", watch.target());
+                self.report(Severity::Fault, given.key, message, "add consul: \"localhost:8500\"");
+            }
             let WatchKind::Service { tag, dc: _ } = &watch.kind else { continue };
             let tag = tag.as_ref().map(|tag| format!(" and the tag `{tag}`")).unwrap_or_default();
             let message = format!(

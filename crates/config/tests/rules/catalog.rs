@@ -3,7 +3,7 @@
 use containerpilot_config::diagnostics::Severity;
 use containerpilot_config::host::StaticHost;
 use containerpilot_core::plan::{
-    Catalog, Consul, ConsulAddress, DnsRecord, MetricKind, Role, Status, TokenSource, WatchKind,
+    Catalog, Consul, ConsulAddress, DnsRecord, MetricKind, Role, Status, TokenSource, Watch, WatchKind,
 };
 
 use crate::support::{errors, host_with, job, job_errors, load_files, messages, plan, plan_on, shown};
@@ -310,6 +310,13 @@ fn d13_a_watch_has_one_kind() {
     let file = kind("file: '/etc/x'");
     assert_eq!((file.kind, file.interval.as_secs()), (WatchKind::File { path: "/etc/x".into() }, 5));
     assert_eq!(kind("file: '/etc/x', interval: 60").interval.as_secs(), 60);
+    let keys = plan(
+        "{ consul: 'c', watches: [{ name: 'one', key: 'a/b', dc: 'ams' }, { name: 'all', prefix: 'a/', interval: 5 }] }",
+    );
+    let targets: Vec<String> = keys.watches.iter().map(Watch::target).collect();
+    assert_eq!(targets, ["key a/b in datacenter ams", "keys below a/"]);
+    let intervals: Vec<u64> = keys.watches.iter().map(|watch| watch.interval.as_secs()).collect();
+    assert_eq!(intervals, [60, 5]);
 }
 
 #[test]
@@ -327,6 +334,10 @@ fn d13_a_watch_with_wrong_keys_is_refused() {
         ("file: 'x'", "`file` must be an absolute path, not \"x\""),
         ("dns: 'a b'", "`dns` must be a name, not \"a b\""),
         ("dns: 'x', type: 'MX'", "`type` must be \"A\", \"AAAA\" or \"SRV\", not the string \"MX\""),
+        ("key: '/a'", "`key` must be the name of a key, not \"/a\""),
+        ("prefix: ''", "`prefix` must be the name of a key, not \"\""),
+        ("prefix: 'a', tag: 'y'", "`tag` has no meaning beside `prefix`"),
+        ("key: 'a/b'", "key a/b is in Consul, and there is no `consul`"),
         ("tcp: 'db'", "`tcp` must be a host and a port, not the string \"db\""),
         (
             "http: 'ftp://x'",

@@ -48,6 +48,20 @@ pub enum WatchKind {
         /// Its absolute path.
         path: String,
     },
+    /// The value of a key in Consul.
+    Key {
+        /// The key.
+        key: String,
+        /// The data center to query.
+        dc: Option<String>,
+    },
+    /// The keys below a prefix in Consul, and their values.
+    Prefix {
+        /// The prefix.
+        prefix: String,
+        /// The data center to query.
+        dc: Option<String>,
+    },
 }
 
 /// The type of a DNS record.
@@ -83,6 +97,8 @@ impl WatchKind {
             Self::Http(_) => "http",
             Self::Dns { .. } => "dns",
             Self::File { .. } => "file",
+            Self::Key { .. } => "key",
+            Self::Prefix { .. } => "prefix",
         }
     }
 
@@ -90,7 +106,7 @@ impl WatchKind {
     #[must_use]
     pub const fn is_in_catalog(&self) -> bool {
         match self {
-            Self::Service { .. } => true,
+            Self::Service { .. } | Self::Key { .. } | Self::Prefix { .. } => true,
             Self::Tcp { .. } | Self::Http(_) | Self::Dns { .. } | Self::File { .. } => false,
         }
     }
@@ -104,9 +120,7 @@ impl Watch {
             WatchKind::Service { tag, .. } => {
                 service.name == self.name && tag.as_ref().is_none_or(|tag| service.tags.contains(tag))
             }
-            WatchKind::Tcp { .. } | WatchKind::Http(_) | WatchKind::Dns { .. } | WatchKind::File { .. } => {
-                false
-            }
+            _ => false,
         }
     }
 
@@ -116,14 +130,21 @@ impl Watch {
         match &self.kind {
             WatchKind::Service { tag, dc } => {
                 let tag = tag.as_ref().map(|tag| format!(" with the tag {tag}")).unwrap_or_default();
-                let dc = dc.as_ref().map(|dc| format!(" in datacenter {dc}")).unwrap_or_default();
-                format!("service {}{tag}{dc}", self.name)
+                format!("service {}{tag}{}", self.name, in_datacenter(dc.as_deref()))
             }
             WatchKind::Tcp { host, port } if host.contains(':') => format!("tcp [{host}]:{port}"),
             WatchKind::Tcp { host, port } => format!("tcp {host}:{port}"),
             WatchKind::Http(probe) => probe.to_string(),
             WatchKind::Dns { name, record } => format!("{} records of {name}", record.name()),
             WatchKind::File { path } => format!("file {path}"),
+            WatchKind::Key { key, dc } => format!("key {key}{}", in_datacenter(dc.as_deref())),
+            WatchKind::Prefix { prefix, dc } => {
+                format!("keys below {prefix}{}", in_datacenter(dc.as_deref()))
+            }
         }
     }
+}
+
+fn in_datacenter(dc: Option<&str>) -> String {
+    dc.map(|dc| format!(" in datacenter {dc}")).unwrap_or_default()
 }

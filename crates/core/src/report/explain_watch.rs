@@ -82,6 +82,7 @@ impl Core {
             (WatchKind::Tcp { .. } | WatchKind::Http(_), _) => vec![format!("  {target}, every {interval}")],
             (WatchKind::Dns { .. }, _) => vec![format!("  {target}, looked up at least every {interval}")],
             (WatchKind::File { .. }, _) => vec![format!("  {target}")],
+            (WatchKind::Key { .. } | WatchKind::Prefix { .. }, _) => vec![format!("  {target} in Consul")],
         }
     }
 
