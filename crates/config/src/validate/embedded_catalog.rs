@@ -41,7 +41,10 @@ impl Checker<'_> {
                 continue;
             }
             if let Some(given) = fields.key.as_ref().or(fields.prefix.as_ref()) {
-                let message = format!("{} is in Consul, and there is no `consul`", watch.target());
+                let message = format!(
+                    "the watch `{}` is never answered: its keys are in Consul, and there is no `consul`",
+                    watch.name
+                );
                 self.report(Severity::Fault, given.key, message, "add consul: \"localhost:8500\"");
             }
             let WatchKind::Service { tag, dc: _ } = &watch.kind else { continue };

@@ -6,7 +6,9 @@ use containerpilot_core::plan::{
     Catalog, Consul, ConsulAddress, DnsRecord, MetricKind, Role, Status, TokenSource, Watch, WatchKind,
 };
 
-use crate::support::{errors, host_with, job, job_errors, load_files, messages, plan, plan_on, shown};
+use crate::support::{
+    errors, faults, host_with, job, job_errors, load_files, messages, plan, plan_on, shown,
+};
 
 fn consul(text: &str, variables: &[(&str, &str)]) -> Consul {
     match plan_on(text, &host_with(variables)).catalog {
@@ -337,7 +339,6 @@ fn d13_a_watch_with_wrong_keys_is_refused() {
         ("key: '/a'", "`key` must be the name of a key, not \"/a\""),
         ("prefix: ''", "`prefix` must be the name of a key, not \"\""),
         ("prefix: 'a', tag: 'y'", "`tag` has no meaning beside `prefix`"),
-        ("key: 'a/b'", "key a/b is in Consul, and there is no `consul`"),
         ("tcp: 'db'", "`tcp` must be a host and a port, not the string \"db\""),
         (
             "http: 'ftp://x'",
@@ -346,4 +347,12 @@ fn d13_a_watch_with_wrong_keys_is_refused() {
     ] {
         assert_eq!(wrong(&format!("{watch}, interval: 5")), [message], "{watch}");
     }
+    let without_consul = faults("{ watches: [{ name: 'it', key: 'a/b' }, { name: 'all', prefix: 'a/' }] }");
+    assert_eq!(
+        without_consul,
+        [
+            "the watch `it` is never answered: its keys are in Consul, and there is no `consul`",
+            "the watch `all` is never answered: its keys are in Consul, and there is no `consul`",
+        ]
+    );
 }
