@@ -3,7 +3,7 @@
 use containerpilot_core::plan::{Metric, MetricKind};
 
 /// The supervisor's own metrics (T3, T4), sorted by name.
-pub const SELF_METRICS: [&str; 24] = [
+pub const SELF_METRICS: [&str; 25] = [
     "containerpilot_build_info",
     "containerpilot_catalog_up",
     "containerpilot_check_duration_seconds",
@@ -19,6 +19,7 @@ pub const SELF_METRICS: [&str; 24] = [
     "containerpilot_job_state",
     "containerpilot_job_up",
     "containerpilot_log_lines_total",
+    "containerpilot_service_conflict",
     "containerpilot_service_registered",
     "containerpilot_watch_instances",
     "containerpilot_watch_up",
