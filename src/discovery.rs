@@ -1,15 +1,18 @@
 //! Service discovery: Consul, or the embedded catalog inside this process (D1–D9).
 //!
 //! With Consul nothing here blocks: the event loop sets the desired state, tasks on the network thread send requests, and results
-//! are sent back as messages to the loop. Each service and each watch has a task. What to request and when is decided by
+//! are sent back as messages to the loop. Each service, each watch and each lock has a task. What to request and when is decided by
 //! state machines of the core ([`containerpilot_core::catalog`]).
 
 mod api;
+mod base64;
 mod client;
 mod connectivity_log;
 mod embedded;
 pub(crate) mod fuzz;
 mod key_values;
+mod lock_api;
+mod locks;
 mod services;
 #[cfg(test)]
 mod tls_tests;
@@ -23,8 +26,8 @@ use std::time::{Duration, Instant};
 use containerpilot_core::catalog::connectivity::{Known, Trouble};
 use containerpilot_core::catalog::watch_queries::QuerySlots;
 use containerpilot_core::effect::DesiredService;
-use containerpilot_core::ids::{JobIx, WatchIx};
-use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Job, Plan, Service, Watch};
+use containerpilot_core::ids::{JobIx, LockIx, WatchIx};
+use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Job, Lock, Plan, Service, Watch};
 use containerpilot_core::{Input, Time};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -33,8 +36,10 @@ use tokio::task::AbortHandle;
 use self::client::{Client, Response};
 use self::connectivity_log::{ConnectivityLog, Failure, FailureKind};
 use self::embedded::Embedded;
+use self::locks::{LockHandle, LockTask};
 use self::services::{Definition, ServiceCommand, ServiceHandle, ServiceTask};
 use self::watches::{CONCURRENT_QUERIES, WatchTask};
+use crate::boot_clock::BootClock;
 use crate::messages::LoopSender;
 use crate::messages::query::{CatalogReport, ConsulReport};
 
@@ -51,7 +56,7 @@ pub(crate) struct Discovery {
     /// The desired state of each service by its id, and since when, for a reload that changes the catalog.
     desired: BTreeMap<String, (DesiredService, Time)>,
     /// The origin of the core's time.
-    origin: Instant,
+    clock: BootClock,
     /// The mark of this supervisor in its registrations (D10).
     mark: String,
 }
@@ -63,14 +68,14 @@ enum Backend {
 }
 
 impl Discovery {
-    /// The catalog of a plan. Consul needs the runtime of the network thread. `origin` is that of the core's time.
-    pub(crate) fn new(plan: &Plan, runtime: Option<&Handle>, sender: &LoopSender, origin: Instant) -> Self {
+    /// The catalog of a plan. Consul needs the runtime of the network thread. `clock` has the origin of the core's time.
+    pub(crate) fn new(plan: &Plan, runtime: Option<&Handle>, sender: &LoopSender, clock: BootClock) -> Self {
         let mark = format!("{:016x}", RandomState::new().build_hasher().finish());
         Self {
             settings: plan.catalog.clone(),
-            backend: Backend::new(&plan.catalog, runtime, sender, origin, &mark),
+            backend: Backend::new(&plan.catalog, runtime, sender, clock, &mark),
             desired: BTreeMap::new(),
-            origin,
+            clock,
             mark,
         }
     }
@@ -93,7 +98,7 @@ impl Discovery {
             self.settings = plan.catalog.clone();
             let before = std::mem::replace(
                 &mut self.backend,
-                Backend::new(&plan.catalog, runtime, sender, self.origin, &self.mark),
+                Backend::new(&plan.catalog, runtime, sender, self.clock, &self.mark),
             );
             if let Backend::Consul(consul) = before {
                 drop(consul.shut_down());
@@ -119,7 +124,7 @@ impl Discovery {
     /// Sets the desired state of a service. Returns inputs that are known at once.
     pub(crate) fn advertise(&mut self, plan: &Plan, job: JobIx, desired: DesiredService) -> Vec<Input> {
         if let Some(service) = plan.jobs.get(job.index()).and_then(|job| job.service.as_ref()) {
-            let now = since(self.origin);
+            let now = self.clock.awake();
             let entry = self.desired.entry(service.id.clone()).or_insert((desired, now));
             if entry.0 != desired {
                 *entry = (desired, now);
@@ -167,6 +172,29 @@ impl Discovery {
                 contact.known(consul.shared.now(), task.name(), task.confirmation())
             }
         }
+    }
+
+    /// The index of a lock that is followed. A reload may have moved it, removed it, or moved it to another catalog.
+    pub(crate) fn lock(&self, plan: &Plan, lock: &Arc<Lock>) -> Option<LockIx> {
+        let Backend::Consul(consul) = &self.backend else { return None };
+        consul.locks.iter().find(|handle| handle.is_of(lock))?;
+        plan.locks.iter().position(|other| *other == **lock).map(LockIx::at)
+    }
+
+    /// Releases a lock whose jobs have ended, in a shutdown (D14).
+    pub(crate) fn release_lock(&mut self, plan: &Plan, lock: LockIx) {
+        let (Backend::Consul(consul), Some(lock)) = (&mut self.backend, plan.locks.get(lock.index())) else {
+            return;
+        };
+        for handle in consul.locks.iter_mut().filter(|handle| handle.lock() == lock) {
+            handle.begin_release();
+        }
+    }
+
+    /// Why Consul does not answer the requests about a lock.
+    pub(crate) fn lock_trouble(&self, lock: &str) -> Option<Trouble> {
+        let Backend::Consul(consul) = &self.backend else { return None };
+        consul.shared.connectivity.contact().trouble_of(&locks::requester(lock)).cloned()
     }
 
     /// Why Consul does not answer a watch.
@@ -221,12 +249,12 @@ impl Backend {
         settings: &Catalog,
         runtime: Option<&Handle>,
         sender: &LoopSender,
-        origin: Instant,
+        clock: BootClock,
         mark: &str,
     ) -> Self {
         match (settings, runtime) {
             (Catalog::Consul(consul), Some(runtime)) => {
-                let consul = ConsulBackend::new(consul, runtime.clone(), sender.clone(), origin, mark);
+                let consul = ConsulBackend::new(consul, runtime.clone(), sender.clone(), clock, mark);
                 Self::Consul(Box::new(consul))
             }
             _ => Self::Embedded(Embedded::default()),
@@ -251,8 +279,7 @@ struct Shared {
     connectivity: ConnectivityLog,
     sender: LoopSender,
     request_slots: Semaphore,
-    /// The origin of the core's time.
-    origin: Instant,
+    clock: BootClock,
     random: RandomState,
     /// The mark of this supervisor in its registrations (D10).
     mark: String,
@@ -260,7 +287,7 @@ struct Shared {
 
 impl Shared {
     fn now(&self) -> Time {
-        since(self.origin)
+        self.clock.awake()
     }
 
     /// A seed for the jitter of a task, different for every task and process.
@@ -293,6 +320,7 @@ struct ConsulBackend {
     /// The tasks of services by service id. A reload does not change ids.
     services: BTreeMap<String, ServiceHandle>,
     watches: Vec<(Followed, AbortHandle)>,
+    locks: Vec<LockHandle>,
 }
 
 /// A watch that is followed. If any of this changes, its task is replaced.
@@ -304,7 +332,7 @@ struct Followed {
 }
 
 impl ConsulBackend {
-    fn new(consul: &Consul, runtime: Handle, sender: LoopSender, origin: Instant, mark: &str) -> Self {
+    fn new(consul: &Consul, runtime: Handle, sender: LoopSender, clock: BootClock, mark: &str) -> Self {
         let address = match &consul.address {
             ConsulAddress::Network(address) => address.clone(),
             ConsulAddress::Unix(path) => format!("unix://{path}"),
@@ -314,14 +342,21 @@ impl ConsulBackend {
             connectivity: ConnectivityLog::new(address, sender.clone()),
             sender,
             request_slots: Semaphore::new(CONCURRENT_REQUESTS),
-            origin,
+            clock,
             random: RandomState::new(),
             mark: mark.to_owned(),
         };
-        Self { shared: Arc::new(shared), runtime, services: BTreeMap::new(), watches: Vec::new() }
+        Self {
+            shared: Arc::new(shared),
+            runtime,
+            services: BTreeMap::new(),
+            watches: Vec::new(),
+            locks: Vec::new(),
+        }
     }
 
     fn follow(&mut self, plan: &Plan) {
+        self.follow_locks(plan);
         let services = plan.jobs.iter().filter_map(|job| job.service.as_ref());
         let ids: BTreeSet<&str> = services.map(|service| service.id.as_str()).collect();
         // The task of a service that is not deregistered yet is kept until a later reload: if its id comes back, the same task must
@@ -378,6 +413,19 @@ impl ConsulBackend {
         }
     }
 
+    /// D14: releases the locks that the plan does not have, and follows the others. The jobs that required them have ended.
+    fn follow_locks(&mut self, plan: &Plan) {
+        self.locks.retain(|handle| plan.locks.contains(handle.lock()));
+        for (lock, stop_time) in plan.locks.iter().zip(plan.lock_stop_times()) {
+            if let Some(handle) = self.locks.iter().find(|handle| handle.lock() == lock) {
+                handle.set_stop_time(stop_time);
+            } else {
+                let shared = Arc::clone(&self.shared);
+                self.locks.push(LockTask::start(&self.runtime, shared, lock, stop_time));
+            }
+        }
+    }
+
     /// Deregisters every service and stops all tasks. The receiver is disconnected when that is done.
     fn shut_down(self) -> mpsc::Receiver<()> {
         for (_, task) in &self.watches {
@@ -387,11 +435,9 @@ impl ConsulBackend {
         for task in self.services.values() {
             task.send(ServiceCommand::Deregister(deregistered.clone()));
         }
+        for lock in &self.locks {
+            lock.release(deregistered.clone());
+        }
         done
     }
-}
-
-/// The core's time now.
-fn since(origin: Instant) -> Time {
-    Time::from_nanos(u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }

@@ -3,6 +3,7 @@
 //! This is the runtime layer. It reads files, makes system calls, uses the network and prints; every decision is
 //! made in `containerpilot-core`.
 
+mod boot_clock;
 mod cli;
 mod control;
 mod discovery;

@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
 use containerpilot_core::input::Answer;
-use containerpilot_core::plan::{Level, Watch};
+use containerpilot_core::lock_report::LockReport;
+use containerpilot_core::plan::{Level, Lock, Watch};
 
 use self::channel::{Receiver, Sender};
 use self::query::Query;
@@ -38,6 +39,8 @@ pub(crate) enum LoopMessage {
     CheckDone(CheckRunId, Result<(), String>),
     /// What a watch has found, or why it cannot tell, with the watch's index when it started.
     Watched(Arc<Watch>, WatchIx, Result<Answer, String>),
+    /// What Consul has answered about a lock.
+    Lock(Arc<Lock>, LockReport),
     /// A service was deregistered: its id, and its job's index when that was requested.
     Deregistered(String, JobIx),
     /// The result of loading a configuration for a reload.

@@ -35,6 +35,7 @@ use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::{Core, Effect, Input, Time};
 use nix::errno::Errno;
 
+use crate::boot_clock::BootClock;
 use crate::control::Control;
 use crate::discovery::Discovery;
 use crate::error_text::describe;
@@ -176,16 +177,17 @@ impl<D: Decider> Runtime<D> {
         warn(&logs, "cannot become a child subreaper", subreaper);
         let mut net = LazyNet::default();
         let origin = Instant::now();
+        let boot = BootClock::new(origin);
         let runtime = Discovery::needs_network(&plan).then(|| net.get().map(Net::handle)).transpose();
         let catalog =
-            Discovery::new(&plan, runtime.map_err(StartupError::Network)?, &receiver.sender(), origin);
+            Discovery::new(&plan, runtime.map_err(StartupError::Network)?, &receiver.sender(), boot);
         panics::install_hook(receiver.sender());
         Ok(Self {
             core,
             plan,
             origin,
             signals,
-            clock: SystemClock::default(),
+            clock: SystemClock::new(boot),
             receiver,
             network: NetworkUse::default(),
             metrics: metrics.clone(),

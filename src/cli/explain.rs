@@ -1,12 +1,21 @@
-//! `explain`: why a job is in its current state (X5), or what a watch knows (X9). `containerpilot_core::report` builds the
+//! `explain`: why a job is in its current state (X5), or what is known about a watch or a lock (X9). `containerpilot_core::report` builds the
 //! sentences.
+
+use serde::Deserialize;
 
 use super::client::{Client, Response};
 use super::flags::Arguments;
-use super::responses::{Explanation, Status, WatchExplanation};
+use super::responses::{Explanation, Status};
 use super::terminal::sanitized;
 use super::{Failure, as_json, groups, print};
 use crate::net::percent_encoded;
+
+/// The part of an explanation of a watch or a lock that is printed.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Sentences {
+    sentences: Vec<String>,
+}
 
 pub(super) fn explain(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
@@ -20,9 +29,11 @@ pub(super) fn explain(args: &Arguments) -> Result<(), Failure> {
 
 fn one(client: &Client, name: &str, json: bool) -> Result<(), Failure> {
     let mut response = client.get(&format!("/v3/jobs/{}/explain", percent_encoded(name)))?;
-    let watch = name.strip_prefix("watch.").filter(|_| response.is_not_found());
-    if let Some(watch) = watch {
-        response = client.get(&format!("/v3/watches/{}/explain", percent_encoded(watch)))?;
+    let others = [("watch.", "watches"), ("lock.", "locks")].into_iter();
+    let mut others = others.filter_map(|(prefix, path)| Some((path, name.strip_prefix(prefix)?)));
+    let other = others.next().filter(|_| response.is_not_found());
+    if let Some((path, name)) = other {
+        response = client.get(&format!("/v3/{path}/{}/explain", percent_encoded(name)))?;
     }
     if response.is_conflict() {
         // It may be a job with replicas (W20).
@@ -38,13 +49,13 @@ fn one(client: &Client, name: &str, json: bool) -> Result<(), Failure> {
         }
     }
     let response = response.success()?;
-    if watch.is_none() {
+    if other.is_none() {
         return print_explanation(&response, json);
     }
     if json {
         return print(&format!("{}\n", response.text().trim_end()));
     }
-    print_sentences(&response.json::<WatchExplanation>()?.sentences)
+    print_sentences(&response.json::<Sentences>()?.sentences)
 }
 
 fn print_explanation(response: &Response, json: bool) -> Result<(), Failure> {

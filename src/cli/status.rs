@@ -1,4 +1,4 @@
-//! `status`: one line per job and watch, or everything about one of them.
+//! `status`: one line per job, watch and lock, or everything about one of them.
 
 mod detail;
 #[cfg(test)]
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::client::Client;
 use super::flags::Arguments;
-use super::responses::{Job, Status, Watch};
+use super::responses::{Job, Lock, Status, Watch};
 use super::terminal::{Cell, Screen, Tone, sanitized, short_duration, table};
 use super::{Failure, as_json, groups, print};
 
@@ -50,28 +50,32 @@ pub(super) fn status(args: &Arguments) -> Result<(), Failure> {
     print(&if json { subject.json(response.json()?) } else { subject.text(Screen::of_stdout(), &status) })
 }
 
-/// What a name on the command line means: an index into the jobs or the watches.
+/// What a name on the command line means: an index into the jobs, the watches or the locks.
 #[derive(Clone, Copy)]
 enum Subject {
     Job(usize),
     Watch(usize),
+    Lock(usize),
 }
 
 fn subject(status: &Status, name: &str) -> Result<Subject, Failure> {
     let watch_name = name.strip_prefix("watch.").unwrap_or(name);
     let watch = || status.watches.iter().position(|watch| watch.name == watch_name);
+    let lock_name = name.strip_prefix("lock.").unwrap_or(name);
+    let lock = || status.locks.iter().position(|lock| lock.name == lock_name);
     match status.job_index(name) {
         Ok(job) => Ok(Subject::Job(job)),
-        Err(failure) => watch().map(Subject::Watch).ok_or(failure),
+        Err(failure) => watch().map(Subject::Watch).or_else(|| lock().map(Subject::Lock)).ok_or(failure),
     }
 }
 
-/// The jobs and watches of `GET /v3/status` with all members, also those that this version does not know.
+/// The jobs, watches and locks of `GET /v3/status` with all members, also those that this version does not know.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Verbatim {
     jobs: Vec<Value>,
     watches: Vec<Value>,
+    locks: Vec<Value>,
 }
 
 impl Subject {
@@ -79,6 +83,7 @@ impl Subject {
         let found = match self {
             Self::Job(index) => status.jobs.into_iter().nth(index),
             Self::Watch(index) => status.watches.into_iter().nth(index),
+            Self::Lock(index) => status.locks.into_iter().nth(index),
         };
         format!("{}\n", found.unwrap_or_default())
     }
@@ -87,6 +92,7 @@ impl Subject {
         match self {
             Self::Job(index) => status.jobs.get(index).map(|job| detail::job(screen, &status.now, job)),
             Self::Watch(index) => status.watches.get(index).map(|watch| detail::watch(status, watch)),
+            Self::Lock(index) => status.locks.get(index).map(|lock| detail::lock(status, lock)),
         }
         .unwrap_or_default()
     }
@@ -114,6 +120,12 @@ fn overview(screen: Screen, status: &Status) -> String {
         };
         let rows: Vec<Vec<Cell>> = status.watches.iter().map(row).collect();
         out += &table(screen, &["WATCH", "KIND", "FOUND"], &rows);
+    }
+    if !status.locks.is_empty() {
+        out.push('\n');
+        let row = |lock: &Lock| vec![(Tone::Plain, lock.name.clone()), detail::lock_state(status, lock)];
+        let rows: Vec<Vec<Cell>> = status.locks.iter().map(row).collect();
+        out += &table(screen, &["LOCK", "STATE"], &rows);
     }
     out
 }

@@ -109,6 +109,13 @@ impl ControlApi {
                 let output = self.output_of_failure(&explained);
                 Ok(ok(JSON, render::explanation(&explained, output)))
             }
+            Endpoint::ExplainLock => match self.handles.queries.explain_lock(job.clone()).await {
+                Ok(explained) => Ok(ok(JSON, render::lock_explanation(&explained))),
+                Err(JobLookupError::NotFound(hint)) => {
+                    Err(refusal(StatusCode::NOT_FOUND, format!("there is no lock `{job}`; {hint}")))
+                }
+                Err(error) => Err(unresolved(&job, &error)),
+            },
             Endpoint::ExplainWatch => match self.handles.queries.explain_watch(job.clone()).await {
                 Ok(explained) => Ok(ok(JSON, render::watch_explanation(&explained))),
                 Err(JobLookupError::NotFound(hint)) => {

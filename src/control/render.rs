@@ -8,10 +8,11 @@ use containerpilot_core::ids::{EventId, JobIx};
 use containerpilot_core::input::{Answer, ExitStatus, Instance};
 use containerpilot_core::plan::{Role, fmt_utc};
 use containerpilot_core::report::explain::Reason;
+use containerpilot_core::report::explain_lock::LockExplanation;
 use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::report::health::ContainerHealth;
 use containerpilot_core::report::status::{
-    Awaited, Cause, CheckOverview, JobOverview, RequirementOverview, WatchOverview,
+    Awaited, Cause, CheckOverview, JobOverview, LockOverview, RequirementOverview, WatchOverview,
 };
 use containerpilot_core::report::words;
 use containerpilot_core::state::journal::{Detail, Event, Origin};
@@ -66,6 +67,9 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
         Origin::File(file) => {
             format!("file.{}", overview.files.get(file.index()).map_or("", |file| file.name.as_str()))
         }
+        Origin::Lock(lock) => {
+            format!("lock.{}", overview.locks.get(lock.index()).map_or("", |lock| lock.name.as_str()))
+        }
         Origin::Removed(place) => snapshot.removed.get(&place).cloned().unwrap_or_default(),
         Origin::Signal(signal) => signal.to_string(),
         Origin::Global => "global".to_owned(),
@@ -90,6 +94,7 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
             })
             .collect(),
         watches: overview.watches.iter().map(|watch| watch_json(watch, Some(clock))).collect(),
+        locks: overview.locks.iter().map(|lock| lock_json(lock, clock)).collect(),
         events: overview
             .events
             .iter()
@@ -166,6 +171,13 @@ pub(super) fn start(start: &StartRecord) -> String {
         restarts: start.restarts,
     };
     serde_json::to_string(&started).unwrap_or_default()
+}
+
+/// `GET /v3/locks/NAME/explain`.
+pub(super) fn lock_explanation((explained, wall): &(LockExplanation, WallClock)) -> String {
+    let LockExplanation { lock, sentences } = explained;
+    let clock = Clock { now: Time::ZERO, wall: *wall };
+    line(&responses::LockExplanation { lock: lock_json(lock, clock), sentences: sentences.clone() })
 }
 
 /// `GET /v3/watches/NAME/explain`.
@@ -329,6 +341,17 @@ fn requirement_json(required: &RequirementOverview) -> responses::Requirement {
         holds: required.holds,
         possible: required.possible,
         state: required.state.clone(),
+    }
+}
+
+fn lock_json(lock: &LockOverview, clock: Clock) -> responses::Lock {
+    responses::Lock {
+        name: lock.name.clone(),
+        held: lock.fencing.is_some(),
+        fencing: lock.fencing,
+        since: lock.since.map(|since| clock.at(since)),
+        key: lock.key.clone(),
+        waiting: lock.waiting.clone(),
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) struct Status {
     pub(crate) catalog: Catalog,
     pub(crate) jobs: Vec<Job>,
     pub(crate) watches: Vec<Watch>,
+    pub(crate) locks: Vec<Lock>,
     pub(crate) events: Vec<EventCount>,
 }
 
@@ -235,6 +236,30 @@ pub(crate) struct Instance {
     pub(crate) id: String,
     pub(crate) address: String,
     pub(crate) port: u16,
+}
+
+/// A lock (D14).
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Lock {
+    pub(crate) name: String,
+    pub(crate) held: bool,
+    /// While it is held.
+    pub(crate) fencing: Option<u64>,
+    /// When it was acquired or lost; `None` if neither has happened.
+    pub(crate) since: Option<String>,
+    /// `None` for a local lock.
+    pub(crate) key: Option<String>,
+    /// Why it is not held.
+    pub(crate) waiting: Option<String>,
+}
+
+/// `GET /v3/locks/NAME/explain`
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct LockExplanation {
+    pub(crate) lock: Lock,
+    pub(crate) sentences: Vec<String>,
 }
 
 /// How often an event has happened.

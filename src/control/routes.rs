@@ -12,6 +12,7 @@ pub(super) enum Endpoint {
     Events,
     Logs,
     Explain,
+    ExplainLock,
     ExplainWatch,
     Start,
     Stop,
@@ -37,7 +38,7 @@ const fn post(path: &'static str, endpoint: Endpoint) -> Route {
     Route { path, method: "POST", endpoint }
 }
 
-const ROUTES: [Route; 18] = [
+const ROUTES: [Route; 19] = [
     get("/v3/ping", Endpoint::Ping),
     post("/v3/environ", Endpoint::Environ),
     post("/v3/env", Endpoint::Environ),
@@ -50,6 +51,7 @@ const ROUTES: [Route; 18] = [
     get("/v3/events", Endpoint::Events),
     get("/v3/jobs/{name}/logs", Endpoint::Logs),
     get("/v3/jobs/{name}/explain", Endpoint::Explain),
+    get("/v3/locks/{name}/explain", Endpoint::ExplainLock),
     get("/v3/watches/{name}/explain", Endpoint::ExplainWatch),
     post("/v3/jobs/{name}/start", Endpoint::Start),
     post("/v3/jobs/{name}/stop", Endpoint::Stop),

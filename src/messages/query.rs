@@ -12,6 +12,7 @@ use containerpilot_core::event::Code;
 use containerpilot_core::ids::{EventId, RunId};
 use containerpilot_core::plan::Signal;
 use containerpilot_core::report::explain::Explanation;
+use containerpilot_core::report::explain_lock::LockExplanation;
 use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::report::status::Overview;
 use containerpilot_core::request::{Reply, Request};
@@ -31,6 +32,8 @@ pub(crate) enum Query {
     Overview(oneshot::Sender<Arc<Snapshot>>),
     /// Why a job is in its current state.
     Explain(String, oneshot::Sender<Result<Explained, JobLookupError>>),
+    /// Who has a lock, and what depends on it.
+    ExplainLock(String, oneshot::Sender<Result<(LockExplanation, WallClock), JobLookupError>>),
     /// What a watch knows, and what depends on it.
     ExplainWatch(String, oneshot::Sender<Result<WatchExplanation, JobLookupError>>),
     /// The name of a job, for data that is kept by name: several jobs with one name are not an error.
@@ -105,7 +108,12 @@ impl Snapshot {
             overview.jobs.iter().filter_map(|job| job.cause.as_ref()?.event().map(|event| event.origin));
         let removed = causes.filter_map(|origin| match origin {
             Origin::Removed(place) => Some((place, core.origin_name(origin))),
-            Origin::Global | Origin::Job(_) | Origin::Watch(_) | Origin::File(_) | Origin::Signal(_) => None,
+            Origin::Global
+            | Origin::Job(_)
+            | Origin::Watch(_)
+            | Origin::File(_)
+            | Origin::Signal(_)
+            | Origin::Lock(_) => None,
         });
         Self { removed: removed.collect(), overview, catalog, clock }
     }

@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use containerpilot_core::plan::Level;
+use containerpilot_core::report::explain_lock::LockExplanation;
 use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::request::Reply;
 use tokio::sync::oneshot;
 
-use super::query::{ControlRequest, EventStream, Explained, JobLookupError, Query, Snapshot};
+use super::query::{ControlRequest, EventStream, Explained, JobLookupError, Query, Snapshot, WallClock};
 use super::reload::{ReloadOutcome, ReloadRequest};
 use super::{LoopMessage, LoopSender};
 
@@ -29,6 +30,14 @@ impl QueryHandle {
     /// Why a job is in its current state.
     pub(crate) async fn explain(&self, job: String) -> Result<Explained, JobLookupError> {
         self.query(|reply| Query::Explain(job, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
+    }
+
+    /// Who has a lock, and what depends on it.
+    pub(crate) async fn explain_lock(
+        &self,
+        lock: String,
+    ) -> Result<(LockExplanation, WallClock), JobLookupError> {
+        self.query(|reply| Query::ExplainLock(lock, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
     }
 
     /// What a watch knows, and what depends on it.

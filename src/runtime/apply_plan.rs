@@ -11,7 +11,7 @@ use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::request::Request;
 
-use super::{Decider, Runtime, clock};
+use super::{Decider, Runtime};
 use crate::control::Control;
 use crate::messages::reload::{Loaded, ReloadRequest};
 use crate::runtime::reload::LoadResult;
@@ -33,9 +33,9 @@ impl<D: Decider> Runtime<D> {
             self.log(level, &message);
         }
         if let Some((id, plan)) = plan {
-            if plan.has_cron() {
+            if plan.needs_clock() {
                 // The last reading may be long ago.
-                self.handle(clock::reading())?;
+                self.handle(self.clock.reading())?;
             }
             self.handle(Input::Request { id, request: Request::Reload(plan) })?;
         }

@@ -1,4 +1,4 @@
-//! The system clock, for jobs that run at certain times (W15).
+//! The system clock, for jobs that run at certain times (W15) and for locks (D14).
 
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::time::SystemTime;
@@ -9,17 +9,25 @@ use nix::errno::Errno;
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
+use crate::boot_clock::BootClock;
+
 /// Notices when the system clock is set and when the machine was asleep. Its timer never expires: it is only cancelled.
 #[derive(Debug, Default)]
 pub(crate) struct SystemClock {
-    /// Open while a job of the plan needs it.
+    /// Open while the plan needs it.
     timer: Option<TimerFd>,
+    boot: BootClock,
 }
 
 impl SystemClock {
+    /// A clock that also tells how long the machine was asleep.
+    pub(crate) fn new(boot: BootClock) -> Self {
+        Self { timer: None, boot }
+    }
+
     /// Opens the timer if the plan needs it, and closes it otherwise.
     pub(crate) fn follow(&mut self, plan: &Plan) -> Result<(), Errno> {
-        if !plan.has_cron() {
+        if !plan.needs_clock() {
             self.timer = None;
         } else if self.timer.is_none() {
             let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
@@ -46,7 +54,13 @@ impl SystemClock {
             // Without this, the loop would find it ready forever.
             self.timer = None;
         }
-        Some(reading())
+        Some(self.reading())
+    }
+
+    /// The system clock now. A clock before 1970 counts as 1970.
+    pub(crate) fn reading(&self) -> Input {
+        let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Input::Clock { unix, asleep: self.boot.asleep() }
     }
 }
 
@@ -54,9 +68,4 @@ impl SystemClock {
 fn arm(timer: &TimerFd) -> Result<(), Errno> {
     let flags = TimerSetTimeFlags::TFD_TIMER_ABSTIME | TimerSetTimeFlags::TFD_TIMER_CANCEL_ON_SET;
     timer.set(Expiration::OneShot(TimeSpec::new(i64::MAX, 0)), flags)
-}
-
-/// The system clock now. A clock before 1970 counts as 1970.
-pub(crate) fn reading() -> Input {
-    Input::Clock { unix: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() }
 }

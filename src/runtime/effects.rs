@@ -88,6 +88,7 @@ impl EffectExecutor {
             | Effect::InstallFile { .. }
             | Effect::DiscardFile { .. } => {}
             Effect::Advertise { job, desired } => results.extend(self.catalog.advertise(plan, job, desired)),
+            Effect::ReleaseLock { lock } => self.catalog.release_lock(plan, lock),
             Effect::NotifyManager(notice) => self.manager.notify(notice, &self.logs),
             Effect::Heartbeat { job } => self.catalog.heartbeat(plan, job),
             Effect::Reply { id, reply } => match self.reloads.reply(id, reply) {

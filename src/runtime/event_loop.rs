@@ -135,15 +135,16 @@ impl<D: Decider> Runtime<D> {
         let ready = |place: usize| fds.get(place).is_some_and(|fd| fd.revents != 0);
         let starts = self.executor.starts.ready(fds.get(FIXED_SOURCES..).unwrap_or_default());
         let notices = self.executor.notices.ready(fds);
-        // The results of the last iteration first: a start before its exit (E3).
-        self.handle_results()?;
-        self.guarded_flow("continuing starts", |this| this.handle_starts(&starts))?;
-        // Before deadlines: no time is due by a clock that is out of date.
+        // First: no time is due by a clock that is out of date, and nothing is started with a lock that was lost while the
+        // machine was asleep (D14).
         if ready(4)
             && let Some(reading) = self.clock.change()
         {
             self.handle(reading)?;
         }
+        // The results of the last iteration: a start before its exit (E3).
+        self.handle_results()?;
+        self.guarded_flow("continuing starts", |this| this.handle_starts(&starts))?;
         if ready(0) {
             self.guarded_flow("handling signals", Self::handle_signals)?;
         }
@@ -236,6 +237,10 @@ impl<D: Decider> Runtime<D> {
                 let anywhere = || watches.iter().position(|other| *other == *watch).map(WatchIx::at);
                 let watch = Some(ix).filter(is_same).or_else(anywhere);
                 watch.map(|watch| Input::Watched { watch, answer })
+            }
+            LoopMessage::Lock(lock, report) => {
+                let lock = self.executor.catalog.lock(&self.plan, &lock);
+                lock.map(|lock| Input::Lock { lock, report })
             }
             LoopMessage::Deregistered(id, job) => Discovery::deregistered(&self.plan, &id, job),
             LoopMessage::TelemetryListens(address, result) => {

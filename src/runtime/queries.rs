@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use containerpilot_config::suggest;
-use containerpilot_core::ids::{EventId, JobIx, WatchIx};
+use containerpilot_core::ids::{EventId, JobIx, LockIx, WatchIx};
 use containerpilot_core::plan::{Plan, Target};
+use containerpilot_core::report::explain_lock::LockExplanation;
 use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::state::journal::{Event, Start};
@@ -70,6 +71,10 @@ impl QueryHandler {
             Query::Explain(name, reply) => {
                 let explained = find_job(core.plan(), &name).map(|job| self.explain(core, catalog, now, job));
                 drop(reply.send(explained));
+            }
+            Query::ExplainLock(name, reply) => {
+                let explained = explain_lock(core, catalog, &name);
+                drop(reply.send(explained.map(|explained| (explained, self.clock))));
             }
             Query::ExplainWatch(name, reply) => drop(reply.send(explain_watch(core, catalog, &name))),
             Query::Name(name, reply) => {
@@ -204,6 +209,21 @@ fn explain_watch(core: &Core, catalog: &Discovery, name: &str) -> Result<WatchEx
             Some(near) => format!("did you mean `watch.{near}`?"),
             None if names.is_empty() => "the configuration has no watches".to_owned(),
             None => format!("the watches are: {}", names.join(", ")),
+        })
+    })
+}
+
+/// Explains a lock by its name.
+fn explain_lock(core: &Core, catalog: &Discovery, name: &str) -> Result<LockExplanation, JobLookupError> {
+    let locks = &core.plan().locks;
+    let place = locks.iter().position(|lock| lock.name == name);
+    let trouble = catalog.lock_trouble(name);
+    place.and_then(|place| core.explain_lock(LockIx::at(place), trouble.as_ref())).ok_or_else(|| {
+        let names: Vec<&str> = locks.iter().map(|lock| lock.name.as_str()).collect();
+        JobLookupError::NotFound(match suggest::nearest(name, names.iter().copied()) {
+            Some(near) => format!("did you mean `lock.{near}`?"),
+            None if names.is_empty() => "the configuration has no locks".to_owned(),
+            None => format!("the locks are: {}", names.join(", ")),
         })
     })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use containerpilot_core::Input;
 use containerpilot_core::plan::Level;
 
-use super::{Decider, Runtime, StartupError, clock};
+use super::{Decider, Runtime, StartupError};
 use crate::control::Control;
 use crate::messages::query_handle::QueryHandle;
 use crate::process::cgroups::Cgroups;
@@ -50,11 +50,11 @@ impl<D: Decider> Runtime<D> {
     pub(super) fn follow_clock(&mut self) {
         if let Err(errno) = self.clock.follow(&self.plan) {
             let message =
-                format!("cannot notice when the system clock is set, `cron` does not follow it: {errno:?}");
+                format!("cannot notice when the system clock is set or the machine was asleep: {errno:?}");
             self.log(Level::Warn, &message);
         }
-        if self.plan.has_cron() {
-            self.results.push_back(clock::reading());
+        if self.plan.needs_clock() {
+            self.results.push_back(self.clock.reading());
         }
     }
 

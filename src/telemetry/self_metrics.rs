@@ -39,6 +39,7 @@ pub(super) fn add_to(
     events(page, snapshot);
     requests(page, shared);
     watches(page, snapshot);
+    locks(page, snapshot);
     catalog(page, snapshot);
     jobs(page, snapshot);
     job_states(page, snapshot);
@@ -107,6 +108,16 @@ fn watches(page: &mut Page, snapshot: &Snapshot) {
     page.family("containerpilot_watch_instances", help, Kind::Gauge, |samples| {
         for (service, count) in counts {
             samples.add("", &[("service", service)], count_to_f64(count as u64));
+        }
+    });
+}
+
+fn locks(page: &mut Page, snapshot: &Snapshot) {
+    let help = "Whether this supervisor has the lock (1) or not (0).";
+    page.family("containerpilot_lock_held", help, Kind::Gauge, |samples| {
+        for lock in &snapshot.overview.locks {
+            let held = f64::from(u8::from(lock.fencing.is_some()));
+            samples.add("", &[("name", &lock.name)], held);
         }
     });
 }

@@ -12,6 +12,7 @@ mod fake_agent;
 mod faults;
 #[path = "../support/http_request.rs"]
 mod http_request;
+mod locks;
 mod ownership;
 mod pilot;
 mod reload;

@@ -41,6 +41,8 @@ section! {
             "Fields that every job has unless it has its own, or null. An object replaces the default as a whole.";
         watches: ListOf<WatchFields> = "watches", Nothing, "D7",
             "The services in the catalog to watch for changes.";
+        locks: ListOf<LockFields> = "locks", Nothing, "D14",
+            "Locks that at most a certain number of supervisors have at the same time, for example for a leader election.";
         telemetry: Object<TelemetryFields> = "telemetry", Nothing, "T1",
             "The telemetry server, which Prometheus can scrape.";
         coprocesses: ListOf<CoprocessFields> = "coprocesses", Nothing, "C6",
@@ -135,7 +137,7 @@ section! {
         groups: Words = "groups", Nothing, "W22",
             "The groups of the job. Commands and actions take `@GROUP` in place of a job.";
         requires: TextsOrObjects<RequirementFields> = "requires", Nothing, "W18",
-            "What must be there before the job starts: jobs, and watches as `watch.NAME`. The job stops before the jobs that it requires.";
+            "What must be there before the job starts: jobs, watches as `watch.NAME`, and locks as `lock.NAME`. The job stops before the jobs that it requires.";
         timeout: DurationOrNever = "timeout", Says("none; with `when.interval`, that interval"), "P5",
             "Timeout of one run, after which it is killed: at least 1 ms, or `never`.";
         restarts: RestartLimit = "restarts", Says("\"never\"; with `when.interval`, \"unlimited\""), "W6, W4",
@@ -298,7 +300,7 @@ section! {
     pub struct WhenFields = "`when`", "`when`", any_case,
         "What starts a job: an event (`once` or `each`), an interval, times of day, a signal, or a combination of events." {
         source: Text = "source", Says("`global`"), "W2, W3, E1",
-            "The source of the event: a job, `watch.NAME`, or a signal such as `SIGHUP`. Global events have no source.";
+            "The source of the event: a job, `watch.NAME`, `lock.NAME`, or a signal such as `SIGHUP`. Global events have no source.";
         once: EventOrBool = "once", Nothing, "W2, W12",
             "Runs the job the first time that this event is sent. With `all` or `any`: true, the default.";
         each: EventOrBool = "each", Nothing, "W2, W7, W12",
@@ -336,11 +338,11 @@ section! {
 section! {
     /// An element of a job's `requires`.
     pub struct RequirementFields = "a requirement", "A requirement", any_case,
-        "Something that must be there before a job starts: a job with checks is healthy, a job that runs once has succeeded, any other job runs, a watch is healthy." {
+        "Something that must be there before a job starts: a job with checks is healthy, a job that runs once has succeeded, any other job runs, a watch is healthy, a lock is held." {
         source: Text = "source", Required, "W18",
-            "The job, or `watch.NAME`.";
+            "The job, `watch.NAME` or `lock.NAME`.";
         bind: Flag = "bind", Is("false"), "W18",
-            "Whether the job is stopped when the source is no longer there, and started again when it is back.";
+            "Whether the job is stopped when the source is no longer there, and started again when it is back. A lock is always bound.";
     }
 }
 
@@ -483,6 +485,21 @@ section! {
             "A key in Consul: the watch is healthy while it exists, and changes with its value.";
         prefix: Text = "prefix", Nothing, "D13",
             "The keys in Consul that begin with this: the watch is healthy while there are some, and changes with them and their values.";
+    }
+}
+
+section! {
+    /// A lock.
+    pub struct LockFields = "a lock", "A lock", any_case,
+        "A lock in Consul, or without Consul a local one. The source of its events is `lock.NAME`, and each process has its fencing number in the variable `CONTAINERPILOT_LOCK_NAME`." {
+        name: Text = "name", Required, "D14",
+            "The name of the lock: letters, digits, dashes and underscores.";
+        key: TextOrUnset = "key", Says("`containerpilot/locks/NAME`"), "D14",
+            "The key in Consul; for several slots, the prefix of the keys.";
+        ttl: DurationText = "ttl", Is("\"15s\""), "D14",
+            "After this time without contact to Consul no process that requires the lock runs any more, and another supervisor can get it. From 10s to 24h.";
+        slots: Whole<1, 1000> = "slots", Is("1"), "D14",
+            "How many supervisors have the lock at the same time. One is a leader lock, more are a semaphore.";
     }
 }
 

@@ -171,6 +171,9 @@ pub(crate) fn plan_of(
     if let Some(plan) = plan.as_mut().filter(|_| decoded.version == Version::Two) {
         legacy::delay_first_ticks(plan);
     }
+    if let Some(plan) = &plan {
+        validate::check_locks(fields, plan, problems);
+    }
     let jobs = plan.iter_mut().flat_map(|plan| &mut plan.jobs);
     for job in jobs.filter(|job| decoded.main.as_ref() == Some(&job.name)) {
         job.role = Role::Main;

@@ -9,6 +9,7 @@ mod environment;
 mod health;
 mod http;
 mod job;
+mod lock;
 mod ready;
 mod replicas;
 mod requires;
@@ -20,6 +21,7 @@ mod when;
 pub(crate) use action::apply_defaults;
 pub use control::SOCKET_VARIABLE;
 pub(crate) use coprocess::PRE_START;
+pub(crate) use lock::{lock_of, lock_ttl_place};
 pub(crate) use requires::required_name;
 pub(crate) use telemetry::TELEMETRY_JOB;
 pub(crate) use when::source_named;
@@ -27,7 +29,7 @@ pub(crate) use when::source_named;
 use std::time::Duration;
 
 use containerpilot_core::plan::{
-    Catalog, Control, DEFAULT_STOP_ON, Job, Logging, Plan, Process, Signal, Telemetry, Watch,
+    Catalog, Control, DEFAULT_STOP_ON, Job, Lock, Logging, Plan, Process, Signal, Telemetry, Watch,
     stop_signal_timeout,
 };
 
@@ -104,6 +106,7 @@ impl Lower<'_> {
             jobs,
             replicas,
             watches: watches.map(|watch| self.watch(watch)).collect(),
+            locks: self.locks(fields),
             coprocesses: coprocesses.map(|one| self.coprocess(one, pre_start)).collect(),
             catalog: self.catalog(fields.consul.as_ref()),
             control: self.control(fields),
@@ -209,6 +212,7 @@ pub(crate) struct Draft {
     /// How often each job is made from its definition.
     replicas: Vec<Option<Replicas>>,
     pub(crate) watches: Vec<Option<Watch>>,
+    locks: Option<Vec<Lock>>,
     coprocesses: Vec<Option<Job>>,
     catalog: Option<Catalog>,
     control: Option<Control>,
@@ -265,6 +269,7 @@ impl Draft {
             replicas: groups,
             watches: self.watches.into_iter().collect::<Option<_>>()?,
             files: Vec::new(),
+            locks: self.locks?,
             catalog: self.catalog?,
             control: self.control?,
             logging: self.logging?,

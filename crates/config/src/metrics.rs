@@ -18,6 +18,7 @@ pub const SELF_METRICS: [&str; 25] = [
     "containerpilot_job_start_time_seconds",
     "containerpilot_job_state",
     "containerpilot_job_up",
+    "containerpilot_lock_held",
     "containerpilot_log_lines_total",
     "containerpilot_service_conflict",
     "containerpilot_service_registered",

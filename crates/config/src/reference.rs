@@ -83,7 +83,7 @@ fn events(out: &mut String) {
 const EVENT: &str = "[event](#events)";
 
 /// The events: name, source, and when they are sent (E1).
-pub const EVENTS: [(&str, &str, &str); 17] = [
+pub const EVENTS: [(&str, &str, &str); 19] = [
     ("startup", "none", "when the supervisor is ready"),
     ("shutdown", "none", "when the supervisor shuts down"),
     ("enterMaintenance", "none", "when maintenance mode starts"),
@@ -116,6 +116,8 @@ pub const EVENTS: [(&str, &str, &str); 17] = [
         "when the instances or the contents of what it watches change, or when a new text was written to the file",
     ),
     ("failed", "a file", "when the file could not be rendered or its test failed; it keeps its old text"),
+    ("acquired", "a lock", "when this supervisor has got the lock"),
+    ("lost", "a lock", "when this supervisor does not have the lock any longer, or gives it up in time"),
     ("timerExpired", "a job with `when.timeout`", "when the timeout passes before the job has started"),
 ];
 

@@ -8,6 +8,7 @@ mod cycles;
 mod duplicate_names;
 mod embedded_catalog;
 mod events;
+mod locks;
 mod no_effect;
 mod processes;
 mod programs;
@@ -41,7 +42,11 @@ pub(crate) fn check(
     let drafts = draft.jobs.iter().map(Option::as_ref);
     let pairs: Vec<(&JobFields, Option<&Job>)> = jobs.iter().zip(drafts).collect();
     // An unknown key beside `jobs` was not meant to be `jobs`.
-    let sections = [("jobs", fields.jobs.is_some()), ("watches", fields.watches.is_some())];
+    let sections = [
+        ("jobs", fields.jobs.is_some()),
+        ("watches", fields.watches.is_some()),
+        ("locks", fields.locks.is_some()),
+    ];
     let lost = |(key, given): (&str, bool)| {
         let quoted = format!("`{key}`");
         let is_about = |problem: &Problem| is_error(problem) && problem.message.contains(&quoted);
@@ -77,6 +82,8 @@ pub(crate) fn check(
     checker.secrets(fields);
     checker.embedded_catalog(fields, draft);
 }
+
+pub(crate) use locks::check_locks;
 
 fn is_error(problem: &Problem) -> bool {
     problem.severity == Severity::Error

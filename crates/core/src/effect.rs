@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 
-use crate::ids::{CheckIx, CheckRunId, FileIx, JobIx, RenderId, RunId};
+use crate::ids::{CheckIx, CheckRunId, FileIx, JobIx, LockIx, RenderId, RunId};
 use crate::log_entry::Entry;
 use crate::plan::diff::Moves;
 use crate::plan::{FileData, Plan, Signal, Status, StopScope};
@@ -111,6 +111,12 @@ pub enum Effect {
         /// The job.
         job: JobIx,
     },
+    /// Release a lock: the jobs that require it have ended, and the supervisor shuts down (D14). A lock that a new plan does
+    /// not have is released when the plan is replaced, and all others before the process exits.
+    ReleaseLock {
+        /// The lock.
+        lock: LockIx,
+    },
     /// Tell the service manager that started the supervisor (H11).
     NotifyManager(ManagerNotice),
     /// Reply to a request.
@@ -172,7 +178,7 @@ pub struct Exit {
 pub struct ExitDeadlines {
     /// Processes that no job knows have exited after SIGKILL.
     pub descendants: Time,
-    /// All services are deregistered.
+    /// All services are deregistered, and all locks released.
     pub deregister: Time,
     /// The log is written.
     pub log: Time,
@@ -196,6 +202,8 @@ pub enum KillReason {
     StopTimeout,
     /// The run is a hook of the shutdown and did not exit within the stop timeout (S4).
     HookTimeout,
+    /// Another supervisor may get a lock that the job requires (D14).
+    LockLost,
     /// All jobs are killed (S1, S4).
     KillAll,
     /// A user requested it (X2).

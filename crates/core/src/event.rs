@@ -40,6 +40,10 @@ pub enum Code {
     Changed,
     /// A file could not be rendered, or its test failed (D15).
     Failed,
+    /// This supervisor has got the lock (D14).
+    Acquired,
+    /// This supervisor does not have the lock any longer, or gives it up before another can get it (D14).
+    Lost,
     /// The job's `when.timeout` passed before the job was started.
     TimerExpired,
     /// A signal arrived.
@@ -48,7 +52,7 @@ pub enum Code {
 
 impl Code {
     /// Every code that a configuration can name.
-    pub const NAMED: [Self; 17] = [
+    pub const NAMED: [Self; 19] = [
         Self::Startup,
         Self::Shutdown,
         Self::EnterMaintenance,
@@ -65,6 +69,8 @@ impl Code {
         Self::Ready,
         Self::Changed,
         Self::Failed,
+        Self::Acquired,
+        Self::Lost,
         Self::TimerExpired,
     ];
 
@@ -88,6 +94,9 @@ impl Code {
 
     /// The codes that rendered files send.
     pub const OF_FILES: [Self; 2] = [Self::Changed, Self::Failed];
+
+    /// The codes that locks send.
+    pub const OF_LOCKS: [Self; 2] = [Self::Acquired, Self::Lost];
 
     /// The codes that the supervisor sends.
     pub const GLOBAL: [Self; 4] =
@@ -113,6 +122,8 @@ impl Code {
             Self::Ready => "ready",
             Self::Changed => "changed",
             Self::Failed => "failed",
+            Self::Acquired => "acquired",
+            Self::Lost => "lost",
             Self::TimerExpired => "timerExpired",
             Self::Signal => "signal",
         }
@@ -138,6 +149,8 @@ impl Code {
             Self::Ready => "Ready",
             Self::Changed => "StatusChanged",
             Self::Failed => "Failed",
+            Self::Acquired => "Acquired",
+            Self::Lost => "Lost",
             Self::TimerExpired => "TimerExpired",
             Self::Signal => "Signal",
         }
@@ -155,10 +168,14 @@ impl Code {
         Self::GLOBAL.contains(&self)
     }
 
-    /// Returns true if a condition with this event no longer holds after `unhealthy` of the same source (W12).
+    /// The event of the same source after which a condition with this event no longer holds (W12).
     #[must_use]
-    pub const fn can_end(self) -> bool {
-        matches!(self, Self::Healthy | Self::BecameHealthy)
+    pub const fn ended_by(self) -> Option<Self> {
+        match self {
+            Self::Healthy | Self::BecameHealthy => Some(Self::Unhealthy),
+            Self::Acquired => Some(Self::Lost),
+            _ => None,
+        }
     }
 
     /// Returns true if the source of the event is all replicas of a job, not any of them (W20).
@@ -187,6 +204,8 @@ impl Code {
             | Self::Stopped
             | Self::Changed
             | Self::Failed
+            | Self::Acquired
+            | Self::Lost
             | Self::TimerExpired
             | Self::Signal => false,
         }
@@ -216,6 +235,8 @@ pub enum Source {
     Watch(String),
     /// The rendered file of this name.
     File(String),
+    /// The lock of this name.
+    Lock(String),
     /// A signal to the supervisor.
     Signal(Signal),
 }
@@ -227,6 +248,7 @@ impl fmt::Display for Source {
             Self::Job(name) => out.write_str(name),
             Self::Watch(name) => write!(out, "watch.{name}"),
             Self::File(name) => write!(out, "file.{name}"),
+            Self::Lock(name) => write!(out, "lock.{name}"),
             Self::Signal(signal) => signal.fmt(out),
         }
     }

@@ -12,6 +12,10 @@ pub struct WatchIx(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileIx(pub u32);
 
+/// A lock, by its index in the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockIx(pub u32);
+
 /// A check, by its index in its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CheckIx(pub u32);
@@ -50,4 +54,4 @@ macro_rules! index {
     };
 }
 
-index!(JobIx, WatchIx, FileIx, CheckIx);
+index!(JobIx, WatchIx, FileIx, LockIx, CheckIx);

@@ -5,7 +5,8 @@ use core::time::Duration;
 
 pub use crate::answer::{Answer, Instance};
 pub use crate::exit_status::ExitStatus;
-use crate::ids::{CheckRunId, JobIx, RenderId, RunId, WatchIx};
+use crate::ids::{CheckRunId, JobIx, LockIx, RenderId, RunId, WatchIx};
+use crate::lock_report::LockReport;
 use crate::notice::Notice;
 use crate::plan::Signal;
 use crate::plan::diff::Moves;
@@ -86,6 +87,13 @@ pub enum Input {
         /// The reason, if it failed.
         result: Result<(), String>,
     },
+    /// What Consul has answered about a lock (D14).
+    Lock {
+        /// The lock.
+        lock: LockIx,
+        /// What is known.
+        report: LockReport,
+    },
     /// A signal to the supervisor.
     Signal(Signal),
     /// A job's service has left the catalog, or deregistering it has failed (S2). Sent once for each `Advertise` of
@@ -107,6 +115,8 @@ pub enum Input {
     Clock {
         /// The time since 1970.
         unix: Duration,
+        /// How long the machine was asleep since the supervisor started.
+        asleep: Duration,
     },
     /// Time has passed.
     Tick,
@@ -120,6 +130,7 @@ impl Moves {
         Some(match input {
             Input::Deregistered { job } => Input::Deregistered { job: self.job(job)? },
             Input::Watched { watch, answer } => Input::Watched { watch: self.watch(watch)?, answer },
+            Input::Lock { lock, report } => Input::Lock { lock: self.lock(lock)?, report },
             Input::Request { id, request } => Input::Request { id, request: request.moved(self) },
             other => other,
         })

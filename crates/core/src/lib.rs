@@ -14,6 +14,7 @@ pub mod event;
 pub mod exit_status;
 pub mod ids;
 pub mod input;
+pub mod lock_report;
 pub mod log_entry;
 pub mod notice;
 pub mod plan;

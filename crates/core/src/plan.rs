@@ -11,6 +11,7 @@ mod file;
 mod health;
 mod http;
 mod job;
+mod lock;
 mod logging;
 mod process;
 mod ready;
@@ -38,6 +39,7 @@ pub use file::{FileData, FileTest, RenderedFile};
 pub use health::{Check, Health, OnUnhealthy, Probe};
 pub use http::{HttpMethod, HttpProbe, HttpTarget, StatusRange};
 pub use job::{Command, Job, OnCompletion, Role};
+pub use lock::{LONGEST_TTL, Lock, SHORTEST_TTL};
 pub use logging::{Format, Level, Logging, Output};
 pub use process::{Capabilities, Limit, Principal, Process, Resource};
 pub use ready::Ready;
@@ -63,6 +65,8 @@ pub struct Plan {
     pub watches: Vec<Watch>,
     /// The files that are rendered from templates.
     pub files: Vec<RenderedFile>,
+    /// What at most a certain number of supervisors may have at the same time (D14).
+    pub locks: Vec<Lock>,
     /// Where services are registered and looked up.
     pub catalog: Catalog,
     /// The control socket.

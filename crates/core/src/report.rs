@@ -2,6 +2,7 @@
 
 pub mod explain;
 pub mod explain_file;
+pub mod explain_lock;
 pub mod explain_watch;
 pub mod health;
 mod replicas;

@@ -11,6 +11,7 @@ mod exit_code;
 mod file;
 mod generation;
 mod health;
+mod lock;
 mod maintenance;
 mod orphans;
 mod periodic;

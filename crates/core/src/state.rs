@@ -6,6 +6,7 @@ pub mod fingerprint;
 pub mod health;
 pub(crate) mod job;
 pub mod journal;
+pub(crate) mod lock;
 pub(crate) mod pending;
 pub(crate) mod plan_state;
 pub(crate) mod run;

@@ -10,8 +10,8 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::ids::{JobIx, WatchIx};
-use crate::plan::{Job, Watch};
+use crate::ids::{JobIx, LockIx, WatchIx};
+use crate::plan::Plan;
 
 /// The variables of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub struct JobVariables {
     pid_indices: Vec<usize>,
     /// For each watch, its variable (D12).
     watches: Vec<(String, Option<Arc<str>>)>,
+    /// The index of the first lock in `variables`. The others follow.
+    first_lock: usize,
 }
 
 /// The longest variable with what a watch has found, and the longest sum of all. The kernel starts no process with a
@@ -53,9 +55,9 @@ const MAX_WATCH_VARIABLES: usize = 512 * 1024;
 
 impl JobVariables {
     /// The variables of jobs that do not run yet.
-    pub(crate) fn new(jobs: &[Job], watches: &[Watch]) -> Self {
+    pub(crate) fn new(plan: &Plan) -> Self {
         let mut new = Self::default();
-        for job in jobs {
+        for job in &plan.jobs {
             if let Some(service) = &job.service {
                 new.variables.push((ip_variable(&job.name), Some(service.address.to_string())));
             }
@@ -63,7 +65,9 @@ impl JobVariables {
             let name = format!("CONTAINERPILOT_{}_PID", variable_name(base_name(&job.name)));
             new.variables.push((name, None));
         }
-        new.watches = watches.iter().map(|watch| (watch_variable(&watch.name), None)).collect();
+        new.watches = plan.watches.iter().map(|watch| (watch_variable(&watch.name), None)).collect();
+        new.first_lock = new.variables.len();
+        new.variables.extend(plan.locks.iter().map(|lock| (lock_variable(&lock.name), None)));
         new
     }
 
@@ -119,6 +123,14 @@ impl JobVariables {
         kept.is_some() == text.is_some()
     }
 
+    /// Sets the fencing number of a lock, while it is held (D14).
+    pub(crate) fn set_lock(&mut self, lock: LockIx, fencing: Option<u64>) {
+        self.version += 1;
+        if let Some((_, value)) = self.variables.get_mut(self.first_lock + lock.index()) {
+            *value = fencing.map(|fencing| fencing.to_string());
+        }
+    }
+
     /// Takes the variables set by `putenv` from the previous plan, and a version that was never used before.
     pub(crate) fn continue_from(&mut self, old: &Self) {
         self.version = old.version + 1;
@@ -136,6 +148,12 @@ pub fn ip_variable(job: &str) -> String {
 #[must_use]
 pub fn watch_variable(watch: &str) -> String {
     format!("CONTAINERPILOT_WATCH_{}", variable_name(watch))
+}
+
+/// The variable with the fencing number of a lock.
+#[must_use]
+pub fn lock_variable(lock: &str) -> String {
+    format!("CONTAINERPILOT_LOCK_{}", variable_name(lock))
 }
 
 /// A name in upper case, with every run of other characters replaced by one `_`.

@@ -9,6 +9,7 @@
 
 pub mod agents;
 pub mod invariants;
+pub mod locks;
 pub mod random;
 pub mod runner;
 pub mod scenario;

@@ -61,7 +61,7 @@ struct Runner<'a> {
 /// Runs a scenario to its end, or to the first violation of a rule. Writes what happens to `timeline`.
 pub fn run(scenario: &Scenario, timeline: Option<&mut String>) -> Result<Totals, Violation> {
     let mut core = Core::new(scenario.versions[0].plan.clone());
-    core.step(Time::ZERO, Input::Clock { unix: CLOCK }, &mut Vec::new());
+    core.step(Time::ZERO, Input::Clock { unix: CLOCK, asleep: Duration::ZERO }, &mut Vec::new());
     let mut world = World::new(Progress::new(scenario), core.shared_plan(), Some(scenario.order));
     world.schedule_input(scenario.ready_at, Input::Ready);
     for (nth, (at, _)) in scenario.actions.iter().enumerate() {
@@ -214,7 +214,7 @@ impl Runner<'_> {
                 },
                 None => Input::Tick,
             },
-            Action::Clock(unix) => Input::Clock { unix: *unix },
+            Action::Clock(unix) => Input::Clock { unix: *unix, asleep: Duration::ZERO },
             Action::Nothing => Input::Tick,
             Action::Pause(time) => {
                 self.world.pause(*time);

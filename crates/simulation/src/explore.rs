@@ -322,7 +322,7 @@ fn awaited(job: &Job) -> impl Iterator<Item = &str> {
     });
     events.chain(job.requires.iter().filter_map(|requirement| match &requirement.source {
         RequiredSource::Job(name) => Some(name.as_str()),
-        RequiredSource::Watch(_) | RequiredSource::File(_) => None,
+        RequiredSource::Watch(_) | RequiredSource::File(_) | RequiredSource::Lock(_) => None,
     }))
 }
 

@@ -20,6 +20,8 @@ section! {
             "What the programs and checks of jobs do.";
         watches: ListOf<WatchFields> = "watches", Nothing, "X4",
             "What watches see.";
+        locks: ListOf<LockFields> = "locks", Nothing, "X4, D14",
+            "When locks in Consul are acquired and lost.";
         catalog: Object<CatalogFields> = "catalog", Nothing, "X4, D5",
             "What goes wrong with Consul.";
         happens: ListOf<ActionFields> = "happens", Nothing, "X4",
@@ -111,6 +113,28 @@ section! {
             "The contents of the file, or the body of the response. Another value is a change.";
         others: Flag = "others", Is("false"), "X4, E6",
             "Whether all instances, or the contents, are new, so that the watch changes even if their number does not.";
+    }
+}
+
+section! {
+    /// One of `locks`.
+    pub struct LockFields = "a lock's script", "A lock's script", any_case,
+        "When the supervisor has a lock in Consul. By default it is acquired after 1s. While Consul is away it is given up in time, and it is back when Consul is." {
+        name: Text = "name", Required, "X4",
+            "The name of the lock in the configuration.";
+        changes: OneOrMany<LockChangeFields> = "changes", Required, "X4, D14",
+            "When it is acquired and lost.";
+    }
+}
+
+section! {
+    /// One of `changes`.
+    pub struct LockChangeFields = "`changes`", "`changes`", any_case,
+        "From when on the supervisor has the lock, or does not." {
+        at: DurationText = "at", Is("0"), "X4",
+            "When.";
+        held: Flag = "held", Is("true"), "X4, D14",
+            "Whether it has the lock.";
     }
 }
 

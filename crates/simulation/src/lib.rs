@@ -17,6 +17,7 @@ pub mod expect;
 pub mod explore;
 pub mod fault;
 pub mod fields;
+mod locks;
 pub mod moment;
 pub mod read;
 pub mod reference;

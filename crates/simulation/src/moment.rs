@@ -96,6 +96,13 @@ impl Moment {
             plans.iter().flat_map(|plan| &plan.jobs).filter(|job| job.name == source).collect();
         let watch = source.strip_prefix("watch.").unwrap_or(source);
         let is_watch = plans.iter().flat_map(|plan| &plan.watches).any(|known| known.name == watch);
+        let lock = source.strip_prefix("lock.");
+        let is_lock = |name: &str| plans.iter().flat_map(|plan| &plan.locks).any(|known| known.name == name);
+        if jobs.is_empty() && lock.is_some_and(is_lock) {
+            let words = words_of(&Code::OF_LOCKS, "a lock");
+            let word = known(word, &words).ok_or_else(|| unknown_word(source, word, &words))?;
+            return Ok(Self { source: source.to_owned(), word });
+        }
         let words: Vec<&'static str> = match (jobs.is_empty(), is_watch) {
             (false, _) => words_of(&Code::OF_JOBS, "a job"),
             (true, true) => words_of(&Code::OF_WATCHES, "a watch"),

@@ -13,8 +13,8 @@ use containerpilot_core::plan::{Catalog, Plan, Role};
 use std::collections::BTreeMap;
 
 use crate::fields::{
-    ActionFields, CatalogFields, CheckFields, ObservationFields, RunFields, ScenarioFields, ScriptFields,
-    WatchFields,
+    ActionFields, CatalogFields, CheckFields, LockChangeFields, LockFields, ObservationFields, RunFields,
+    ScenarioFields, ScriptFields, WatchFields,
 };
 use crate::moment::nearest_name;
 use crate::scenario::{
@@ -126,6 +126,14 @@ impl Reader<'_> {
             {
                 let message = format!("duplicate script for watch `{}`", name.value);
                 self.error(name.place, message, "put everything about a watch into one script");
+            }
+        }
+        for lock in each(&fields.locks) {
+            if let Some((name, changes)) = self.lock(lock)
+                && scenario.locks.insert(name.value.clone(), changes).is_some()
+            {
+                let message = format!("duplicate script for lock `{}`", name.value);
+                self.error(name.place, message, "put everything about a lock into one script");
             }
         }
         if let Some(catalog) = &fields.catalog {
@@ -304,6 +312,27 @@ impl Reader<'_> {
             self.error(name.place, format!("there is no watch `{}`", name.value), help);
         }
         Some((name, observations.into_iter().map(|(observation, _)| observation).collect()))
+    }
+
+    fn lock<'f>(&mut self, fields: &'f LockFields) -> Option<(&'f Spanned<String>, Vec<(Duration, bool)>)> {
+        let name = self.required(&fields.name, fields.place, "name");
+        self.required(&fields.changes, fields.place, "changes");
+        let change = |this: &mut Self, one: &LockChangeFields| {
+            (this.time(&one.at).unwrap_or_default(), value_of(&one.held).unwrap_or(true))
+        };
+        let mut changes: Vec<_> = several(&fields.changes).map(|one| change(self, one)).collect();
+        changes.sort_by_key(|(at, _)| *at);
+        let name = name?;
+        let has_lock = |plan: &&&Plan| plan.locks.iter().any(|lock| lock.name == name.value);
+        match self.plans.iter().find(has_lock) {
+            None => self.error(name.place, format!("there is no lock `{}`", name.value), ""),
+            Some(plan) if !plan.has_shared_locks() => {
+                let message = "without Consul, the supervisor has the lock from the start";
+                self.error(name.place, message, "remove this, or set `consul` in the configuration");
+            }
+            Some(_) => {}
+        }
+        Some((name, changes))
     }
 
     fn observation(&mut self, fields: &ObservationFields) -> (Observation, bool) {

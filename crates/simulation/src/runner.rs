@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use containerpilot_core::effect::Effect;
-use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RunId};
+use containerpilot_core::ids::{CheckRunId, EventId, JobIx, LockIx, RunId};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Level, Plan, Signal, Target, fmt_utc};
 use containerpilot_core::rules::signals::reloads_at;
@@ -15,6 +15,7 @@ use containerpilot_core::{Core, Notice, Phase, Request, RequestId, Time};
 
 use crate::behavior::{Behavior, Event};
 use crate::expect;
+use crate::locks;
 use crate::scenario::{Action, JobAction, Scenario};
 use crate::timeline::{Abort, SimulationRun, What};
 use crate::world::{Item, World};
@@ -93,11 +94,17 @@ impl Runner<'_> {
             }
         }
         let unix = scenario.clock.unwrap_or(DEFAULT_CLOCK);
-        self.core.step(Time::ZERO, Input::Clock { unix }, &mut Vec::new());
+        self.core.step(Time::ZERO, Input::Clock { unix, asleep: Duration::ZERO }, &mut Vec::new());
         self.world.schedule_input(Duration::ZERO, Input::Ready);
         for watch in &self.core.shared_plan().watches {
             for observation in self.world.script.observations(self.core.plan(), watch).iter().flatten() {
                 self.world.schedule_watch(observation.at, watch.name.clone());
+            }
+        }
+        let plan = self.core.shared_plan();
+        for (nth, lock) in plan.locks.iter().enumerate().filter(|_| plan.has_shared_locks()) {
+            for (at, report) in locks::reports(scenario, lock) {
+                self.world.schedule_input(at, Input::Lock { lock: LockIx::at(nth), report });
             }
         }
         for (nth, (at, _)) in scenario.actions.iter().enumerate() {
@@ -208,7 +215,7 @@ impl Runner<'_> {
             }
             Action::Clock(unix) => {
                 self.write("", What::Request, None, format!("the system clock is set to {}", fmt_utc(*unix)));
-                return Input::Clock { unix: *unix };
+                return Input::Clock { unix: *unix, asleep: Duration::ZERO };
             }
             Action::Maintenance(on) => {
                 let word = if *on { "enable" } else { "disable" };

@@ -23,6 +23,8 @@ pub struct Scenario {
     pub jobs: BTreeMap<String, JobScript>,
     /// What watches see, by name, in the order of time.
     pub watches: BTreeMap<String, Vec<Observation>>,
+    /// From when on the supervisor has a lock or not, by name, in the order of time.
+    pub locks: BTreeMap<String, Vec<(Duration, bool)>>,
     /// When the catalog is unreachable.
     pub outages: Vec<Period>,
     /// When the catalog loses a service, by the name of its job.
@@ -47,11 +49,17 @@ impl Scenario {
             let observations = self.watches.values().flatten().map(|observation| observation.at);
             let outages = self.outages.iter().map(|period| period.to.unwrap_or(period.from));
             let forgets = self.forgets.iter().map(|(at, _)| *at);
+            let locks = self.locks.values().flatten().map(|(at, _)| *at);
             let answers = self.jobs.values().flat_map(|script| &script.checks);
             let answers = answers.map(|answers| answers.period.to.unwrap_or(answers.period.from));
             let expected = self.expectations.iter().filter_map(Expectation::latest);
-            let all =
-                actions.chain(observations).chain(outages).chain(forgets).chain(answers).chain(expected);
+            let all = actions
+                .chain(observations)
+                .chain(outages)
+                .chain(forgets)
+                .chain(answers)
+                .chain(expected)
+                .chain(locks);
             all.max().map_or(DEFAULT_END, |last| last.saturating_add(TIME_AFTER_LAST).max(DEFAULT_END))
         };
         self.until.unwrap_or_else(last)

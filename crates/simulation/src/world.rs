@@ -200,6 +200,7 @@ impl<S: Script> World<S> {
                 self.schedule_input(Duration::ZERO, Input::Request { id: RELOAD, request });
             }
             Effect::KillOrphans { .. }
+            | Effect::ReleaseLock { .. }
             | Effect::NotifyManager(_)
             | Effect::Reply { .. }
             | Effect::Log(_)

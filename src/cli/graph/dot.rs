@@ -14,6 +14,7 @@ pub(super) fn text(graph: &Graph) -> String {
             Kind::Job => "shape=box, style=rounded",
             Kind::Coprocess => "shape=box, peripheries=2",
             Kind::Watch => "shape=cylinder",
+            Kind::Lock => "shape=house",
             Kind::Event => "shape=ellipse",
             Kind::All => "shape=diamond",
             Kind::Missing => "shape=box, style=dashed, color=red",

@@ -15,6 +15,7 @@ pub(super) fn text(graph: &Graph) -> String {
             Kind::Job => ("[", "]", "job"),
             Kind::Coprocess => ("[[", "]]", "coprocess"),
             Kind::Watch => ("[(", ")]", "watch"),
+            Kind::Lock => ("{{", "}}", "lock"),
             Kind::Event => ("([", "])", "event"),
             Kind::All => ("{", "}", "all"),
             Kind::Missing => ("[", "]", "missing"),

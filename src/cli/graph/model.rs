@@ -27,6 +27,7 @@ pub(super) enum Kind {
     Job,
     Coprocess,
     Watch,
+    Lock,
     /// An event of the supervisor, or a signal to it.
     Event,
     /// A condition that holds when the conditions of all incoming edges hold.
@@ -120,6 +121,12 @@ impl Graph {
             let at = builder.node(Kind::Watch, &source.to_string(), note);
             builder.sources.insert((source, None), at);
         }
+        for lock in &plan.locks {
+            let note = if lock.slots > 1 { format!("{} slots", lock.slots) } else { String::new() };
+            let source = Source::Lock(lock.name.clone());
+            let at = builder.node(Kind::Lock, &source.to_string(), note);
+            builder.sources.insert((source, None), at);
+        }
         for (to, job) in drawn {
             builder.trigger(to, &job.when.trigger);
             builder.requires(to, job);
@@ -181,7 +188,7 @@ impl Builder<'_> {
             // The node has the name of the event.
             Source::Global => (vec![self.global(event.code)], each.trim_end().to_owned()),
             source @ Source::Signal(_) => (vec![self.source(source, Kind::Event)], String::new()),
-            source @ (Source::Watch(_) | Source::File(_)) => {
+            source @ (Source::Watch(_) | Source::File(_) | Source::Lock(_)) => {
                 (vec![self.source(source, Kind::Missing)], format!("{each}{}", event.code))
             }
             source @ Source::Job(name) => {
@@ -210,6 +217,7 @@ impl Builder<'_> {
                 RequiredSource::Job(name) => Source::Job(name.clone()),
                 RequiredSource::Watch(name) => Source::Watch(name.clone()),
                 RequiredSource::File(name) => Source::File(name.clone()),
+                RequiredSource::Lock(name) => Source::Lock(name.clone()),
             };
             let (label, line) =
                 if *bind { ("requires, bound", LineStyle::Each) } else { ("requires", LineStyle::Once) };
@@ -271,6 +279,7 @@ impl Builder<'_> {
         let note = match (kind, source) {
             (Kind::Missing, Source::Watch(_)) => "no such watch",
             (Kind::Missing, Source::File(_)) => "no such file",
+            (Kind::Missing, Source::Lock(_)) => "no such lock",
             (Kind::Missing, _) => "no such job",
             _ => "",
         };

@@ -18,7 +18,7 @@ const LABEL: i64 = 18;
 const STYLE: &str = "\
 text{font-family:ui-sans-serif,system-ui,sans-serif;font-size:14px;fill:#1f2328}\
 .note,.label{font-size:11px;fill:#57606a}\
-.job{fill:#ddf4ff;stroke:#0969da}.coprocess{fill:#eaeef2;stroke:#57606a}.watch{fill:#dafbe1;stroke:#1a7f37}\
+.job{fill:#ddf4ff;stroke:#0969da}.coprocess{fill:#eaeef2;stroke:#57606a}.watch{fill:#dafbe1;stroke:#1a7f37}.lock{fill:#fff1e5;stroke:#bc4c00}\
 .event{fill:#fff8c5;stroke:#9a6700}.all{fill:#fff;stroke:#0969da}\
 .missing{fill:#ffebe9;stroke:#cf222e;stroke-dasharray:4}\
 path{fill:none;stroke:#57606a;stroke-width:1.2}.each{stroke-width:2.4}.effect{stroke-dasharray:5}\
@@ -42,7 +42,7 @@ pub(super) fn text(graph: &Graph) -> String {
     let (width, height) = (picture.width.max(1), picture.height.max(1));
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>jobs, events and watches</title>\n\
+         viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>jobs, events, watches and locks</title>\n\
          <style>{STYLE}</style>\n<defs><marker id=\"head\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" \
          markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" orient=\"auto\">\
          <path class=\"head\" d=\"M0 0 8 4 0 8z\"/></marker></defs>\n\
@@ -86,6 +86,7 @@ fn draw(out: &mut String, node: &Node, size: Size, corner: Point) {
         Kind::Job => ("job", 6),
         Kind::Coprocess => ("coprocess", 0),
         Kind::Watch => ("watch", 14),
+        Kind::Lock => ("lock", 3),
         Kind::Event => ("event", 18),
         Kind::All => ("all", 10),
         Kind::Missing => ("missing", 0),
@@ -98,6 +99,7 @@ fn draw(out: &mut String, node: &Node, size: Size, corner: Point) {
         match node.kind {
             Kind::Coprocess => "coprocess",
             Kind::Watch => "watch",
+            Kind::Lock => "lock",
             Kind::Event => "event",
             Kind::All => "when",
             Kind::Job | Kind::Missing => "job",

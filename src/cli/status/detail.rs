@@ -1,10 +1,10 @@
-//! Everything about one job or watch, one fact per line.
+//! Everything about one job, watch or lock, one fact per line.
 
 use std::fmt::Write;
 
 use containerpilot_core::report::words;
 
-use super::super::responses::{Check, Event, Instance, Job, Status, Watch};
+use super::super::responses::{Check, Event, Instance, Job, Lock, Status, Watch};
 use super::super::terminal::{Cell, Screen, Tone, sanitized, short_duration};
 use super::super::timestamps;
 use super::{health, state};
@@ -170,5 +170,30 @@ pub(super) fn watch(status: &Status, watch: &Watch) -> String {
             port => writeln!(out, "  {} at {} port {port}", sanitized(id), sanitized(address)),
         };
     }
+    out
+}
+
+/// Who has a lock, and since when.
+pub(super) fn lock_state(status: &Status, lock: &Lock) -> Cell {
+    let age = lock.since.as_deref().and_then(|since| timestamps::seconds_between(since, &status.now));
+    let age = age.map_or_else(String::new, |seconds| format!(" for {}", short_duration(seconds)));
+    match (lock.fencing, &lock.waiting) {
+        (Some(fencing), _) => (Tone::Good, format!("held{age}, fencing number {fencing}")),
+        (None, Some(why)) => (Tone::Waiting, format!("not held{age}: {}", sanitized(why))),
+        (None, None) => (Tone::Waiting, format!("not held{age}")),
+    }
+}
+
+/// All facts about a lock.
+pub(super) fn lock(status: &Status, lock: &Lock) -> String {
+    let name = sanitized(&lock.name);
+    let mut out = format!("lock.{name}: {}\n", lock_state(status, lock).1);
+    if let Some(trouble) = status.catalog.trouble(&status.now).filter(|_| lock.key.is_some()) {
+        let _ = writeln!(out, "  {}", sanitized(&trouble));
+    }
+    let _ = match &lock.key {
+        Some(key) => writeln!(out, "  key {} in Consul", sanitized(key)),
+        None => writeln!(out, "  a local lock"),
+    };
     out
 }

@@ -13,7 +13,7 @@ fn core(text: &str) -> Core {
 /// The embedded catalog.
 fn catalog(core: &Core) -> Discovery {
     let sender = crate::messages::LoopReceiver::new().unwrap().sender();
-    Discovery::new(core.plan(), None, &sender, std::time::Instant::now())
+    Discovery::new(core.plan(), None, &sender, crate::boot_clock::BootClock::default())
 }
 
 fn step(core: &mut Core, queries: &mut QueryHandler, input: Input) -> Vec<containerpilot_core::Effect> {

@@ -5,7 +5,7 @@ use containerpilot_core::plan::{Job, RequiredSource, Requirement};
 use super::Lower;
 use crate::decode::{Section, Spanned};
 use crate::fields::{JobFields, RequirementFields};
-use crate::values::{Either, value_of};
+use crate::values::Either;
 
 impl Lower<'_> {
     /// The requirements of a job. A name that is that of a watch is resolved later, when all names are known.
@@ -18,10 +18,17 @@ impl Lower<'_> {
                 complete = false;
                 continue;
             };
-            let source = match name.strip_prefix("watch.") {
-                Some(watch) => RequiredSource::Watch(watch.to_owned()),
-                None => RequiredSource::Job(name.clone()),
+            let source = match (name.strip_prefix("watch."), name.strip_prefix("lock.")) {
+                (Some(watch), _) => RequiredSource::Watch(watch.to_owned()),
+                (None, Some(lock)) => RequiredSource::Lock(lock.to_owned()),
+                (None, None) => RequiredSource::Job(name.clone()),
             };
+            if matches!(source, RequiredSource::Lock(_)) && bind == Some(false) {
+                let message = format!("`{name}` is always bound: without the lock the job must not run");
+                self.error(item.place, message, "remove `bind`");
+                complete = false;
+            }
+            let bind = bind.unwrap_or(matches!(source, RequiredSource::Lock(_)));
             if requires.iter().any(|other| other.source == source) {
                 self.error(item.place, format!("`{name}` is required twice"), "remove one of them");
                 complete = false;
@@ -32,11 +39,14 @@ impl Lower<'_> {
         complete.then_some(requires)
     }
 
-    fn requirement(&mut self, item: &Spanned<Either<RequirementFields>>) -> Option<(String, bool)> {
+    fn requirement(&mut self, item: &Spanned<Either<RequirementFields>>) -> Option<(String, Option<bool>)> {
         let (name, bind) = match &item.value {
-            Either::Text(name) => (name.clone(), false),
+            Either::Text(name) => (name.clone(), None),
             Either::Object(fields) => match &fields.source {
-                Some(source) => (source.value.clone(), value_of(&fields.bind)?),
+                Some(source) => {
+                    let bind = fields.bind.as_ref()?;
+                    (source.value.clone(), bind.written.then_some(bind.value))
+                }
                 None => {
                     let at = fields.place.first_byte();
                     self.required(&RequirementFields::INFO, fields.place, at, "source");
@@ -45,7 +55,11 @@ impl Lower<'_> {
             },
         };
         if name.is_empty() {
-            self.error(item.place, "a requirement has no name", "write the name of a job, or watch.NAME");
+            self.error(
+                item.place,
+                "a requirement has no name",
+                "write the name of a job, watch.NAME or lock.NAME",
+            );
             return None;
         }
         Some((name, bind))
@@ -71,7 +85,10 @@ pub(super) fn resolve_requirements(
             RequiredSource::Job(name) if !is_job(name) && is_watch(name) => {
                 *source = RequiredSource::Watch(std::mem::take(name));
             }
-            RequiredSource::Job(_) | RequiredSource::Watch(_) | RequiredSource::File(_) => {}
+            RequiredSource::Job(_)
+            | RequiredSource::Watch(_)
+            | RequiredSource::File(_)
+            | RequiredSource::Lock(_) => {}
         }
     }
 }

@@ -292,9 +292,10 @@ impl Lower<'_> {
 pub(crate) fn source_named(name: &str) -> Source {
     match name {
         "" | "global" => Source::Global,
-        _ => match name.strip_prefix("watch.") {
-            Some(watch) => Source::Watch(watch.to_owned()),
-            None => Source::Job(name.to_owned()),
+        _ => match (name.strip_prefix("watch."), name.strip_prefix("lock.")) {
+            (Some(watch), _) => Source::Watch(watch.to_owned()),
+            (None, Some(lock)) => Source::Lock(lock.to_owned()),
+            (None, None) => Source::Job(name.to_owned()),
         },
     }
 }

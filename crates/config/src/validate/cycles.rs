@@ -126,7 +126,7 @@ impl Checker<'_> {
     fn required<'a>(&'a self, job: &'a Job) -> impl Iterator<Item = &'a [usize]> {
         let names = job.requires.iter().filter_map(|requirement| match &requirement.source {
             RequiredSource::Job(name) => Some(name),
-            RequiredSource::Watch(_) | RequiredSource::File(_) => None,
+            RequiredSource::Watch(_) | RequiredSource::File(_) | RequiredSource::Lock(_) => None,
         });
         names.filter_map(|name| self.names.jobs.get(name)).map(Vec::as_slice)
     }

@@ -23,6 +23,7 @@ impl Checker<'_> {
                 "global" => "is the source of the supervisor's own events",
                 name if self.is_signal_source(name) => "is a signal",
                 name if name.starts_with("watch.") => "is the name of a watch",
+                name if name.starts_with("lock.") => "is the name of a lock",
                 TELEMETRY_JOB if fields.telemetry.is_some() => {
                     let message = format!("the telemetry server is a job named `{name}`, too");
                     let help = "a job that waits for one of them cannot tell them apart: rename the job";

@@ -93,6 +93,9 @@ impl Checker<'_> {
             Source::Watch(name) if !self.names.watches.contains(&name) => {
                 self.unknown(Severity::Fault, *place, value, &format!("unknown watch `{name}`"));
             }
+            Source::Lock(name) if !self.names.locks.contains(&name) => {
+                self.unknown(Severity::Fault, *place, value, &format!("unknown lock `{name}`"));
+            }
             Source::Job(name)
                 if !self.names.jobs.contains_key(&name) && !self.names.watches.contains(&name) =>
             {
@@ -123,6 +126,15 @@ impl Checker<'_> {
                 } else if !Code::OF_WATCHES.contains(code) {
                     let message = format!("a watch never sends `{code}`");
                     self.fault(wait.code, message, "a watch sends changed, healthy and unhealthy");
+                }
+            }
+            Source::Lock(name) => {
+                if !self.names.locks.contains(name) {
+                    let message = format!("unknown lock `{name}`");
+                    self.unknown(Severity::Fault, wait.source, &format!("lock.{name}"), &message);
+                } else if !Code::OF_LOCKS.contains(code) {
+                    let message = format!("a lock never sends `{code}`");
+                    self.fault(wait.code, message, "a lock sends acquired and lost");
                 }
             }
             Source::Job(name) => match self.names.jobs.get(name) {
@@ -165,16 +177,17 @@ impl Checker<'_> {
             return;
         }
         let mut all = self.names.all();
-        if name.starts_with("watch.") {
-            all.retain(|name| name.starts_with("watch."));
+        for prefix in ["watch.", "lock."].into_iter().filter(|prefix| name.starts_with(prefix)) {
+            all.retain(|name| name.starts_with(prefix));
         }
         let help = match suggest::nearest(name, all.iter().map(String::as_str)) {
             _ if self.is_unknown_signal(name) => self.signal_help(name),
             Some(near) => format!("did you mean \"{near}\"?"),
             None if all.len() == 1 => format!("did you mean \"{}\"?", all.concat()),
             None if all.is_empty() && name.starts_with("watch.") => "add it to `watches`".to_owned(),
+            None if all.is_empty() && name.starts_with("lock.") => "add it to `locks`".to_owned(),
             None if all.is_empty() => "the file has no other job or watch to wait for".to_owned(),
-            None if all.len() > 20 => "a source is the name of a job, or watch.NAME".to_owned(),
+            None if all.len() > 20 => "a source is the name of a job, watch.NAME or lock.NAME".to_owned(),
             None => format!("the sources are {}", all.join(", ")),
         };
         self.report(severity, place, message.to_owned(), help);
@@ -198,6 +211,10 @@ impl Checker<'_> {
                     "only a watch sends it: add one to `watches` and write source: \"watch.NAME\"".to_owned()
                 };
                 ("it is a job, not a watch", help)
+            }
+            Code::Acquired | Code::Lost => {
+                let help = "only a lock sends it: add one to `locks` and write source: \"lock.NAME\"";
+                ("it is a job, not a lock", help.to_owned())
             }
             code if code.is_global() => ("containerpilot itself sends it", "remove `source`".to_owned()),
             Code::ExitSuccess | Code::ExitFailed

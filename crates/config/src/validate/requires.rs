@@ -36,20 +36,23 @@ impl Checker<'_> {
         if self.names.watches.contains(watch.unwrap_or(name)) {
             return;
         }
-        for (prefix, what) in [("file.", "files"), ("lock.", "locks")] {
-            if name.starts_with(prefix) {
-                let message = format!("cannot require `{name}`: {what} are not supported by this version");
-                return self.report(
-                    Severity::Error,
-                    place,
-                    message,
-                    "require a job, or a watch as watch.NAME",
-                );
-            }
+        let lock = name.strip_prefix("lock.");
+        if lock.is_some_and(|lock| self.names.locks.contains(lock)) {
+            return;
         }
-        let message = match watch {
-            Some(name) => format!("unknown watch `{name}`"),
-            None => format!("unknown job or watch `{name}`"),
+        if name.starts_with("file.") {
+            let message = format!("cannot require `{name}`: files are not supported by this version");
+            return self.report(
+                Severity::Error,
+                place,
+                message,
+                "require a job, a watch as watch.NAME, or a lock as lock.NAME",
+            );
+        }
+        let message = match (watch, lock) {
+            (Some(name), _) => format!("unknown watch `{name}`"),
+            (None, Some(name)) => format!("unknown lock `{name}`"),
+            (None, None) => format!("unknown job or watch `{name}`"),
         };
         self.unknown(Severity::Error, place, name, &message);
     }

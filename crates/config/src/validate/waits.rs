@@ -14,6 +14,7 @@ use crate::lower::TELEMETRY_JOB;
 pub(super) struct Names {
     pub(super) jobs: BTreeMap<String, Vec<usize>>,
     pub(super) watches: BTreeSet<String>,
+    pub(super) locks: BTreeSet<String>,
 }
 
 impl Names {
@@ -38,12 +39,15 @@ impl Names {
         let all =
             containerpilot_core::grouped(jobs.chain(coprocesses.chain(telemetry).map(|name| (name, None))));
         let jobs = all.into_iter().map(|(name, jobs)| (name, jobs.into_iter().flatten().collect())).collect();
-        Self { jobs, watches }
+        let locks = fields.locks.iter().flat_map(|given| &given.value);
+        let locks = locks.filter_map(|lock| lock.name.as_ref()).map(|given| given.value.clone()).collect();
+        Self { jobs, watches, locks }
     }
 
     pub(super) fn all(&self) -> Vec<String> {
         let watches = self.watches.iter().map(|name| format!("watch.{name}"));
-        let mut all: Vec<String> = self.jobs.keys().cloned().chain(watches).collect();
+        let locks = self.locks.iter().map(|name| format!("lock.{name}"));
+        let mut all: Vec<String> = self.jobs.keys().cloned().chain(watches).chain(locks).collect();
         all.sort();
         all
     }

@@ -10,6 +10,7 @@ mod files;
 mod keys;
 mod legacy;
 mod limits;
+mod locks;
 mod plan;
 mod ready;
 mod replicas;

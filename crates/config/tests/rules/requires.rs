@@ -66,10 +66,7 @@ fn w18_nonsense_is_refused() {
             "requires: ['file.upstreams']",
             "cannot require `file.upstreams`: files are not supported by this version",
         ),
-        (
-            "requires: ['lock.primary']",
-            "cannot require `lock.primary`: locks are not supported by this version",
-        ),
+        ("requires: ['lock.primary']", "unknown lock `primary`"),
         ("stopAfter: ['watch.cache']", "unknown job `watch.cache`"),
     ] {
         assert_eq!(errors(&with_app(fields)), [message], "{fields}");

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use super::{Job, Plan, Role};
 use crate::grouped;
-use crate::ids::{FileIx, JobIx, WatchIx};
+use crate::ids::{FileIx, JobIx, LockIx, WatchIx};
 
 /// What a reload does to jobs, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub struct Moves {
     pub watches: Vec<Option<WatchIx>>,
     /// For each file of the old plan, the index of the same file in the new one.
     pub files: Vec<Option<FileIx>>,
+    /// For each lock of the old plan, the index of the same lock in the new one.
+    pub locks: Vec<Option<LockIx>>,
 }
 
 impl Moves {
@@ -55,6 +57,12 @@ impl Moves {
     #[must_use]
     pub fn file(&self, file: FileIx) -> Option<FileIx> {
         self.files.get(file.index()).copied().flatten()
+    }
+
+    /// The new index of a lock.
+    #[must_use]
+    pub fn lock(&self, lock: LockIx) -> Option<LockIx> {
+        self.locks.get(lock.index()).copied().flatten()
     }
 }
 
@@ -88,13 +96,21 @@ impl PlanDiff {
         let mut places = grouped(places.map(|(index, job)| (job.name.as_str(), JobIx::at(index))));
         let moved: Vec<Option<JobIx>> =
             old.jobs.iter().map(|job| places.get_mut(job.name.as_str())?.pop()).collect();
+        // A lock in another catalog is another lock.
+        let same = |lock| new.locks.iter().position(|other| other == lock).map(LockIx::at);
+        let same = |lock| same(lock).filter(|_| old.catalog == new.catalog);
+        let locks: Vec<Option<LockIx>> = old.locks.iter().map(same).collect();
+        let loses_lock = |job: &Job| {
+            let mut lost = old.locks.iter().zip(&locks).filter(|(_, to)| to.is_none());
+            lost.any(|(lock, _)| job.requires_lock(lock))
+        };
         let mut jobs = vec![JobChange::Started; new.jobs.len()];
         for (index, (before, to)) in old.jobs.iter().zip(&moved).enumerate() {
             let from = JobIx::at(index);
             let after = to.and_then(|to| Some((new.jobs.get(to.index())?, jobs.get_mut(to.index())?)));
             if let Some((after, change)) = after {
                 // C6: coprocesses restart at every reload.
-                let restarts = must_restart(from) || before.role == Role::Coprocess;
+                let restarts = must_restart(from) || before.role == Role::Coprocess || loses_lock(before);
                 *change = match () {
                     () if restarts => JobChange::Restarted(from),
                     () if before == after => JobChange::Kept(from),
@@ -107,7 +123,7 @@ impl PlanDiff {
         let watches = old.watches.iter().map(same).collect();
         let same = |file| new.files.iter().position(|other| other == file).map(FileIx::at);
         let files = old.files.iter().map(same).collect();
-        Self { moves: Moves { jobs: moved, watches, files }, jobs }
+        Self { moves: Moves { jobs: moved, watches, files, locks }, jobs }
     }
 
     /// The jobs of the old plan that do not continue in the new one, in ascending order.

@@ -23,6 +23,8 @@ pub enum RequiredSource {
     Watch(String),
     /// A rendered file, by its name.
     File(String),
+    /// A lock, by its name. Always bound (D14).
+    Lock(String),
 }
 
 impl fmt::Display for RequiredSource {
@@ -31,6 +33,7 @@ impl fmt::Display for RequiredSource {
             Self::Job(name) => out.write_str(name),
             Self::Watch(name) => write!(out, "watch.{name}"),
             Self::File(name) => write!(out, "file.{name}"),
+            Self::Lock(name) => write!(out, "lock.{name}"),
         }
     }
 }

@@ -53,6 +53,7 @@ impl Plan {
             replicas: Vec::new(),
             watches: Vec::new(),
             files: Vec::new(),
+            locks: Vec::new(),
             catalog: Catalog::Embedded,
             control: Control {
                 socket: "/var/run/containerpilot.socket".into(),

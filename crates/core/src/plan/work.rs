@@ -50,6 +50,13 @@ impl Job {
 }
 
 impl Plan {
+    /// Returns true if something depends on the system clock, or on how long the machine was asleep: a schedule (W15), or a
+    /// lock (D14).
+    #[must_use]
+    pub fn needs_clock(&self) -> bool {
+        self.has_cron() || !self.locks.is_empty()
+    }
+
     /// Returns true if a job runs at times of the system clock (W15).
     #[must_use]
     pub fn has_cron(&self) -> bool {

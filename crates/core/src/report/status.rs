@@ -12,7 +12,7 @@ use crate::answer::{Answer, Instance};
 use crate::catalog::connectivity::Trouble;
 use crate::effect::DesiredService;
 use crate::event::Code;
-use crate::ids::{EventId, JobIx, RunId, WatchIx};
+use crate::ids::{EventId, JobIx, LockIx, RunId, WatchIx};
 use crate::input::ExitStatus;
 use crate::plan::{Check, Repeat, Restarts, Role};
 use crate::report::explain_file::FileOverview;
@@ -152,6 +152,8 @@ pub struct Overview {
     pub watches: Vec<WatchOverview>,
     /// The rendered files, in the order of the plan.
     pub files: Vec<FileOverview>,
+    /// The locks, in the order of the plan.
+    pub locks: Vec<LockOverview>,
     /// Events per source and code.
     pub events: Vec<EventCount>,
     /// When the remaining jobs are killed, during a shutdown (S4).
@@ -291,6 +293,25 @@ impl WatchOverview {
     }
 }
 
+/// Everything known about a lock (D14).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockOverview {
+    /// The lock.
+    pub lock: LockIx,
+    /// Its name.
+    pub name: String,
+    /// The key in Consul; `None` for a local lock.
+    pub key: Option<String>,
+    /// The fencing number, while this supervisor has it.
+    pub fencing: Option<u64>,
+    /// When it was acquired or lost.
+    pub since: Option<Time>,
+    /// When this supervisor gives it up, unless Consul confirms it before.
+    pub gives_up_at: Option<Time>,
+    /// Why it is not held.
+    pub waiting: Option<String>,
+}
+
 /// The number of events of one source and code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventCount {
@@ -396,6 +417,7 @@ impl Core {
             jobs: self.all_jobs().map(|job| self.job_overview(job)).collect(),
             watches: self.watches_overview(),
             files: self.files_overview(),
+            locks: self.locks_overview(),
             events: self
                 .event_counts
                 .iter()
@@ -419,6 +441,22 @@ impl Core {
                 kind: watch.kind.name(),
                 answer: state.known.clone(),
                 trouble: state.trouble.clone(),
+            })
+            .collect()
+    }
+
+    pub(super) fn locks_overview(&self) -> Vec<LockOverview> {
+        let is_shared = self.plan().has_shared_locks();
+        let planned = self.plan().locks.iter().zip(&self.plan_state.locks).enumerate();
+        planned
+            .map(|(nth, (lock, state))| LockOverview {
+                lock: LockIx::at(nth),
+                name: lock.name.clone(),
+                key: is_shared.then(|| lock.key.clone()),
+                fencing: state.fencing(),
+                since: state.since,
+                gives_up_at: state.timer.filter(|_| state.is_held()).map(|timer| timer.at()),
+                waiting: (!state.is_held()).then(|| state.wait.words()),
             })
             .collect()
     }

@@ -36,6 +36,8 @@ pub fn condition(source: &str, code: Code) -> String {
         Code::Ready => format!("{source} is ready"),
         Code::Changed => format!("{source} changes"),
         Code::Failed => format!("{source} cannot be rendered"),
+        Code::Acquired => format!("{source} is acquired"),
+        Code::Lost => format!("{source} is lost"),
         Code::TimerExpired => format!("{source} gives up waiting"),
         Code::Signal => format!("{source} arrives"),
     }
@@ -72,6 +74,8 @@ pub fn missed(source: &str, code: Code) -> String {
         Code::Ready => format!("{source} was not ready"),
         Code::Changed => format!("{source} did not change"),
         Code::Failed => format!("{source} could be rendered"),
+        Code::Acquired => format!("{source} was not acquired"),
+        Code::Lost => format!("{source} was not lost"),
         Code::TimerExpired => format!("{source} did not give up waiting"),
         Code::Signal => format!("{source} did not arrive"),
     }

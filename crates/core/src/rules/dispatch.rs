@@ -28,6 +28,7 @@ impl Core {
         if self.maintenance {
             self.send(Origin::Global, Code::EnterMaintenance);
         }
+        self.acquire_local_locks();
     }
 
     /// Queues an event. Its cause is the event being dispatched.

@@ -54,6 +54,7 @@ impl Core {
             SourceKey::Global if code == Code::Startup => self.phase == Phase::Starting,
             SourceKey::Global => code.is_global() && running,
             SourceKey::Signal(_) => running,
+            SourceKey::Lock(_) => running && self.plan().has_shared_locks(),
             SourceKey::Watch(watch) => running && self.watch_can_change(watch, can_start),
             SourceKey::File(file) => running && self.file_can_change(file, can_start),
             SourceKey::Name(id) => {
@@ -150,7 +151,7 @@ impl Core {
                 if state.conditions.iter().all(|holds| *holds) {
                     // They can hold again only if one of them can stop holding.
                     return events.any(|(event, key)| {
-                        event.code.can_end() && self.can_come(*key, event.code, can_start, stops)
+                        event.code.ended_by().is_some() && self.can_come(*key, event.code, can_start, stops)
                     });
                 }
                 let mut missing = events.zip(&state.conditions).filter(|(_, holds)| !**holds);
@@ -330,6 +331,7 @@ fn unknown_source(EventPattern { source, code }: &EventPattern) -> String {
     match source {
         Source::Watch(name) => format!("`{source} {code}` cannot happen: there is no watch `{name}`"),
         Source::File(name) => format!("`{source} {code}` cannot happen: there is no file `{name}`"),
+        Source::Lock(name) => format!("`{source} {code}` cannot happen: there is no lock `{name}`"),
         _ => format!("`{source} {code}` cannot happen: there is no job `{source}`"),
     }
 }

@@ -182,7 +182,13 @@ impl Core {
             }
         }
         let new_files = self.move_files(&mut old, &diff.moves);
+        for (lock, to) in old.locks.iter_mut().zip(&diff.moves.locks) {
+            if let Some(to) = to.and_then(|to| self.plan_state.locks.get_mut(to.index())) {
+                core::mem::swap(lock, to);
+            }
+        }
         self.timers.follow(&diff.moves);
+        self.renew_lock_timers();
         self.plan_state.continue_from(&old, &diff.moves);
         self.move_sources(&old, &diff.moves);
         self.clear_unknown_conditions(&diff.moves, &starting);
@@ -211,6 +217,7 @@ impl Core {
             self.plan_state.startup_only_for = Some(starting);
             self.send(Origin::Global, Code::Startup);
         }
+        self.acquire_local_locks();
     }
 
     /// Moves the state of unchanged jobs. Returns the jobs that start: new and changed ones, and unchanged ones that were
@@ -269,6 +276,12 @@ impl Core {
                     return *origin = Origin::Watch(to);
                 }
                 Origin::File(file) if let Some(to) = moves.file(file) => return *origin = Origin::File(to),
+                Origin::Lock(lock) if let Some(to) = moves.lock(lock) => {
+                    return *origin = Origin::Lock(to);
+                }
+                Origin::Lock(lock) => {
+                    old.plan.locks.get(lock.index()).map(|lock| format!("lock.{}", lock.name))
+                }
                 Origin::Job(job) => old.plan.jobs.get(job.index()).map(|job| job.name.clone()),
                 Origin::File(file) => {
                     old.plan.files.get(file.index()).map(|file| format!("file.{}", file.name))
@@ -304,9 +317,13 @@ impl Core {
             let patterns = self.planned(job).when.patterns().iter().zip(self.plan_state.graph.keys(job));
             let unknown: Vec<bool> = patterns
                 .map(|(event, key)| {
-                    let known =
-                        matches!(key, SourceKey::Watch(watch) if moves.watches.contains(&Some(*watch)));
-                    event.code == Code::Healthy && matches!(event.source, Source::Watch(_)) && !known
+                    let known = match key {
+                        SourceKey::Watch(watch) => moves.watches.contains(&Some(*watch)),
+                        SourceKey::Lock(lock) => moves.locks.contains(&Some(*lock)),
+                        _ => false,
+                    };
+                    let is_outside = matches!(event.source, Source::Watch(_) | Source::Lock(_));
+                    event.code.ended_by().is_some() && is_outside && !known
                 })
                 .collect();
             for (holds, unknown) in self.job_mut(job).conditions.iter_mut().zip(unknown) {
@@ -357,6 +374,9 @@ impl Core {
                     _ => false,
                 };
                 holds.then_some(Origin::File(file))
+            }
+            Origin::Lock(lock) if code == Code::Acquired => {
+                self.lock_state(lock)?.is_held().then_some(Origin::Lock(lock))
             }
             Origin::Global if code == Code::EnterMaintenance && self.maintenance => Some(Origin::Global),
             _ => None,

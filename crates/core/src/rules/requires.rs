@@ -15,6 +15,7 @@ use crate::plan::{DependencyCondition, Level, Requirement};
 use crate::state::dependency_graph::{NameId, SourceKey};
 use crate::state::job::{Activity, Held, JobState, Outcome, State, StopReason, StopStage, Transition};
 use crate::state::journal::Event;
+use crate::state::lock::LockState;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::JobTimer;
 use crate::state::watch::WatchState;
@@ -48,6 +49,7 @@ impl Core {
             SourceKey::File(file) => {
                 self.plan_state.files.get(file.index()).is_some_and(|file| file.rendered_at.is_some())
             }
+            SourceKey::Lock(lock) => self.lock_state(lock).is_some_and(LockState::is_held),
             SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => false,
         }
     }
@@ -89,6 +91,7 @@ impl Core {
             SourceKey::Watch(watch) => self.watch_state(watch).is_some_and(WatchState::is_unhealthy),
             // D15: a file that cannot be rendered again keeps its old text.
             SourceKey::File(_) => false,
+            SourceKey::Lock(_) => !self.is_there(key),
             SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => true,
         }
     }
@@ -250,6 +253,7 @@ impl Core {
                 }),
                 SourceKey::Watch(watch) => self.watch_can_change(watch, can_start),
                 SourceKey::File(file) => self.file_can_change(file, can_start),
+                SourceKey::Lock(_) => self.plan().has_shared_locks() || self.is_there(key),
                 SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => false,
             }
     }
@@ -325,6 +329,7 @@ impl Core {
                 Some(answer) if answer.is_healthy() => "is healthy".into(),
                 Some(answer) => format!("is unhealthy: {}", answer.words()),
             },
+            SourceKey::Lock(lock) => self.lock_words(lock),
             SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => "does not exist".into(),
         }
     }

@@ -36,6 +36,8 @@ impl Core {
         core::mem::swap(&mut self.effects, effects);
         self.now = self.now.max(now);
         self.current_event = None;
+        // D14: a supervisor that was suspended stops the jobs of locks that others may have by now, before anything else.
+        self.expire_locks();
         if self.phase == Phase::Starting && self.waits_for_startup(&input) {
             self.early_inputs.push_back(input);
         } else {
@@ -83,7 +85,7 @@ impl Core {
     /// Returns true if an input has a meaning only after startup.
     fn waits_for_startup(&self, input: &Input) -> bool {
         match input {
-            Input::Watched { .. } => true,
+            Input::Watched { .. } | Input::Lock { .. } => true,
             Input::Request { request, .. } => {
                 !matches!(request, Request::Maintenance(_) | Request::SetVariables(_))
             }
@@ -120,11 +122,15 @@ impl Core {
             Input::Watched { watch, answer } => self.watched(watch, answer),
             Input::FileRendered { render, result } => self.file_rendered(render, result),
             Input::FileInstalled { render, result } => self.file_installed(render, result),
+            Input::Lock { lock, report } => self.lock_reported(lock, report),
             Input::Signal(signal) => self.signal(signal),
             Input::Deregistered { job } => self.deregistered(job),
             Input::Request { id, request } => self.request(id, request),
             Input::TelemetryListens(result) => self.telemetry_listens(result),
-            Input::Clock { unix } => self.set_clock(unix),
+            Input::Clock { unix, asleep } => {
+                self.set_asleep(asleep);
+                self.set_clock(unix);
+            }
             Input::Tick => {}
         }
     }
@@ -133,6 +139,7 @@ impl Core {
         match timer {
             TimerKind::Job(job, timer) => self.job_timer(job, timer),
             TimerKind::File(file, timer) => self.file_timer(file, timer),
+            TimerKind::Lock(lock) => self.expire_lock(lock),
             TimerKind::Orphans(run) => self.kill_orphans(run),
             TimerKind::ReloadTimeout => self.reload_timeout(),
             TimerKind::RollingRestart => self.rolling_restart_timeout(),
@@ -180,6 +187,9 @@ impl Core {
     fn on_empty_queue(&mut self) -> bool {
         if self.phase == Phase::Running && self.reload.is_none() && self.continue_rolling_restart() {
             return true;
+        }
+        if !self.is_before_shutdown() {
+            self.release_locks();
         }
         match self.phase {
             Phase::Running if self.reload.is_some() => self.continue_reload(),

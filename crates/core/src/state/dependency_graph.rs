@@ -3,9 +3,10 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use crate::event::{Code, Source};
-use crate::ids::{FileIx, JobIx, WatchIx};
+use crate::ids::{FileIx, JobIx, LockIx, WatchIx};
 use crate::plan::{Action, Catalog, EventPattern, Job, Plan, Repeat, RequiredSource, Role, Signal, Watch};
 use crate::state::journal::Origin;
 
@@ -17,6 +18,7 @@ pub(crate) enum SourceKey {
     Name(NameId),
     Watch(WatchIx),
     File(FileIx),
+    Lock(LockIx),
     Signal(Signal),
     /// No job, watch or file has this name.
     Unknown,
@@ -75,6 +77,8 @@ pub(crate) struct DependencyGraph {
     /// For each job, true if the supervisor keeps running until it is complete (W10).
     holds_open: Vec<bool>,
     requirements: Requirements,
+    /// For each lock, how long the jobs that require it take to stop, at most.
+    lock_stop_times: Vec<Duration>,
 }
 
 /// Who requires whom (W18), and the order of stops (S10). The lists are empty if no job requires anything.
@@ -88,6 +92,8 @@ struct Requirements {
     of_watches: Vec<Vec<JobIx>>,
     /// For each file, the jobs that require it.
     of_files: Vec<Vec<JobIx>>,
+    /// For each lock, the jobs that require it.
+    of_locks: Vec<Vec<JobIx>>,
     /// For each job, the jobs that end before it stops.
     before: Vec<Vec<JobIx>>,
     /// For each job, the jobs that stop after it has ended.
@@ -120,6 +126,9 @@ impl DependencyGraph {
         let files = plan.files.iter().enumerate();
         let file_ids: BTreeMap<&str, FileIx> =
             files.map(|(index, file)| (file.name.as_str(), FileIx::at(index))).collect();
+        let locks = plan.locks.iter().enumerate();
+        let lock_ids: BTreeMap<&str, LockIx> =
+            locks.map(|(index, lock)| (lock.name.as_str(), LockIx::at(index))).collect();
         let key = |event: &EventPattern| match &event.source {
             Source::Global => SourceKey::Global,
             Source::Job(name) => {
@@ -130,6 +139,9 @@ impl DependencyGraph {
             }
             Source::File(name) => {
                 file_ids.get(name.as_str()).map_or(SourceKey::Unknown, |id| SourceKey::File(*id))
+            }
+            Source::Lock(name) => {
+                lock_ids.get(name.as_str()).map_or(SourceKey::Unknown, |id| SourceKey::Lock(*id))
             }
             Source::Signal(signal) => SourceKey::Signal(*signal),
         };
@@ -149,6 +161,7 @@ impl DependencyGraph {
             file_watchers: vec![Vec::new(); plan.files.len()],
             holds_open: plan.jobs_that_hold_open(),
             requirements: Requirements::default(),
+            lock_stop_times: Vec::new(),
             names,
             groups,
             jobs_named,
@@ -168,9 +181,11 @@ impl DependencyGraph {
         let key = |source: &RequiredSource| match source {
             RequiredSource::Job(name) => name_ids.get(name.as_str()).copied().map(SourceKey::Name),
             RequiredSource::Watch(name) => watch_ids.get(name.as_str()).copied().map(SourceKey::Watch),
+            RequiredSource::Lock(name) => lock_ids.get(name.as_str()).copied().map(SourceKey::Lock),
             RequiredSource::File(name) => file_ids.get(name.as_str()).copied().map(SourceKey::File),
         };
         graph.requirements = graph.requirements(plan, key, |name| name_ids.get(name).copied());
+        graph.lock_stop_times = plan.lock_stop_times();
         // An event clears conditions before it sets any.
         graph.subscriptions = crate::grouped(clearing.into_iter().rev().chain(setting));
         if plan.jobs.iter().any(|job| job.exec.action().is_some()) {
@@ -194,6 +209,7 @@ impl DependencyGraph {
             of_names: vec![Vec::new(); self.jobs_named.len()],
             of_watches: vec![Vec::new(); plan.watches.len()],
             of_files: vec![Vec::new(); plan.files.len()],
+            of_locks: vec![Vec::new(); plan.locks.len()],
             before: per_job(),
             after: per_job(),
         };
@@ -208,6 +224,7 @@ impl DependencyGraph {
                     }
                     Some(SourceKey::Watch(watch)) => add(&mut all.of_watches, watch.index(), job),
                     Some(SourceKey::File(file)) => add(&mut all.of_files, file.index(), job),
+                    Some(SourceKey::Lock(lock)) => add(&mut all.of_locks, lock.index(), job),
                     _ => {}
                 }
                 if let Some(keys) = all.keys.get_mut(index) {
@@ -237,8 +254,8 @@ impl DependencyGraph {
             if subscribed.insert((key, event.code)) || needs_all {
                 setting.push(((key, event.code), subscription));
             }
-            if needs_all && event.code.can_end() {
-                clearing.push(((key, Code::Unhealthy), Subscription { clears: true, ..subscription }));
+            if let Some(end) = event.code.ended_by().filter(|_| needs_all) {
+                clearing.push(((key, end), Subscription { clears: true, ..subscription }));
             }
             match key {
                 SourceKey::Name(id) => {
@@ -252,7 +269,7 @@ impl DependencyGraph {
                 }
                 SourceKey::Watch(watch) => add(&mut self.watchers, watch.index(), job),
                 SourceKey::File(file) => add(&mut self.file_watchers, file.index(), job),
-                SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => {}
+                SourceKey::Global | SourceKey::Lock(_) | SourceKey::Signal(_) | SourceKey::Unknown => {}
             }
         }
     }
@@ -319,6 +336,7 @@ impl DependencyGraph {
             Origin::Job(job) => SourceKey::Name(self.name(job)),
             Origin::Watch(watch) => SourceKey::Watch(watch),
             Origin::File(file) => SourceKey::File(file),
+            Origin::Lock(lock) => SourceKey::Lock(lock),
             Origin::Signal(signal) => SourceKey::Signal(signal),
             Origin::Removed(_) => SourceKey::Unknown,
         }
@@ -443,6 +461,16 @@ impl DependencyGraph {
         list(&self.file_watchers, file.index()).iter().chain(self.file_requirers(file))
     }
 
+    /// The jobs that require a lock.
+    pub(crate) fn lock_requirers(&self, lock: LockIx) -> &[JobIx] {
+        list(&self.requirements.of_locks, lock.index())
+    }
+
+    /// How long the jobs that require a lock take to stop, at most.
+    pub(crate) fn lock_stop_time(&self, lock: LockIx) -> Duration {
+        self.lock_stop_times.get(lock.index()).copied().unwrap_or_default()
+    }
+
     /// The jobs that end before a job stops (S10).
     pub(crate) fn stops_before(&self, job: JobIx) -> &[JobIx] {
         list(&self.requirements.before, job.index())
@@ -473,6 +501,7 @@ impl DependencyGraph {
             SourceKey::Name(id) => self.jobs_named(*id).first().map(|job| Origin::Job(*job)),
             SourceKey::Watch(watch) => Some(Origin::Watch(*watch)),
             SourceKey::File(file) => Some(Origin::File(*file)),
+            SourceKey::Lock(lock) => Some(Origin::Lock(*lock)),
             SourceKey::Signal(signal) => Some(Origin::Signal(*signal)),
             SourceKey::Unknown => None,
         }

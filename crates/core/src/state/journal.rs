@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 
 use crate::event::Code;
-use crate::ids::{EventId, FileIx, JobIx, RunId, WatchIx};
+use crate::ids::{EventId, FileIx, JobIx, LockIx, RunId, WatchIx};
 use crate::input::ExitStatus;
 use crate::signal::Signal;
 use crate::state::job::Outcome;
@@ -20,6 +20,8 @@ pub enum Origin {
     Watch(WatchIx),
     /// A rendered file.
     File(FileIx),
+    /// A lock.
+    Lock(LockIx),
     /// A signal to the supervisor.
     Signal(Signal),
     /// A job, watch or file of an earlier plan, by its index in the list of removed sources.

@@ -4,12 +4,13 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::ids::{CheckIx, CheckRunId, JobIx, RunId, WatchIx};
+use crate::ids::{CheckIx, CheckRunId, JobIx, LockIx, RunId, WatchIx};
 use crate::plan::Plan;
 use crate::plan::diff::Moves;
 use crate::state::dependency_graph::DependencyGraph;
 use crate::state::file::FileState;
 use crate::state::job::JobState;
+use crate::state::lock::LockState;
 use crate::state::watch::WatchState;
 use crate::variables::JobVariables;
 
@@ -21,6 +22,7 @@ pub(crate) struct PlanState {
     pub(crate) jobs: Vec<JobState>,
     pub(crate) watches: Vec<WatchState>,
     pub(crate) files: Vec<FileState>,
+    pub(crate) locks: Vec<LockState>,
     /// The variables that all processes have in common (P7).
     pub(crate) variables: Arc<JobVariables>,
     pub(crate) runs: BTreeMap<RunId, JobIx>,
@@ -50,7 +52,8 @@ impl PlanState {
             jobs: plan.jobs.iter().map(JobState::new).collect(),
             watches: plan.watches.iter().map(|_| WatchState::default()).collect(),
             files: plan.files.iter().map(|_| FileState::default()).collect(),
-            variables: Arc::new(JobVariables::new(&plan.jobs, &plan.watches)),
+            locks: plan.locks.iter().map(|_| LockState::default()).collect(),
+            variables: Arc::new(JobVariables::new(&plan)),
             runs: BTreeMap::new(),
             check_runs: BTreeMap::new(),
             recheck: Vec::new(),
@@ -91,6 +94,9 @@ impl PlanState {
         }
         for (index, watch) in self.watches.iter().enumerate() {
             variables.set_watch(WatchIx::at(index), watch.variable().as_deref());
+        }
+        for (index, lock) in self.locks.iter().enumerate() {
+            variables.set_lock(LockIx::at(index), lock.fencing());
         }
         self.count_jobs();
     }

@@ -49,6 +49,8 @@ pub struct Core {
     pub(crate) now: Time,
     /// The last reading of the system clock.
     pub(crate) clock: Clock,
+    /// How long the machine was asleep since the supervisor started.
+    pub(crate) asleep: Duration,
     pub(crate) phase: Phase,
     pub(crate) maintenance: bool,
     pub(crate) timers: Timers,
@@ -155,6 +157,8 @@ pub(crate) struct LastIds {
     pub(crate) event: u64,
     /// Generations of all jobs.
     pub(crate) generation: u64,
+    /// The last fencing number of a local lock.
+    pub(crate) fencing: u64,
 }
 
 /// A rolling restart (W20).
@@ -190,6 +194,7 @@ impl Core {
             plan_state: PlanState::new(plan),
             now: Time::ZERO,
             clock: Clock::default(),
+            asleep: Duration::ZERO,
             phase: Phase::Starting,
             maintenance: false,
             timers: Timers::default(),
@@ -283,6 +288,10 @@ impl Core {
             Origin::File(file) => {
                 let name = self.plan().files.get(file.index()).map_or("", |file| &file.name);
                 format!("file.{name}")
+            }
+            Origin::Lock(lock) => {
+                let name = self.plan().locks.get(lock.index()).map_or("", |lock| &lock.name);
+                format!("lock.{name}")
             }
             Origin::Signal(signal) => signal.to_string(),
             Origin::Removed(index) => self.removed_sources.get(index as usize).cloned().unwrap_or_default(),

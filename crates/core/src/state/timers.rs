@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeMap;
 
-use crate::ids::{CheckIx, FileIx, JobIx, RunId};
+use crate::ids::{CheckIx, FileIx, JobIx, LockIx, RunId};
 use crate::plan::diff::Moves;
 use crate::state::fingerprint::{Fingerprint, Name};
 use crate::time::Time;
@@ -14,6 +14,8 @@ pub(crate) enum TimerKind {
     Job(JobIx, JobTimer),
     /// A timer of one rendered file.
     File(FileIx, FileTimer),
+    /// A lock is given up, or its jobs are killed (D14).
+    Lock(LockIx),
     /// The orphans of a run have not exited after SIGTERM (P4).
     Orphans(RunId),
     /// The jobs that a reload replaces have not stopped (R3).
@@ -135,6 +137,8 @@ impl Timers {
         self.queue.retain(|_, kind| match kind {
             TimerKind::Job(job, _) => moves.job(*job).map(|to| *job = to).is_some(),
             TimerKind::File(file, _) => moves.file(*file).map(|to| *file = to).is_some(),
+            // They are set again for the new plan.
+            TimerKind::Lock(_) => false,
             _ => true,
         });
     }
@@ -148,6 +152,7 @@ impl Timers {
             match kind {
                 TimerKind::Job(job, timer) => print.add((job, timer)),
                 TimerKind::File(file, timer) => print.add((file, timer)),
+                TimerKind::Lock(lock) => print.add(lock),
                 TimerKind::Orphans(run) => print.name(Name::Run, run.0),
                 TimerKind::ReloadTimeout
                 | TimerKind::ShutdownHooks

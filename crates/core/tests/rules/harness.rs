@@ -196,6 +196,9 @@ impl Harness {
                     };
                     self.output.push(format!("advertise {} {desired}", self.name(job)));
                 }
+                Effect::ReleaseLock { lock } => {
+                    self.output.push(format!("release {}", self.core.plan().locks[lock.index()].name));
+                }
                 Effect::Reload => self.output.push("reload".into()),
                 Effect::PlanReplaced { .. } => self.output.push("plan replaced".into()),
                 Effect::Reply { reply: answer, .. } => self.replies.push(answer),

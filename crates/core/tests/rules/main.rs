@@ -10,6 +10,7 @@ mod events;
 mod files;
 mod harness;
 mod health;
+mod locks;
 mod logging;
 mod outcomes;
 mod plan_diff;

@@ -17,7 +17,7 @@ fn unix(time: &str) -> u64 {
 }
 
 fn set_clock(harness: &mut Harness, time: &str) {
-    harness.input(Input::Clock { unix: Duration::from_secs(unix(time)) });
+    harness.input(Input::Clock { unix: Duration::from_secs(unix(time)), asleep: Duration::ZERO });
 }
 
 /// The jobs in the text after startup, at a time of the system clock.

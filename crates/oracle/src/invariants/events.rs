@@ -76,6 +76,9 @@ impl Oracle<'_> {
                     }
                 }
             }
+            (Origin::Lock(_), _) => {
+                return Err(self.violation("D14", "an event of a lock that does not exist"));
+            }
             (Origin::Job(job), code) => {
                 self.see_job_event(job.index(), code, event, &after[job.index()])?;
             }

@@ -61,10 +61,10 @@ impl Oracle<'_> {
                 self.see_instances(watch.index(), instances);
             }
             // The schedules have no other answers.
-            Input::Watched { .. } => {}
+            Input::Watched { .. } | Input::Lock { .. } => {}
             Input::Notified { run, notice } => self.see_notice(*run, notice),
             Input::Deregistered { job } => self.see_deregistered(job.index()),
-            Input::Clock { unix } => self.see_clock(*unix),
+            Input::Clock { unix, asleep: _ } => self.see_clock(*unix),
             Input::Request { .. }
             | Input::Ready
             | Input::OrphansFound { .. }
@@ -172,6 +172,7 @@ impl Oracle<'_> {
             Effect::PlanReplaced { .. }
             | Effect::Abandon { .. }
             | Effect::CancelStart { .. }
+            | Effect::ReleaseLock { .. }
             | Effect::NotifyManager(_)
             // These schedules have no files; see `files.rs`.
             | Effect::RenderFile { .. }

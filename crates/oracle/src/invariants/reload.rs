@@ -169,6 +169,8 @@ impl Oracle<'_> {
             jobs: same_jobs.iter().map(|same_job| same_job.map(JobIx::at)).collect(),
             watches: self.plan.watches.iter().map(same).collect(),
             files: Vec::new(),
+            // The schedules have no locks.
+            locks: Vec::new(),
         };
         if *moves != expected {
             return Err(self.violation("R3", format!("the new places {moves:?} are wrong")));
@@ -311,7 +313,7 @@ impl Oracle<'_> {
         let code = pattern.code;
         match &pattern.source {
             Source::Global => code == Code::EnterMaintenance && self.maintenance,
-            Source::Signal(_) | Source::File(_) => false,
+            Source::Signal(_) | Source::File(_) | Source::Lock(_) => false,
             Source::Watch(name) => {
                 let mut watches = self.plan.watches.iter().zip(&self.watches);
                 matches!(code, Code::Healthy | Code::Changed)

@@ -27,6 +27,7 @@ impl Oracle<'_> {
             }
             // These schedules have no files; see `files.rs`.
             RequiredSource::File(_) => false,
+            RequiredSource::Lock(_) => false,
         }
     }
 
@@ -114,6 +115,7 @@ impl Oracle<'_> {
                 })
             }
             RequiredSource::File(_) => false,
+            RequiredSource::Lock(_) => true,
         }
     }
 
@@ -147,6 +149,7 @@ impl Oracle<'_> {
                         self.can_happen_at_watch(&source, after, startable)
                     }
                     RequiredSource::File(_) => false,
+                    RequiredSource::Lock(_) => false,
                 }
         })
     }

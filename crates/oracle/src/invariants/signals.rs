@@ -107,6 +107,8 @@ impl Oracle<'_> {
                 let sends = |next: &Escalation| next.signal == signal;
                 ("S9", right || model.stop_adjusted && planned.stop.escalation.iter().any(sends))
             }
+            // The schedules have no locks.
+            KillReason::LockLost => ("D14", false),
             KillReason::ByHand => ("X2", true),
             KillReason::Forwarded => ("S7", plan.pass_signals),
         };
@@ -125,7 +127,11 @@ impl Oracle<'_> {
             }
             KillReason::Timeout => model.timed_out = true,
             KillReason::StopTimeout => model.killed_for_reload |= late_for_reload,
-            KillReason::HookTimeout | KillReason::KillAll | KillReason::ByHand | KillReason::Forwarded => {}
+            KillReason::HookTimeout
+            | KillReason::LockLost
+            | KillReason::KillAll
+            | KillReason::ByHand
+            | KillReason::Forwarded => {}
         }
         if signal == Signal::KILL {
             model.killed = Some(now);

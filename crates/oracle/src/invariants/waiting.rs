@@ -29,6 +29,7 @@ impl Oracle<'_> {
             Source::Global => event.code != Code::Startup,
             Source::Signal(_) => true,
             Source::File(_) => false,
+            Source::Lock(_) => false,
             Source::Watch(name) => self.plan.watches.iter().enumerate().any(|(nth, watch)| {
                 let advertised =
                     |job: &Job| job.service.as_ref().is_some_and(|service| service.name == *name);

@@ -22,6 +22,7 @@ pub fn plain_plan(jobs: Vec<Job>) -> Plan {
         replicas: Vec::new(),
         watches: Vec::new(),
         files: Vec::new(),
+        locks: Vec::new(),
         catalog: Catalog::Embedded,
         control: Control {
             socket: "/run/containerpilot.socket".into(),

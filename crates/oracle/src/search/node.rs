@@ -30,7 +30,11 @@ impl<'a> Node<'a> {
     #[must_use]
     pub fn new(scenario: &'a Scenario, limits: Limits) -> Self {
         let mut core = Core::new(scenario.versions[0].plan.clone());
-        core.step(Time::ZERO, Input::Clock { unix: CLOCK }, &mut Vec::new());
+        core.step(
+            Time::ZERO,
+            Input::Clock { unix: CLOCK, asleep: std::time::Duration::ZERO },
+            &mut Vec::new(),
+        );
         Self { core, oracle: Oracle::new(scenario), world: World::new(limits), now: Time::ZERO }
     }
 

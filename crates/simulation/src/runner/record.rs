@@ -275,6 +275,7 @@ fn reason_words(reason: KillReason) -> &'static str {
         KillReason::Unhealthy => "unhealthy, restarting",
         KillReason::Timeout => "timed out",
         KillReason::Escalation | KillReason::StopTimeout | KillReason::HookTimeout => "did not exit in time",
+        KillReason::LockLost => "another supervisor may get its lock",
         KillReason::KillAll => "killing all jobs",
         KillReason::ByHand => "by hand",
         KillReason::Forwarded => "forwarded",

@@ -241,3 +241,27 @@ fn x4_w15_the_clock_of_the_scenario_decides_when_cron_runs() {
     let wrong = reloading(config, "{ at: '2026-03-29' }", &[]).unwrap_err();
     assert!(wrong.contains("`at` must be a date and time since 1970 with an offset"), "{wrong}");
 }
+
+const LOCKED: &str = "{ consul: 'consul:8500', stopTimeout: 2, locks: [{ name: 'primary', ttl: '10s' }],
+    jobs: [{ name: 'app', exec: 'app', restarts: 'unlimited', requires: ['lock.primary'] }] }";
+
+#[test]
+fn x4_d14_locks_are_acquired_and_lost() {
+    let by_default = run(LOCKED, "{}");
+    assert_eq!(times(&by_default, "app starts"), [1_000]);
+    let lost = run(
+        LOCKED,
+        "{ locks: [{ name: 'primary', changes: [{ at: '2s' }, { at: '10s', held: false }, { at: '20s' }] }] }",
+    );
+    assert_eq!(times(&lost, "lock.primary acquired"), [2_000, 20_000]);
+    assert_eq!(times(&lost, "lock.primary lost"), [10_000]);
+    assert_eq!(times(&lost, "app starts").len(), 2);
+}
+
+#[test]
+fn x4_d14_a_lock_is_given_up_while_consul_is_away() {
+    let run = run(LOCKED, "{ catalog: { away: { from: '5s', to: '30s' } } }");
+    // The TTL minus the stop time and a second.
+    assert_eq!(times(&run, "lock.primary lost"), [11_990]);
+    assert_eq!(times(&run, "lock.primary acquired"), [1_000, 30_000]);
+}

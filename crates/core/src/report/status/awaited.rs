@@ -122,6 +122,10 @@ impl Core {
                     Some(answer) => answer.words(),
                 }
             }
+            Some(Origin::Lock(lock)) => match self.lock_state(lock) {
+                Some(state) if state.is_held() => "held".into(),
+                _ => "not held".into(),
+            },
             Some(Origin::File(file)) => self.required_file_words(file),
             Some(_) => String::new(),
             None => "unknown".into(),

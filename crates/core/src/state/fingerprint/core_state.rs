@@ -19,6 +19,7 @@ impl Core {
             plan_state,
             now: _,
             clock: _,
+            asleep,
             phase,
             maintenance,
             timers,
@@ -67,6 +68,7 @@ impl Core {
         // The times of a schedule are those of the system clock (W15).
         let has_cron = self.plan().has_cron();
         print.add(has_cron.then(|| self.unix_now()));
+        print.add(asleep);
         timers.fingerprint(print);
         print.option(*shutdown_timer, |print, timer| timer.fingerprint(print));
         print.option(*stop_budget, |print, StopBudget { signal_by, kill_by }| {
@@ -108,6 +110,7 @@ impl PlanState {
             jobs,
             watches,
             files,
+            locks,
             // The text of environments. Which processes run is in `jobs`.
             variables: _,
             runs,
@@ -127,6 +130,7 @@ impl PlanState {
         });
         print.list(watches, |print, watch| print.add(watch.fingerprint()));
         print.list(files, |print, file| file.fingerprint(print));
+        print.list(locks, |print, lock| print.add(lock.fingerprint()));
         print.add((recheck, start_again, reachability_dirty, holding_open, incomplete));
         print.add((startup_only_for, actions));
         print.named(Name::Run, runs.iter().map(|(run, job)| (run.0, job)));

@@ -1,0 +1,38 @@
+//! D14 with many random schedules of supervisors that share a lock.
+//!
+//! `SIM_SEED=n` runs one seed, `SIM_LOCKS=n` sets how many there are.
+
+#![expect(clippy::panic, reason = "a test may panic")]
+use containerpilot_oracle::locks::{LockSchedule, LockTotals, run, run_seed, schedule};
+use containerpilot_oracle::nth_seed;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn try_seed(seed: u64) -> LockTotals {
+    match run_seed(seed) {
+        Ok(totals) => totals,
+        Err(found) => {
+            let (schedule, broken) = *found;
+            panic!("seed {seed}: {}\n{schedule:#?}\n{}", broken.what, broken.trace.join("\n"));
+        }
+    }
+}
+
+#[test]
+fn d14_a_lock_is_never_held_twice() {
+    if let Some(seed) = number("SIM_SEED") {
+        try_seed(seed);
+        return;
+    }
+    let schedules = number("SIM_LOCKS").unwrap_or(2_000);
+    let starts: u64 = (0..schedules).map(|nth| try_seed(nth_seed(14, nth)).starts).sum();
+    assert!(starts > schedules * 2, "too little happens: {starts} starts");
+}
+
+#[test]
+fn d14_a_frozen_supervisor_is_found_to_break_it() {
+    let strict = |nth: u64| LockSchedule { excuses_frozen: false, ..schedule(nth_seed(14, nth)) };
+    assert!((0..2_000).any(|nth| run(&strict(nth), false).is_err()), "the judge sees nothing");
+}
