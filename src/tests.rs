@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// The modules, each above all that it imports. Modules of one row do not import each other.
 const LAYERS: [&[&str]; 8] = [
-    &["error_text", "failpoints", "regular_file"],
+    &["boot_clock", "error_text", "failpoints", "regular_file"],
     &["process"],
     &["load", "logs", "messages"],
     &["net"],

@@ -19,6 +19,10 @@ const LONGEST_DELAY: Duration = Duration::from_secs(60);
 /// The flags by which `consul lock` knows its own keys, of one slot and of several.
 const FLAGS: [u64; 2] = [0x2ddc_cbc0_58a5_0c18, 0xe0f6_9a2b_aa41_4de0];
 
+/// Most keys below that of a semaphore, and most characters of the name of a holder.
+const MAX_KEYS: usize = 4096;
+const MAX_NAME: usize = 256;
+
 /// An HTTP request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct HttpRequest {
@@ -141,6 +145,9 @@ fn session_body(lock: &Lock, holder: &str) -> Bytes {
 
 fn seen(lock: &Lock, index: u64, body: &[u8]) -> Option<Seen> {
     let entries: Vec<Entry> = serde_json::from_slice(body).ok()?;
+    if entries.len() > MAX_KEYS {
+        return None;
+    }
     let main = if lock.slots > 1 { format!("{}/.lock", lock.key) } else { lock.key.clone() };
     let contender = |entry: &Entry| {
         let session = entry.session.as_ref()?;
@@ -259,7 +266,7 @@ impl From<Value> for LockValue {
     fn from(value: Value) -> Self {
         let ttl = Duration::from_millis(value.ttl).min(LONGEST_TTL);
         Self {
-            holder: value.holder,
+            holder: value.holder.map(|name| name.chars().take(MAX_NAME).collect()),
             ttl: (!ttl.is_zero()).then_some(ttl),
             released: value.released,
             holders: value.holders.unwrap_or_default().into_keys().collect(),
