@@ -3,7 +3,7 @@
 use containerpilot_core::plan::{Metric, MetricKind};
 
 /// The supervisor's own metrics (T3, T4), sorted by name.
-pub const SELF_METRICS: [&str; 25] = [
+pub const SELF_METRICS: [&str; 26] = [
     "containerpilot_build_info",
     "containerpilot_catalog_up",
     "containerpilot_check_duration_seconds",
