@@ -9,7 +9,7 @@ use containerpilot_core::effect::{DesiredService, Effect};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input};
-use containerpilot_core::plan::{Plan, Role, Signal, Trigger};
+use containerpilot_core::plan::{DEFAULT_STOP_ON, Plan, Role, Signal, Trigger};
 use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::rng::Rng;
 use containerpilot_core::{Core, Phase, Time};
@@ -116,6 +116,7 @@ fn stable_plan(seed: u64) -> Plan {
     let mut plan = scenario(seed).versions.swap_remove(0).plan;
     plan.stop_timeout = Duration::from_secs(5);
     plan.pass_signals = false;
+    plan.stop_on = DEFAULT_STOP_ON.into();
     let is_stable = |code: Code| matches!(code, Code::Startup | Code::Healthy);
     plan.jobs.retain(|job| {
         let patterns = job.when.patterns();
