@@ -149,7 +149,8 @@ impl Oracle<'_> {
             return self.job_violation("W8", job, "it is restarted at the wrong time");
         }
         // W19: an action may start it in the step in which it ends, which is no restart.
-        if seen.ended && !(seen.by_hand && seen.spawned > 0) {
+        let by_action = seen.by_hand && seen.spawned > 0 && status.restarts == 0;
+        if seen.ended && !by_action {
             let more = follows(planned, model.run_failed)
                 && match planned.restarts {
                     Restarts::Unlimited => true,
