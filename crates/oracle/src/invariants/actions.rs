@@ -169,9 +169,10 @@ impl Oracle<'_> {
                 Acted::Stopped(job) => after[*job].stop_stage.is_some() || after[*job].state.has_ended(),
                 Acted::Started(job) => {
                     let (planned, status) = (&self.plan.jobs[*job], &after[*job]);
+                    // A reload that was to replace it may itself be replaced in the same step (R4).
                     let excused = planned.exec.program().is_none()
                         || planned.requires.iter().any(|one| one.bind)
-                        || self.must_stop(*job, status);
+                        || self.is_reloading();
                     excused || status.run.is_some() || status.stop_stage.is_some()
                 }
             };

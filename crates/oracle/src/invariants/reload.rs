@@ -258,7 +258,10 @@ impl Oracle<'_> {
             }
             self.generations += 1;
             let model = match from {
-                Some(from) => self.jobs[from].next_generation(job, self.now, self.generations),
+                Some(from) => JobModel {
+                    ran_just_before: false,
+                    ..self.jobs[from].next_generation(job, self.now, self.generations)
+                },
                 None => JobModel { created: self.now, serial: self.generations, ..JobModel::new(job) },
             };
             let status = not_started(model.generation);
