@@ -104,18 +104,23 @@ fn id(info: &SectionInfo) -> String {
     plain.to_ascii_lowercase().replace([' ', '.'], "-")
 }
 
+/// Of these keys of a section, at least one must be given.
+const ONE_OF_KEYS: [(&str, &[&str]); 1] = [("A watch", &["interval", "file", "key", "prefix"])];
+
 fn object(info: &SectionInfo) -> Schema {
     let properties = info.fields.iter().map(|field| (field.key.to_owned(), property(field)));
     let own = [("$schema".to_owned(), typed("string"))];
     // In a list of checks one `ttl` is enough, so a schema cannot require it.
     let required = info.fields.iter().filter(|field| field.default == DefaultValue::Required);
     let required = required.map(|field| field.key).filter(|key| *key != "ttl");
+    let one_of = ONE_OF_KEYS.iter().filter(|(title, _)| *title == info.title).flat_map(|(_, keys)| *keys);
     Schema {
         description: Some(info.help.to_owned()),
         properties: Some(Members(properties.chain(own).collect())),
         pattern_properties: Some(Members(vec![("^[xX]-".to_owned(), Schema::default())])),
         additional_properties: Some(Additional::Allowed(false)),
         required: required.collect(),
+        any_of: one_of.map(|key| Schema { required: vec![key], ..Schema::default() }).collect(),
         ..typed("object")
     }
 }
