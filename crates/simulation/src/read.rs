@@ -18,7 +18,8 @@ use crate::fields::{
 };
 use crate::moment::nearest_name;
 use crate::scenario::{
-    Action, CheckAnswer, CheckAnswers, JobAction, JobScript, Lifetime, Observation, RunScript, Scenario,
+    Action, CheckAnswer, CheckAnswers, JobAction, JobScript, Lifetime, LockChanges, Observation, RunScript,
+    Scenario,
 };
 use crate::world::script::Period;
 
@@ -314,7 +315,7 @@ impl Reader<'_> {
         Some((name, observations.into_iter().map(|(observation, _)| observation).collect()))
     }
 
-    fn lock<'f>(&mut self, fields: &'f LockFields) -> Option<(&'f Spanned<String>, Vec<(Duration, bool)>)> {
+    fn lock<'f>(&mut self, fields: &'f LockFields) -> Option<(&'f Spanned<String>, LockChanges)> {
         let name = self.required(&fields.name, fields.place, "name");
         self.required(&fields.changes, fields.place, "changes");
         let change = |this: &mut Self, one: &LockChangeFields| {

@@ -24,7 +24,7 @@ pub struct Scenario {
     /// What watches see, by name, in the order of time.
     pub watches: BTreeMap<String, Vec<Observation>>,
     /// From when on the supervisor has a lock or not, by name, in the order of time.
-    pub locks: BTreeMap<String, Vec<(Duration, bool)>>,
+    pub locks: BTreeMap<String, LockChanges>,
     /// When the catalog is unreachable.
     pub outages: Vec<Period>,
     /// When the catalog loses a service, by the name of its job.
@@ -34,6 +34,9 @@ pub struct Scenario {
     /// What is expected.
     pub expectations: Vec<Expectation>,
 }
+
+/// From when on the supervisor has a lock, or does not, in the order of time.
+pub type LockChanges = Vec<(Duration, bool)>;
 
 /// The end of a scenario that names no later time.
 const DEFAULT_END: Duration = Duration::from_secs(60);
