@@ -22,7 +22,7 @@ fn search(plans: Vec<plans::SmallPlan>, step: usize, limits: Limits) -> u64 {
 
 #[test]
 fn no_order_of_two_jobs_breaks_a_rule() {
-    let limits = Limits { depth: 60, states: 700, outside: 0, faults: 1 };
+    let limits = Limits { depth: 60, states: 1_000, outside: 0, faults: 1 };
     let states = search(plans::pairs(), 1, limits);
     assert!(states > 200_000, "only {states} states");
 }
@@ -30,7 +30,7 @@ fn no_order_of_two_jobs_breaks_a_rule() {
 #[test]
 fn no_order_of_two_jobs_and_an_input_breaks_a_rule() {
     let limits = Limits { depth: 5, states: 20_000, outside: 1, faults: 1 };
-    let states = search(plans::pairs(), 2, limits);
+    let states = search(plans::pairs(), 1, limits);
     assert!(states > 200_000, "only {states} states");
 }
 

@@ -109,14 +109,14 @@ impl Harness {
 
     /// The oldest rendering is done. Returns what it was rendered with.
     pub(crate) fn rendered(&mut self, result: Result<RenderedText, &str>) -> FileData {
-        let (render, data) = self.renders.pop_front().expect("a rendering");
+        let (render, data) = self.renders.pop_front().unwrap();
         self.input(Input::FileRendered { render, result: result.map_err(str::to_owned) });
         data
     }
 
     /// The oldest file to install was installed, or could not be.
     pub(crate) fn installed(&mut self, result: Result<(), &str>) {
-        let (render, _) = self.renders.pop_front().expect("a file to install");
+        let (render, _) = self.renders.pop_front().unwrap();
         self.input(Input::FileInstalled { render, result: result.map_err(str::to_owned) });
     }
 
