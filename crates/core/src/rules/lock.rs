@@ -9,7 +9,7 @@
 //!                              stop signal                       the lock from here on
 //! ```
 //!
-//! Each answer moves all three times. Without answers, for whatever reason, they pass. A supervisor that was suspended
+//! Each answer moves all three times. Without answers they pass, for any reason. A supervisor that was suspended
 //! finds that they have passed before it handles anything else.
 
 use alloc::format;
@@ -146,7 +146,7 @@ impl Core {
         }
     }
 
-    /// Kills what is left of the jobs that require a lock, hooks and drain times or not.
+    /// Kills the processes of the jobs that require a lock, also during hooks and drain times.
     fn kill_lock_requirers(&mut self, lock: LockIx) {
         let jobs: Vec<JobIx> = self.plan_state.graph.lock_requirers(lock).to_vec();
         let jobs: Vec<JobIx> = jobs.into_iter().filter(|job| self.job(*job).has_process()).collect();

@@ -78,7 +78,7 @@ impl Consul {
         }
     }
 
-    /// Somebody destroys the session of a holder by hand.
+    /// The session of a holder is destroyed by hand.
     pub(super) fn destroy_holder(&mut self, now: Time, nth: usize) {
         let holders: Vec<String> = match self.keys.get(MAIN) {
             Some(key) if self.slots == 1 => key.session.iter().cloned().collect(),
@@ -90,7 +90,7 @@ impl Consul {
         }
     }
 
-    /// Somebody deletes a key by hand.
+    /// A key is deleted by hand.
     pub(super) fn delete(&mut self, nth: usize) {
         let name = self.keys.keys().nth(nth % self.keys.len().max(1)).cloned();
         if let Some(name) = name {
@@ -99,7 +99,7 @@ impl Consul {
         }
     }
 
-    /// Somebody writes another value into the key.
+    /// Another value is written into the key by hand.
     pub(super) fn overwrite(&mut self) {
         self.index += 1;
         let index = self.index;
