@@ -46,7 +46,8 @@ impl Oracle<'_> {
         let empty = planned.exec.is_none() && planned.health.is_none();
         // A job without a process may start and stop within a step.
         let periodic = planned.when.is_periodic();
-        let may_have_run = planned.exec.is_none() && (periodic || model.fires > 0);
+        let is_started = periodic || model.fires > 0 || self.is_started_by_action(job);
+        let may_have_run = planned.exec.is_none() && is_started;
         let was_stopped = self.shutdown.is_some() && (ran || may_have_run) && !failed;
         let fits = match outcome {
             Outcome::Stopped => {
