@@ -9,6 +9,7 @@ mod control;
 mod discovery;
 mod error_text;
 mod failpoints;
+mod files;
 #[doc(hidden)]
 pub mod fuzzing;
 mod load;

@@ -14,7 +14,7 @@ mod sync {
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use containerpilot_core::ids::{CheckRunId, JobIx, RunId, WatchIx};
+use containerpilot_core::ids::{CheckRunId, JobIx, RenderId, RunId, WatchIx};
 use containerpilot_core::input::Answer;
 use containerpilot_core::lock_report::LockReport;
 use containerpilot_core::plan::{Level, Lock, Watch};
@@ -22,6 +22,7 @@ use containerpilot_core::plan::{Level, Lock, Watch};
 use self::channel::{Receiver, Sender};
 use self::query::Query;
 use self::reload::Loaded;
+use crate::files::TempFile;
 use crate::process::orphans::Report;
 
 /// The receiving end, in the loop.
@@ -41,6 +42,10 @@ pub(crate) enum LoopMessage {
     Watched(Arc<Watch>, WatchIx, Result<Answer, String>),
     /// What Consul has answered about a lock.
     Lock(Arc<Lock>, LockReport),
+    /// A file was rendered: the new text, or `None` if it is that of the file.
+    FileRendered(RenderId, Result<Option<TempFile>, String>),
+    /// A file was replaced, or could not be.
+    FileInstalled(RenderId, Result<(), String>),
     /// A service was deregistered: its id, and its job's index when that was requested.
     Deregistered(String, JobIx),
     /// The result of loading a configuration for a reload.

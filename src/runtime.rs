@@ -13,6 +13,7 @@ mod clock;
 mod decide;
 pub(crate) mod effects;
 mod event_loop;
+mod files;
 pub(crate) mod manager;
 mod network;
 mod notices;
@@ -52,6 +53,7 @@ use crate::process::spawn::Spawner;
 use crate::process::sys;
 use crate::runtime::clock::SystemClock;
 use crate::runtime::effects::EffectExecutor;
+use crate::runtime::files::Files;
 use crate::runtime::manager::ServiceManager;
 use crate::runtime::network::NetworkUse;
 use crate::runtime::notices::Notices;
@@ -163,6 +165,7 @@ impl<D: Decider> Runtime<D> {
         let receiver = LoopReceiver::new().map_err(StartupError::Channel)?;
         let probes = Probes::new(receiver.sender());
         let notices = Notices::new(receiver.sender());
+        let files = Files::new(receiver.sender());
         let orphans = Orphans::new({
             let sender = receiver.sender();
             move |report| {
@@ -199,6 +202,7 @@ impl<D: Decider> Runtime<D> {
                 starts: Starts::default(),
                 notices,
                 probes,
+                files,
                 net,
                 catalog,
                 watches: Watches::default(),

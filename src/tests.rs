@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 /// The modules, each above all that it imports. Modules of one row do not import each other.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 9] = [
     &["boot_clock", "error_text", "failpoints", "regular_file"],
     &["process"],
+    &["files"],
     &["load", "logs", "messages"],
     &["net"],
     &["discovery", "telemetry", "watches"],

@@ -1,5 +1,5 @@
-//! `explain`: why a job is in its current state (X5), or what is known about a watch or a lock (X9). `containerpilot_core::report` builds the
-//! sentences.
+//! `explain`: why a job is in its current state (X5), or what is known about a watch, a rendered file or a lock (X9).
+//! `containerpilot_core::report` builds the sentences.
 
 use serde::Deserialize;
 
@@ -10,7 +10,7 @@ use super::terminal::sanitized;
 use super::{Failure, as_json, groups, print};
 use crate::net::percent_encoded;
 
-/// The part of an explanation of a watch or a lock that is printed.
+/// The part of an explanation of a watch, a file or a lock that is printed.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Sentences {
@@ -29,7 +29,7 @@ pub(super) fn explain(args: &Arguments) -> Result<(), Failure> {
 
 fn one(client: &Client, name: &str, json: bool) -> Result<(), Failure> {
     let mut response = client.get(&format!("/v3/jobs/{}/explain", percent_encoded(name)))?;
-    let others = [("watch.", "watches"), ("lock.", "locks")].into_iter();
+    let others = [("watch.", "watches"), ("file.", "files"), ("lock.", "locks")].into_iter();
     let mut others = others.filter_map(|(prefix, path)| Some((path, name.strip_prefix(prefix)?)));
     let other = others.next().filter(|_| response.is_not_found());
     if let Some((path, name)) = other {

@@ -1,4 +1,4 @@
-//! `status`: one line per job, watch and lock, or everything about one of them.
+//! `status`: one line per job, watch, rendered file and lock, or everything about one of them.
 
 mod detail;
 #[cfg(test)]
@@ -50,12 +50,13 @@ pub(super) fn status(args: &Arguments) -> Result<(), Failure> {
     print(&if json { subject.json(response.json()?) } else { subject.text(Screen::of_stdout(), &status) })
 }
 
-/// What a name on the command line means: an index into the jobs, the watches or the locks.
+/// What a name on the command line means: an index into the jobs, the watches, the files or the locks.
 #[derive(Clone, Copy)]
 enum Subject {
     Job(usize),
     Watch(usize),
     Lock(usize),
+    File(usize),
 }
 
 fn subject(status: &Status, name: &str) -> Result<Subject, Failure> {
@@ -63,19 +64,25 @@ fn subject(status: &Status, name: &str) -> Result<Subject, Failure> {
     let watch = || status.watches.iter().position(|watch| watch.name == watch_name);
     let lock_name = name.strip_prefix("lock.").unwrap_or(name);
     let lock = || status.locks.iter().position(|lock| lock.name == lock_name);
+    let file_name = name.strip_prefix("file.").unwrap_or(name);
+    let file = || status.files.iter().position(|file| file.name == file_name);
     match status.job_index(name) {
         Ok(job) => Ok(Subject::Job(job)),
-        Err(failure) => watch().map(Subject::Watch).or_else(|| lock().map(Subject::Lock)).ok_or(failure),
+        Err(failure) => {
+            let other = watch().map(Subject::Watch).or_else(|| file().map(Subject::File));
+            other.or_else(|| lock().map(Subject::Lock)).ok_or(failure)
+        }
     }
 }
 
-/// The jobs, watches and locks of `GET /v3/status` with all members, also those that this version does not know.
+/// The jobs, watches, files and locks of `GET /v3/status` with all members, also those that this version does not know.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Verbatim {
     jobs: Vec<Value>,
     watches: Vec<Value>,
     locks: Vec<Value>,
+    files: Vec<Value>,
 }
 
 impl Subject {
@@ -84,6 +91,7 @@ impl Subject {
             Self::Job(index) => status.jobs.into_iter().nth(index),
             Self::Watch(index) => status.watches.into_iter().nth(index),
             Self::Lock(index) => status.locks.into_iter().nth(index),
+            Self::File(index) => status.files.into_iter().nth(index),
         };
         format!("{}\n", found.unwrap_or_default())
     }
@@ -93,6 +101,7 @@ impl Subject {
             Self::Job(index) => status.jobs.get(index).map(|job| detail::job(screen, &status.now, job)),
             Self::Watch(index) => status.watches.get(index).map(|watch| detail::watch(status, watch)),
             Self::Lock(index) => status.locks.get(index).map(|lock| detail::lock(status, lock)),
+            Self::File(index) => status.files.get(index).map(|file| detail::file(screen, &status.now, file)),
         }
         .unwrap_or_default()
     }
@@ -126,6 +135,12 @@ fn overview(screen: Screen, status: &Status) -> String {
         let row = |lock: &Lock| vec![(Tone::Plain, lock.name.clone()), detail::lock_state(status, lock)];
         let rows: Vec<Vec<Cell>> = status.locks.iter().map(row).collect();
         out += &table(screen, &["LOCK", "STATE"], &rows);
+    }
+    if !status.files.is_empty() {
+        out.push('\n');
+        let rows: Vec<Vec<Cell>> =
+            status.files.iter().map(|file| detail::file_row(&status.now, file)).collect();
+        out += &table(screen, &["FILE", "STATE", "WRITTEN", "NOTE"], &rows);
     }
     out
 }

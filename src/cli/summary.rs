@@ -7,8 +7,8 @@ use containerpilot_config::diagnostics::{Located, Report, Severity};
 use containerpilot_config::duration;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Catalog, Check, ConsulAddress, Cron, EventPattern, Exec, FirstTick, Job, Plan, Probe, Repeat, Restarts,
-    Role, Trigger, Watch, WatchKind,
+    Catalog, Check, ConsulAddress, Cron, EventPattern, Exec, FirstTick, Job, Plan, Probe, RenderedFile,
+    Repeat, Restarts, Role, Trigger, Watch, WatchKind,
 };
 use containerpilot_core::report::words;
 use serde::Serialize;
@@ -25,6 +25,11 @@ pub(super) fn human(names: &[String], plan: &Plan) -> String {
     }
     let watches = plan.watches.iter().map(|watch| (watch.name.as_str(), watch_line(watch)));
     section(&mut out, "watch", &watches.collect::<Vec<_>>());
+    let files = plan.files.iter().map(|file| (file.name.as_str(), file_line(file)));
+    let files: Vec<_> = files.collect();
+    if !files.is_empty() {
+        section(&mut out, "file", &files);
+    }
     if let Some(telemetry) = &plan.telemetry {
         let metrics = plural(telemetry.metrics.len(), "metric");
         let _ = writeln!(out, "telemetry: {}:{}, {metrics}", telemetry.address, telemetry.port);
@@ -202,6 +207,18 @@ fn watch_line(watch: &Watch) -> String {
     }
 }
 
+fn file_line(file: &RenderedFile) -> String {
+    let mut line = format!("{} from {}", file.to, file.template_name);
+    if !file.watches.is_empty() {
+        let watches: Vec<String> = file.watches.iter().map(|name| format!("watch.{name}")).collect();
+        let _ = write!(line, "; again when {} changes", watches.join(" or "));
+    }
+    if let Some(test) = &file.test {
+        let _ = write!(line, "; tested by {}", test.command.program.text());
+    }
+    line
+}
+
 /// The output of `check --format json`.
 #[derive(Serialize)]
 struct Output<'a> {
@@ -211,6 +228,8 @@ struct Output<'a> {
     jobs: Option<Vec<Summary<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     watches: Option<Vec<Summary<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Vec<Summary<'a>>>,
 }
 
 #[derive(Serialize)]
@@ -247,6 +266,9 @@ pub(super) fn json(plan: Option<&Plan>, ok: bool, report: &Report) -> String {
         jobs: plan.map(|plan| plan.jobs.iter().map(|job| summary(&*job.name, job_line(job))).collect()),
         watches: plan
             .map(|plan| plan.watches.iter().map(|watch| summary(&*watch.name, watch_line(watch))).collect()),
+        files: plan
+            .filter(|plan| !plan.files.is_empty())
+            .map(|plan| plan.files.iter().map(|file| summary(&*file.name, file_line(file))).collect()),
     })
 }
 

@@ -123,6 +123,13 @@ impl ControlApi {
                 }
                 Err(error) => Err(unresolved(&job, &error)),
             },
+            Endpoint::ExplainFile => match self.handles.queries.explain_file(job.clone()).await {
+                Ok(explained) => Ok(ok(JSON, render::file_explanation(&explained))),
+                Err(JobLookupError::NotFound(hint)) => {
+                    Err(refusal(StatusCode::NOT_FOUND, format!("there is no file `{job}`; {hint}")))
+                }
+                Err(error) => Err(unresolved(&job, &error)),
+            },
             Endpoint::Start => self.act_on(job, JobAction::Start, peer_uid).await,
             Endpoint::Stop => self.act_on(job, JobAction::Stop, peer_uid).await,
             Endpoint::Restart => {

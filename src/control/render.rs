@@ -8,6 +8,7 @@ use containerpilot_core::ids::{EventId, JobIx};
 use containerpilot_core::input::{Answer, ExitStatus, Instance};
 use containerpilot_core::plan::{Role, fmt_utc};
 use containerpilot_core::report::explain::Reason;
+use containerpilot_core::report::explain_file::{FileExplanation, FileOverview};
 use containerpilot_core::report::explain_lock::LockExplanation;
 use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::report::health::ContainerHealth;
@@ -23,7 +24,7 @@ use serde::Serialize;
 use super::responses;
 use crate::logs::rfc3339;
 use crate::messages::query::{
-    CatalogReport, ConsulReport, EventRecord, Explained, Snapshot, StartRecord, WallClock,
+    CatalogReport, ConsulReport, EventRecord, Explained, ExplainedFile, Snapshot, StartRecord, WallClock,
 };
 use crate::messages::reload::ReloadSummary;
 
@@ -95,6 +96,7 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
             .collect(),
         watches: overview.watches.iter().map(|watch| watch_json(watch, Some(clock))).collect(),
         locks: overview.locks.iter().map(|lock| lock_json(lock, clock)).collect(),
+        files: overview.files.iter().map(|file| file_json(file, clock)).collect(),
         events: overview
             .events
             .iter()
@@ -178,6 +180,13 @@ pub(super) fn lock_explanation((explained, wall): &(LockExplanation, WallClock))
     let LockExplanation { lock, sentences } = explained;
     let clock = Clock { now: Time::ZERO, wall: *wall };
     line(&responses::LockExplanation { lock: lock_json(lock, clock), sentences: sentences.clone() })
+}
+
+/// `GET /v3/files/NAME/explain`.
+pub(super) fn file_explanation(explained: &ExplainedFile) -> String {
+    let clock = Clock { now: explained.now, wall: explained.clock };
+    let FileExplanation { file, sentences } = &explained.explanation;
+    line(&responses::FileExplanation { file: file_json(file, clock), sentences: sentences.clone() })
 }
 
 /// `GET /v3/watches/NAME/explain`.
@@ -352,6 +361,22 @@ fn lock_json(lock: &LockOverview, clock: Clock) -> responses::Lock {
         since: lock.since.map(|since| clock.at(since)),
         key: lock.key.clone(),
         waiting: lock.waiting.clone(),
+    }
+}
+
+fn file_json(file: &FileOverview, clock: Clock) -> responses::File {
+    let (failed_at, error) = file.failure.clone().unzip();
+    responses::File {
+        name: file.name.clone(),
+        to: file.to.clone(),
+        state: file.status.name().to_owned(),
+        waits_for: file.waits_for.clone(),
+        rendered_at: file.rendered_at.map(|at| clock.at(at)),
+        error,
+        failed_at: failed_at.map(|at| clock.at(at)),
+        renders: file.renders,
+        failures: file.failures,
+        changes: file.changes,
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) struct Status {
     pub(crate) jobs: Vec<Job>,
     pub(crate) watches: Vec<Watch>,
     pub(crate) locks: Vec<Lock>,
+    pub(crate) files: Vec<File>,
     pub(crate) events: Vec<EventCount>,
 }
 
@@ -286,6 +287,35 @@ pub(crate) struct Start {
     /// True if its job runs at times of day.
     pub(crate) cron: bool,
     pub(crate) restarts: u64,
+}
+
+/// A rendered file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct File {
+    pub(crate) name: String,
+    /// The path that is written.
+    pub(crate) to: String,
+    pub(crate) state: String,
+    /// The watches that have not answered.
+    pub(crate) waits_for: Vec<String>,
+    /// When it was last known to have the text of its inputs.
+    pub(crate) rendered_at: Option<String>,
+    /// Why the last rendering failed, and when.
+    pub(crate) error: Option<String>,
+    pub(crate) failed_at: Option<String>,
+    /// How often it was rendered, how often that failed, and how often it was written.
+    pub(crate) renders: u64,
+    pub(crate) failures: u64,
+    pub(crate) changes: u64,
+}
+
+/// `GET /v3/files/NAME/explain`
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct FileExplanation {
+    pub(crate) file: File,
+    pub(crate) sentences: Vec<String>,
 }
 
 /// `GET /v3/watches/NAME/explain`

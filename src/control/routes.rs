@@ -14,6 +14,7 @@ pub(super) enum Endpoint {
     Explain,
     ExplainLock,
     ExplainWatch,
+    ExplainFile,
     Start,
     Stop,
     Restart,
@@ -38,7 +39,7 @@ const fn post(path: &'static str, endpoint: Endpoint) -> Route {
     Route { path, method: "POST", endpoint }
 }
 
-const ROUTES: [Route; 19] = [
+const ROUTES: [Route; 20] = [
     get("/v3/ping", Endpoint::Ping),
     post("/v3/environ", Endpoint::Environ),
     post("/v3/env", Endpoint::Environ),
@@ -53,6 +54,7 @@ const ROUTES: [Route; 19] = [
     get("/v3/jobs/{name}/explain", Endpoint::Explain),
     get("/v3/locks/{name}/explain", Endpoint::ExplainLock),
     get("/v3/watches/{name}/explain", Endpoint::ExplainWatch),
+    get("/v3/files/{name}/explain", Endpoint::ExplainFile),
     post("/v3/jobs/{name}/start", Endpoint::Start),
     post("/v3/jobs/{name}/stop", Endpoint::Stop),
     post("/v3/jobs/{name}/restart", Endpoint::Restart),

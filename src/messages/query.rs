@@ -12,6 +12,7 @@ use containerpilot_core::event::Code;
 use containerpilot_core::ids::{EventId, RunId};
 use containerpilot_core::plan::Signal;
 use containerpilot_core::report::explain::Explanation;
+use containerpilot_core::report::explain_file::FileExplanation;
 use containerpilot_core::report::explain_lock::LockExplanation;
 use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::report::status::Overview;
@@ -36,6 +37,8 @@ pub(crate) enum Query {
     ExplainLock(String, oneshot::Sender<Result<(LockExplanation, WallClock), JobLookupError>>),
     /// What a watch knows, and what depends on it.
     ExplainWatch(String, oneshot::Sender<Result<WatchExplanation, JobLookupError>>),
+    /// The state of a rendered file, and what depends on it.
+    ExplainFile(String, oneshot::Sender<Result<ExplainedFile, JobLookupError>>),
     /// The name of a job, for data that is kept by name: several jobs with one name are not an error.
     Name(String, oneshot::Sender<Result<String, JobLookupError>>),
     /// The events in the journal, and new ones.
@@ -117,6 +120,14 @@ impl Snapshot {
         });
         Self { removed: removed.collect(), overview, catalog, clock }
     }
+}
+
+/// The state of a rendered file.
+#[derive(Debug)]
+pub(crate) struct ExplainedFile {
+    pub(crate) explanation: FileExplanation,
+    pub(crate) now: Time,
+    pub(crate) clock: WallClock,
 }
 
 /// Why a job is in its current state.

@@ -9,7 +9,9 @@ use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::request::Reply;
 use tokio::sync::oneshot;
 
-use super::query::{ControlRequest, EventStream, Explained, JobLookupError, Query, Snapshot, WallClock};
+use super::query::{
+    ControlRequest, EventStream, Explained, ExplainedFile, JobLookupError, Query, Snapshot, WallClock,
+};
 use super::reload::{ReloadOutcome, ReloadRequest};
 use super::{LoopMessage, LoopSender};
 
@@ -38,6 +40,11 @@ impl QueryHandle {
         lock: String,
     ) -> Result<(LockExplanation, WallClock), JobLookupError> {
         self.query(|reply| Query::ExplainLock(lock, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
+    }
+
+    /// The state of a rendered file, and what depends on it.
+    pub(crate) async fn explain_file(&self, file: String) -> Result<ExplainedFile, JobLookupError> {
+        self.query(|reply| Query::ExplainFile(file, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
     }
 
     /// What a watch knows, and what depends on it.

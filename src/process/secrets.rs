@@ -123,6 +123,16 @@ fn head(errno: u32, number: u32) -> [u8; 8] {
     head
 }
 
+/// The value of a secret, or why there is none (D15).
+pub(crate) fn value_of_file(file: &str) -> Result<Vec<u8>, String> {
+    value(file).map_err(|errno| match errno {
+        NOT_REGULAR => "not a regular file".to_owned(),
+        TOO_LARGE => format!("larger than {} KiB", MAX_BYTES / 1024),
+        NUL_BYTE => "it contains a NUL byte".to_owned(),
+        errno => crate::error_text::describe(&io::Error::from(errno)),
+    })
+}
+
 /// The content of a file without one newline at its end.
 fn value(file: &str) -> Result<Vec<u8>, Errno> {
     // Two bytes more for the newline, and one to find out that it is larger.

@@ -56,7 +56,7 @@ impl<D: Decider> Runtime<D> {
                     self.survive_panic("carrying out a decision", &panic);
                     if let Some((owner, result)) = failed {
                         // If the process exists already, the core does not know it.
-                        self.executor.cancel_start(owner);
+                        owner.into_iter().for_each(|owner| self.executor.cancel_start(owner));
                         self.results.push_back(result);
                     }
                 }
@@ -99,16 +99,24 @@ impl<D: Decider> Runtime<D> {
 }
 
 /// The result of an effect that could not be carried out, if the core waits for one.
-fn failed_result(effect: &Effect) -> Option<(Owner, Input)> {
+fn failed_result(effect: &Effect) -> Option<(Option<Owner>, Input)> {
     let why = || StartError { kind: StartErrorKind::Other, message: INTERNAL_ERROR.to_owned() };
     match effect {
         Effect::Spawn { run, .. } => {
             let owner = Owner::Run(*run);
-            Some((owner, owner.start_failed(why())))
+            Some((Some(owner), owner.start_failed(why())))
         }
-        Effect::RunCheck { run, .. } => {
+        Effect::RunCheck { run, .. } | Effect::TestFile { run, .. } => {
             let owner = Owner::Check(*run);
-            Some((owner, owner.start_failed(why())))
+            Some((Some(owner), owner.start_failed(why())))
+        }
+        Effect::RenderFile { render, .. } => {
+            let result = Err(INTERNAL_ERROR.to_owned());
+            Some((None, Input::FileRendered { render: *render, result }))
+        }
+        Effect::InstallFile { render } => {
+            let result = Err(INTERNAL_ERROR.to_owned());
+            Some((None, Input::FileInstalled { render: *render, result }))
         }
         _ => None,
     }

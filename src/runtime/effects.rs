@@ -2,21 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use containerpilot_core::effect::{Effect, Exit};
-use containerpilot_core::ids::{CheckIx, CheckRunId, JobIx, RunId};
+use containerpilot_core::ids::{CheckIx, CheckRunId, FileIx, JobIx, RenderId, RunId};
 use containerpilot_core::input::{ExitStatus, Input};
 use containerpilot_core::log_entry::Entry;
 use containerpilot_core::plan::diff::Moves;
-use containerpilot_core::plan::{Level, Plan, Probe, Signal, StopScope};
-use containerpilot_core::variables::Environment;
+use containerpilot_core::plan::{FileData, Level, Plan, Probe, Signal, StopScope};
+use containerpilot_core::variables::{Environment, JobVariables};
 
 use crate::discovery::Discovery;
+use crate::files::FileInputs;
+use crate::load::host;
 use crate::logs::Logs;
 use crate::logs::check_output::CheckOutputs;
 use crate::net::LazyNet;
 use crate::process::reaper::{Exited, Owner, Reaper};
 use crate::process::spawn::Spawner;
+use crate::runtime::files::Files;
 use crate::runtime::manager::ServiceManager;
 use crate::runtime::notices::Notices;
 use crate::runtime::probe::{Probes, Target};
@@ -33,6 +37,7 @@ pub(crate) struct EffectExecutor {
     pub(crate) starts: Starts,
     pub(crate) notices: Notices,
     pub(crate) probes: Probes,
+    pub(crate) files: Files,
     pub(crate) net: LazyNet,
     pub(crate) catalog: Discovery,
     pub(crate) watches: Watches,
@@ -82,11 +87,16 @@ impl EffectExecutor {
                     self.kill(Owner::Check(run), Signal::KILL, StopScope::Group);
                 }
             }
-            // No configuration has files yet.
-            Effect::RenderFile { .. }
-            | Effect::TestFile { .. }
-            | Effect::InstallFile { .. }
-            | Effect::DiscardFile { .. } => {}
+            Effect::RenderFile { file, render, data, variables } => {
+                results.extend(self.render_file(plan, file, render, data, &variables));
+            }
+            Effect::TestFile { file, render, run, environment } => {
+                if let Some(result) = self.test_file(plan, file, render, run, &environment) {
+                    results.push_back(Input::CheckDone { check: run, result });
+                }
+            }
+            Effect::InstallFile { render } => results.extend(self.files.install(render)),
+            Effect::DiscardFile { render } => self.files.discard(render),
             Effect::Advertise { job, desired } => results.extend(self.catalog.advertise(plan, job, desired)),
             Effect::ReleaseLock { lock } => self.catalog.release_lock(plan, lock),
             Effect::NotifyManager(notice) => self.manager.notify(notice, &self.logs),
@@ -115,6 +125,10 @@ impl EffectExecutor {
         let names: BTreeSet<&str> = plan.jobs.iter().map(|job| job.name.as_str()).collect();
         for job in old.jobs.iter().filter(|job| !names.contains(job.name.as_str())) {
             self.logs.forget(&job.name);
+        }
+        let files: BTreeSet<&str> = plan.files.iter().map(|file| file.name.as_str()).collect();
+        for file in old.files.iter().filter(|file| !files.contains(file.name.as_str())) {
+            self.logs.forget(&format!("file.{}", file.name));
         }
     }
 
@@ -169,6 +183,50 @@ impl EffectExecutor {
                 self.exec_check(job, check, command, run, &marked(environment, job_run))
             }
         }
+    }
+
+    /// Renders a file (D15). Returns the result if that is known at once.
+    fn render_file(
+        &mut self,
+        plan: &Plan,
+        file: FileIx,
+        render: RenderId,
+        data: FileData,
+        variables: &JobVariables,
+    ) -> Option<Input> {
+        let Some(file) = plan.files.get(file.index()) else {
+            let result = Err("there is no such file".to_owned());
+            return Some(Input::FileRendered { render, result });
+        };
+        let mut environment = host::supervisor_environment();
+        for (name, value) in variables.set_by_putenv() {
+            match value {
+                Some(value) => {
+                    drop(environment.insert(name.clone().into_bytes(), value.clone().into_bytes()))
+                }
+                None => drop(environment.remove(name.as_bytes())),
+            }
+        }
+        self.files.render(render, FileInputs { file: file.clone(), environment, data })
+    }
+
+    /// Starts the test of a file. Returns its result if that is known at once.
+    fn test_file(
+        &mut self,
+        plan: &Plan,
+        file: FileIx,
+        render: RenderId,
+        run: CheckRunId,
+        environment: &Environment,
+    ) -> Option<Result<(), String>> {
+        let file = plan.files.get(file.index());
+        let tested = file.and_then(|file| Some((file, file.test.as_ref()?)));
+        let (Some((file, test)), Some(path)) = (tested, self.files.path_of(render)) else {
+            return Some(Err("internal error: there is nothing to test".to_owned()));
+        };
+        let mut environment = environment.clone();
+        Arc::make_mut(&mut environment.cause).push(("CONTAINERPILOT_FILE".into(), path));
+        self.exec_test(&format!("file.{}", file.name), &plan.process, &test.command, run, &environment)
     }
 
     /// Forgets a process that SIGKILL has not ended (P6).

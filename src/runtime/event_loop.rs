@@ -242,6 +242,8 @@ impl<D: Decider> Runtime<D> {
                 let lock = self.executor.catalog.lock(&self.plan, &lock);
                 lock.map(|lock| Input::Lock { lock, report })
             }
+            LoopMessage::FileRendered(render, result) => Some(self.executor.files.rendered(render, result)),
+            LoopMessage::FileInstalled(render, result) => Some(Input::FileInstalled { render, result }),
             LoopMessage::Deregistered(id, job) => Discovery::deregistered(&self.plan, &id, job),
             LoopMessage::TelemetryListens(address, result) => {
                 let is_wanted = self.telemetry.as_ref().is_some_and(|telemetry| telemetry.is_at(address));

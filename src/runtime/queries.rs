@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use containerpilot_config::suggest;
-use containerpilot_core::ids::{EventId, JobIx, LockIx, WatchIx};
+use containerpilot_core::ids::{EventId, FileIx, JobIx, LockIx, WatchIx};
 use containerpilot_core::plan::{Plan, Target};
+use containerpilot_core::report::explain_file::FileExplanation;
 use containerpilot_core::report::explain_lock::LockExplanation;
 use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::request::{Reply, Request, RequestId};
@@ -18,8 +19,8 @@ use tokio::sync::{broadcast, oneshot};
 
 use crate::discovery::Discovery;
 use crate::messages::query::{
-    ControlRequest, EventRecord, EventStream, Explained, JobAction, JobLookupError, Query, Record, Snapshot,
-    StartRecord, WallClock, unknown_job_hint,
+    ControlRequest, EventRecord, EventStream, Explained, ExplainedFile, JobAction, JobLookupError, Query,
+    Record, Snapshot, StartRecord, WallClock, unknown_job_hint,
 };
 
 /// How many events are kept for slow clients.
@@ -75,6 +76,11 @@ impl QueryHandler {
             Query::ExplainLock(name, reply) => {
                 let explained = explain_lock(core, catalog, &name);
                 drop(reply.send(explained.map(|explained| (explained, self.clock))));
+            }
+            Query::ExplainFile(name, reply) => {
+                let (now, clock) = (core.overview().now, self.clock);
+                let explained = explain_file(core, &name);
+                drop(reply.send(explained.map(|explanation| ExplainedFile { explanation, now, clock })));
             }
             Query::ExplainWatch(name, reply) => drop(reply.send(explain_watch(core, catalog, &name))),
             Query::Name(name, reply) => {
@@ -196,6 +202,20 @@ fn records<'a>(
     // A stable sort: an event comes before the starts after it.
     records.sort_by_key(|(place, _)| *place);
     records.into_iter().map(|(_, record)| Arc::new(record)).collect()
+}
+
+/// Explains a rendered file by its name.
+fn explain_file(core: &Core, name: &str) -> Result<FileExplanation, JobLookupError> {
+    let files = &core.plan().files;
+    let place = files.iter().position(|file| file.name == name);
+    place.and_then(|place| core.explain_file(FileIx::at(place))).ok_or_else(|| {
+        let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+        JobLookupError::NotFound(match suggest::nearest(name, names.iter().copied()) {
+            Some(near) => format!("did you mean `file.{near}`?"),
+            None if names.is_empty() => "the configuration has no files".to_owned(),
+            None => format!("the files are: {}", names.join(", ")),
+        })
+    })
 }
 
 /// Explains a watch by its name.

@@ -237,6 +237,7 @@ fn changed_settings(old: &Plan, new: &Plan) -> Vec<&'static str> {
     let sections = [
         ("consul", old.catalog != new.catalog),
         ("watches", old.watches != new.watches),
+        ("files", old.files != new.files),
         ("control", old.control != new.control),
         ("logging", old.logging != new.logging),
         ("telemetry", old.telemetry != new.telemetry),

@@ -12,7 +12,7 @@ use containerpilot_core::Input;
 use containerpilot_core::effect::Exit;
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{StartError, StartErrorKind};
-use containerpilot_core::plan::{Check, Command, Job, Plan, Role};
+use containerpilot_core::plan::{Check, Command, Job, Plan, Process, Role};
 use containerpilot_core::variables::Environment;
 
 use super::{Decider, Runtime};
@@ -118,7 +118,7 @@ impl EffectExecutor {
             _ => None,
         };
         let metric = metric.map(|metric| metric.name.clone());
-        match self.start(&request, Owner::Run(run), job, None, metric) {
+        match self.start(&request, Owner::Run(run), &job.name, None, metric) {
             Ok((pid, pipe)) => {
                 self.notices.started(run, prepared.take_socket(), pipe);
                 if let Some(pending) = self.starts.pending.get_mut(&Owner::Run(run)) {
@@ -152,7 +152,29 @@ impl EffectExecutor {
             cgroup: None,
             reports: Reports::default(),
         };
-        let started = self.start(&request, Owner::Check(run), job, Some(check.name.clone()), None);
+        let started = self.start(&request, Owner::Check(run), &job.name, Some(check.name.clone()), None);
+        started.err().map(|why| Err(why.message))
+    }
+
+    /// Starts the test of a file (D15). Returns the result if that is known at once.
+    pub(super) fn exec_test(
+        &mut self,
+        source: &str,
+        process: &Process,
+        command: &Command,
+        run: CheckRunId,
+        environment: &Environment,
+    ) -> Option<Result<(), String>> {
+        let request = Request {
+            command,
+            environment,
+            process,
+            own_stdin: false,
+            raw_output: false,
+            cgroup: None,
+            reports: Reports::default(),
+        };
+        let started = self.start(&request, Owner::Check(run), source, Some("test".to_owned()), None);
         started.err().map(|why| Err(why.message))
     }
 
@@ -160,7 +182,7 @@ impl EffectExecutor {
         &mut self,
         request: &Request<'_>,
         owner: Owner,
-        job: &Job,
+        job: &str,
         check: Option<String>,
         metric: Option<String>,
     ) -> Result<(i32, Option<OwnedFd>), StartError> {
@@ -168,7 +190,7 @@ impl EffectExecutor {
         let pid = start.pid;
         self.reaper.started(pid, owner);
         let hidden = start.hidden.clone();
-        let source = Source { job: job.name.clone(), pid: pid.unsigned_abs(), check, hidden };
+        let source = Source { job: job.to_owned(), pid: pid.unsigned_abs(), check, hidden };
         if start.output.is_some() && matches!(owner, Owner::Run(_)) {
             // Its output will be read: before further jobs can use up the limit of threads and processes.
             self.logs.start_thread();

@@ -40,6 +40,7 @@ pub(super) fn add_to(
     requests(page, shared);
     watches(page, snapshot);
     locks(page, snapshot);
+    files(page, snapshot);
     catalog(page, snapshot);
     jobs(page, snapshot);
     job_states(page, snapshot);
@@ -118,6 +119,46 @@ fn locks(page: &mut Page, snapshot: &Snapshot) {
         for lock in &snapshot.overview.locks {
             let held = f64::from(u8::from(lock.fencing.is_some()));
             samples.add("", &[("name", &lock.name)], held);
+        }
+    });
+}
+
+/// D15: rendered files.
+fn files(page: &mut Page, snapshot: &Snapshot) {
+    let files = &snapshot.overview.files;
+    if files.is_empty() {
+        return;
+    }
+    let help = "Number of renderings of a file, by their result.";
+    page.family("containerpilot_file_renders_total", help, Kind::Counter, |samples| {
+        for file in files {
+            let name = file.name.as_str();
+            let in_progress = u64::from(file.status.is_in_progress());
+            let succeeded = file.renders.saturating_sub(file.failures + in_progress);
+            samples.add("", &[("name", name), ("result", "failed")], count_to_f64(file.failures));
+            samples.add("", &[("name", name), ("result", "succeeded")], count_to_f64(succeeded));
+        }
+    });
+    let help = "Number of times that a new text was written to a file.";
+    page.family("containerpilot_file_writes_total", help, Kind::Counter, |samples| {
+        for file in files {
+            samples.add("", &[("name", file.name.as_str())], count_to_f64(file.changes));
+        }
+    });
+    let help = "When a file was last known to have the text of its inputs, in seconds since 1970.";
+    page.family("containerpilot_file_last_success_timestamp_seconds", help, Kind::Gauge, |samples| {
+        for file in files {
+            let since = |at| snapshot.clock.at(at).duration_since(SystemTime::UNIX_EPOCH).ok();
+            if let Some(since) = file.rendered_at.and_then(since) {
+                samples.add("", &[("name", file.name.as_str())], since.as_secs_f64());
+            }
+        }
+    });
+    let help = "Whether the last rendering of a file succeeded (1) or not (0).";
+    page.family("containerpilot_file_up", help, Kind::Gauge, |samples| {
+        for file in files {
+            let is_up = file.rendered_at.is_some() && file.failure.is_none();
+            samples.add("", &[("name", file.name.as_str())], count_to_f64(u64::from(is_up)));
         }
     });
 }

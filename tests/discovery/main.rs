@@ -10,6 +10,7 @@ mod consul;
 mod example;
 mod fake_agent;
 mod faults;
+mod files;
 #[path = "../support/http_request.rs"]
 mod http_request;
 mod locks;

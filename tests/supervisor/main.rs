@@ -6,6 +6,7 @@ mod coprocesses;
 mod environment;
 mod events;
 mod failures;
+mod files;
 mod health;
 mod jobs;
 mod logging;

@@ -43,6 +43,8 @@ section! {
             "The services in the catalog to watch for changes.";
         locks: ListOf<LockFields> = "locks", Nothing, "D14",
             "Locks that at most a certain number of supervisors have at the same time, for example for a leader election.";
+        files: ListOf<FileFields> = "files", Nothing, "D15",
+            "Files that are rendered from templates, again whenever a watch that a template uses changes.";
         telemetry: Object<TelemetryFields> = "telemetry", Nothing, "T1",
             "The telemetry server, which Prometheus can scrape.";
         coprocesses: ListOf<CoprocessFields> = "coprocesses", Nothing, "C6",
@@ -137,7 +139,7 @@ section! {
         groups: Words = "groups", Nothing, "W22",
             "The groups of the job. Commands and actions take `@GROUP` in place of a job.";
         requires: TextsOrObjects<RequirementFields> = "requires", Nothing, "W18",
-            "What must be there before the job starts: jobs, watches as `watch.NAME`, and locks as `lock.NAME`. The job stops before the jobs that it requires.";
+            "What must be there before the job starts: jobs, watches as `watch.NAME`, rendered files as `file.NAME`, and locks as `lock.NAME`. The job stops before the jobs that it requires.";
         timeout: DurationOrNever = "timeout", Says("none; with `when.interval`, that interval"), "P5",
             "Timeout of one run, after which it is killed: at least 1 ms, or `never`.";
         restarts: RestartLimit = "restarts", Says("\"never\"; with `when.interval`, \"unlimited\""), "W6, W4",
@@ -300,7 +302,7 @@ section! {
     pub struct WhenFields = "`when`", "`when`", any_case,
         "What starts a job: an event (`once` or `each`), an interval, times of day, a signal, or a combination of events." {
         source: Text = "source", Says("`global`"), "W2, W3, E1",
-            "The source of the event: a job, `watch.NAME`, `lock.NAME`, or a signal such as `SIGHUP`. Global events have no source.";
+            "The source of the event: a job, `watch.NAME`, `file.NAME`, `lock.NAME`, or a signal such as `SIGHUP`. Global events have no source.";
         once: EventOrBool = "once", Nothing, "W2, W12",
             "Runs the job the first time that this event is sent. With `all` or `any`: true, the default.";
         each: EventOrBool = "each", Nothing, "W2, W7, W12",
@@ -338,9 +340,9 @@ section! {
 section! {
     /// An element of a job's `requires`.
     pub struct RequirementFields = "a requirement", "A requirement", any_case,
-        "Something that must be there before a job starts: a job with checks is healthy, a job that runs once has succeeded, any other job runs, a watch is healthy, a lock is held." {
+        "Something that must be there before a job starts: a job with checks is healthy, a job that runs once has succeeded, any other job runs, a watch is healthy, a file is rendered, a lock is held." {
         source: Text = "source", Required, "W18",
-            "The job, `watch.NAME` or `lock.NAME`.";
+            "The job, `watch.NAME`, `file.NAME` or `lock.NAME`.";
         bind: Flag = "bind", Is("false"), "W18",
             "Whether the job is stopped when the source is no longer there, and started again when it is back. A lock is always bound.";
     }
@@ -500,6 +502,33 @@ section! {
             "After this time without contact to Consul no process that requires the lock runs any more, and another supervisor can get it. From 10s to 24h.";
         slots: Whole<1, 1000> = "slots", Is("1"), "D14",
             "How many supervisors have the lock at the same time. One is a leader lock, more are a semaphore.";
+    }
+}
+
+section! {
+    /// A rendered file.
+    pub struct FileFields = "a file", "A rendered file", any_case,
+        "A file that is rendered from a template with what watches have found. The source of its events is `file.NAME`. Jobs can require it as `file.NAME`." {
+        name: Text = "name", Required, "D15",
+            "The name of the file: letters, digits, `-`, `_` and `.`.";
+        from: TextOrUnset = "from", Nothing, "D15",
+            "The path of the template, of at most 1 MiB. It is read at the start and at every reload.";
+        template: TextOrUnset = "template", Nothing, "D15",
+            "The template itself, in place of `from`. A configuration is a template, too: write it in backquotes inside {{ }}.";
+        to: TextOrUnset = "to", Required, "D15",
+            "The path of the file. Its directory must exist.";
+        mode: Mode = "mode", Is("\"0644\""), "D15",
+            "The permissions of the file.";
+        user: Account = "user", Says("that of the supervisor"), "D15",
+            "The owner of the file.";
+        group: Account = "group", Says("that of the supervisor"), "D15",
+            "The group of the file.";
+        test: Exec = "test", Nothing, "D15",
+            "A program that must exit with code 0 before a new text is written. The path of that text is in `CONTAINERPILOT_FILE`.";
+        timeout: DurationText = "timeout", Is("\"10s\""), "D15",
+            "Timeout of `test`.";
+        debounce: DurationText = "debounce", Is("\"0s\""), "D15",
+            "How long the watches must be calm before the file is rendered again. It is delayed by four times this time at most.";
     }
 }
 

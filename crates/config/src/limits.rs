@@ -5,6 +5,8 @@
 pub const SOURCE_BYTES: usize = 8 * 1024 * 1024;
 /// The largest file of environment variables, in bytes.
 pub const ENV_FILE_BYTES: usize = 1024 * 1024;
+/// The largest template of a rendered file, in bytes.
+pub const TEMPLATE_BYTES: usize = 1024 * 1024;
 /// Nesting of lists and objects.
 pub const JSON_DEPTH: usize = 500;
 /// Syntax errors that are collected before parsing stops, and problems that are shown.

@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::json5::{self, Member, Node, Value};
 use crate::legacy::fields::LegacyFields;
 use crate::legacy::{self, Entry, Program};
-use crate::lower::{Lower, SOCKET_VARIABLE, StopOn, apply_defaults};
+use crate::lower::{Lower, SOCKET_VARIABLE, StopOn, Templates, apply_defaults};
 use crate::quoted_value::{backslashes, broken_string};
 use crate::span::{SourceMap, Span};
 use crate::template::{self, Environment};
@@ -68,8 +68,8 @@ pub fn load_with_program(
 ) -> Loaded {
     let mut problems = Vec::new();
     let main = program.map(|words| Program { words, host });
-    let decoded = decode_files(inputs, host.environment(), main, &mut problems);
-    let plan = plan_of(&decoded, host, options, &mut problems);
+    let mut decoded = decode_files(inputs, host.environment(), main, &mut problems);
+    let plan = plan_of(&mut decoded, host, options, &mut problems);
     if program.is_none()
         && let (Some(plan), Some(fields)) = (&plan, &decoded.fields)
         && !plan.jobs.iter().any(|job| matches!(job.role, Role::User | Role::Main))
@@ -156,7 +156,7 @@ pub(crate) fn decode_files(
 
 /// The plan of decoded files, if there are no errors.
 pub(crate) fn plan_of(
-    decoded: &Decoded,
+    decoded: &mut Decoded,
     host: &dyn Host,
     options: Options<'_>,
     problems: &mut Vec<Problem>,
@@ -164,8 +164,10 @@ pub(crate) fn plan_of(
     // Errors that follow from invalid syntax would be misleading.
     let fields = decoded.fields.as_ref().filter(|_| decoded.well_formed)?;
     let (version, stop_on) = (options.version, StopOn::of(fields));
-    let mut lower = Lower { host, version, stop_on, problems, shared: Process::default() };
+    let templates = Templates { first: decoded.files.len(), files: Vec::new() };
+    let mut lower = Lower { host, version, stop_on, problems, shared: Process::default(), templates };
     let draft = lower.draft(fields);
+    decoded.files.append(&mut lower.templates.files);
     validate::check(fields, &draft, host, decoded.version, problems);
     let mut plan = draft.finish(decoded.version == Version::Two);
     if let Some(plan) = plan.as_mut().filter(|_| decoded.version == Version::Two) {

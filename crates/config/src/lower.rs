@@ -6,6 +6,7 @@ mod control;
 mod coprocess;
 mod cron;
 mod environment;
+mod file;
 mod health;
 mod http;
 mod job;
@@ -29,12 +30,12 @@ pub(crate) use when::source_named;
 use std::time::Duration;
 
 use containerpilot_core::plan::{
-    Catalog, Control, DEFAULT_STOP_ON, Job, Lock, Logging, Plan, Process, Signal, Telemetry, Watch,
-    stop_signal_timeout,
+    Catalog, Control, DEFAULT_STOP_ON, Job, Lock, Logging, Plan, Process, RenderedFile, Signal, Telemetry,
+    Watch, stop_signal_timeout,
 };
 
 use crate::decode::{SectionInfo, Spanned};
-use crate::diagnostics::{Place, Problem, Severity, is_reported};
+use crate::diagnostics::{Place, Problem, Severity, SourceFile, is_reported};
 use crate::fields::{ConfigFields, JobFields};
 use crate::host::Host;
 use crate::values::{to_duration, value_of};
@@ -50,6 +51,16 @@ pub(crate) struct Lower<'a> {
     pub(crate) problems: &'a mut Vec<Problem>,
     /// What every process has (P10, P11).
     pub(crate) shared: Process,
+    /// The templates of rendered files that have errors.
+    pub(crate) templates: Templates,
+}
+
+/// Templates in which there are errors: files of the report beside those of the configuration.
+#[derive(Default)]
+pub(crate) struct Templates {
+    /// The number of files of the configuration.
+    pub(crate) first: usize,
+    pub(crate) files: Vec<SourceFile>,
 }
 
 /// The signals that shut down (S8).
@@ -107,6 +118,7 @@ impl Lower<'_> {
             replicas,
             watches: watches.map(|watch| self.watch(watch)).collect(),
             locks: self.locks(fields),
+            files: self.files(fields),
             coprocesses: coprocesses.map(|one| self.coprocess(one, pre_start)).collect(),
             catalog: self.catalog(fields.consul.as_ref()),
             control: self.control(fields),
@@ -213,6 +225,8 @@ pub(crate) struct Draft {
     replicas: Vec<Option<Replicas>>,
     pub(crate) watches: Vec<Option<Watch>>,
     locks: Option<Vec<Lock>>,
+    /// The rendered files, and the watches that only they use.
+    pub(crate) files: Option<(Vec<RenderedFile>, Vec<Watch>)>,
     coprocesses: Vec<Option<Job>>,
     catalog: Option<Catalog>,
     control: Option<Control>,
@@ -264,11 +278,14 @@ impl Draft {
                 Some(telemetry)
             }
         };
+        let (files, internal) = self.files?;
+        let mut watches = self.watches.into_iter().collect::<Option<Vec<Watch>>>()?;
+        watches.extend(internal);
         Some(Plan {
             jobs,
             replicas: groups,
-            watches: self.watches.into_iter().collect::<Option<_>>()?,
-            files: Vec::new(),
+            watches,
+            files,
             locks: self.locks?,
             catalog: self.catalog?,
             control: self.control?,

@@ -12,6 +12,7 @@ pub(crate) fn merge(earlier: &mut ConfigFields, later: ConfigFields) {
     merge_lists(&mut earlier.jobs, later.jobs, |job| job_name(job).map(Cow::into_owned));
     merge_lists(&mut earlier.watches, later.watches, |watch| value_of(&watch.name));
     merge_lists(&mut earlier.locks, later.locks, |lock| value_of(&lock.name));
+    merge_lists(&mut earlier.files, later.files, |file| value_of(&file.name));
     merge_lists(&mut earlier.coprocesses, later.coprocesses, coprocess_name);
     match (&mut earlier.telemetry, later.telemetry) {
         (Some(earlier), Some(later)) => merge_telemetry(&mut earlier.value, later.value),

@@ -45,11 +45,11 @@ pub fn migrate(
     let name = input.name.clone();
     let mut problems = Vec::new();
     let main = program.map(|words| Program { words, host });
-    let decoded = load::decode_files(vec![input], host.environment(), main, &mut problems);
+    let mut decoded = load::decode_files(vec![input], host.environment(), main, &mut problems);
     if decoded.version == Version::Three && decoded.well_formed {
         return Err(MigrateError::NotLegacy);
     }
-    let old = load::plan_of(&decoded, host, options, &mut problems);
+    let old = load::plan_of(&mut decoded, host, options, &mut problems);
     let (Some(old), Some(file)) = (old, decoded.files.first()) else {
         return Err(MigrateError::Invalid(Report::new(decoded.files, problems)));
     };

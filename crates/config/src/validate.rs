@@ -45,6 +45,7 @@ pub(crate) fn check(
     let sections = [
         ("jobs", fields.jobs.is_some()),
         ("watches", fields.watches.is_some()),
+        ("files", fields.files.is_some()),
         ("locks", fields.locks.is_some()),
     ];
     let lost = |(key, given): (&str, bool)| {

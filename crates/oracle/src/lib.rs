@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agents;
+pub mod files;
 pub mod invariants;
 pub mod locks;
 pub mod random;

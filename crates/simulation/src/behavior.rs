@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use containerpilot_core::Time;
-use containerpilot_core::ids::{CheckIx, JobIx, WatchIx};
+use containerpilot_core::ids::{CheckIx, FileIx, JobIx, WatchIx};
 use containerpilot_core::input::{Answer, ExitStatus, Instance};
 use containerpilot_core::plan::{Catalog, Job, Plan, Watch, WatchKind};
 
 use crate::defaults;
-use crate::scenario::{CheckAnswer, CheckAnswers, Lifetime, Observation, RunScript, Scenario};
+use crate::scenario::{CheckAnswer, CheckAnswers, FileScript, Lifetime, Observation, RunScript, Scenario};
 use crate::world::script::{
-    AgentScript, CheckScript, ProgramScript, Reaction, ReportScript, ResponseScript, Script, WatchScript,
+    AgentScript, CheckScript, ProgramScript, Reaction, RenderScript, ReportScript, ResponseScript, Script,
+    WatchScript,
 };
 
 /// Something the scenario does at a set time.
@@ -44,6 +45,11 @@ impl<'a> Behavior<'a> {
     fn run_script(&self, job: &str, nth: usize) -> RunScript {
         let runs = self.scenario.jobs.get(job).map(|script| script.runs.as_slice()).unwrap_or_default();
         runs.get(nth).or(runs.last()).copied().unwrap_or_default()
+    }
+
+    fn file_script(&self, plan: &Plan, file: FileIx) -> FileScript {
+        let name = plan.files.get(file.index()).map_or("", |file| file.name.as_str());
+        self.scenario.files.get(name).cloned().unwrap_or_default()
     }
 
     /// What a watch sees by the script or by default; `None` if it follows the catalog.
@@ -130,6 +136,25 @@ impl Script for Behavior<'_> {
             }
             _ => (CheckAnswer::Pass, Duration::ZERO),
         };
+        CheckScript {
+            takes: (answer != CheckAnswer::Hang).then_some(takes),
+            passes: answer == CheckAnswer::Pass,
+            cancel_takes: Duration::ZERO,
+        }
+    }
+
+    fn render(&mut self, plan: &Plan, file: FileIx, now: Time) -> RenderScript {
+        let script = self.file_script(plan, file);
+        let fails = script.fails.iter().any(|period| period.contains(now.since(Time::ZERO)));
+        RenderScript { takes: script.takes, succeeds: !fails, installs: true }
+    }
+
+    fn test(&mut self, plan: &Plan, file: FileIx, now: Time) -> CheckScript {
+        let script = self.file_script(plan, file);
+        let elapsed = now.since(Time::ZERO);
+        let answers = script.tests.iter().rev().find(|answers| answers.period.contains(elapsed));
+        let answer = answers.map_or(CheckAnswer::Pass, |answers| answers.answer);
+        let takes = answers.map_or(defaults::CHECK, |answers| answers.takes);
         CheckScript {
             takes: (answer != CheckAnswer::Hang).then_some(takes),
             passes: answer == CheckAnswer::Pass,

@@ -22,6 +22,8 @@ section! {
             "What watches see.";
         locks: ListOf<LockFields> = "locks", Nothing, "X4, D14",
             "When locks in Consul are acquired and lost.";
+        files: ListOf<FileFields> = "files", Nothing, "X4, D15",
+            "What goes wrong with rendered files.";
         catalog: Object<CatalogFields> = "catalog", Nothing, "X4, D5",
             "What goes wrong with Consul.";
         happens: ListOf<ActionFields> = "happens", Nothing, "X4",
@@ -135,6 +137,47 @@ section! {
             "When.";
         held: Flag = "held", Is("true"), "X4, D14",
             "Whether it has the lock.";
+    }
+}
+
+section! {
+    /// One of `files`.
+    pub struct FileFields = "a file's script", "A file's script", any_case,
+        "What happens when a file is rendered and tested. By default both succeed. No template is rendered: a file has another text whenever its watches have found something else." {
+        name: Text = "name", Required, "X4",
+            "The name of the file in the configuration.";
+        takes: DurationText = "takes", Is("\"10ms\""), "X4, D15",
+            "How long a rendering takes, and then the writing of the file.";
+        fails: OneOrMany<FailureFields> = "fails", Nothing, "X4, D15",
+            "When its template has an error.";
+        tests: OneOrMany<TestFields> = "tests", Nothing, "X4, D15",
+            "The results of its test at certain times. If several apply, the last one counts.";
+    }
+}
+
+section! {
+    /// One of `fails`.
+    pub struct FailureFields = "`fails`", "`fails`", any_case,
+        "A time in which every rendering of the file fails." {
+        from: DurationText = "from", Is("0"), "X4",
+            "The start.";
+        to: DurationText = "to", Says("the end of the simulation"), "X4",
+            "The end.";
+    }
+}
+
+section! {
+    /// One of `tests`.
+    pub struct TestFields = "`tests`", "`tests`", any_case,
+        "The result of the test of a file for a while." {
+        from: DurationText = "from", Is("0"), "X4",
+            "The start.";
+        to: DurationText = "to", Says("the end of the simulation"), "X4",
+            "The end.";
+        answer: OneOf<CheckAnswer> = "answer", Is("\"fail\""), "X4",
+            "The result of a test that starts in this time. A test that hangs runs until its timeout.";
+        takes: DurationText = "takes", Is("\"10ms\""), "X4",
+            "How long it takes.";
     }
 }
 

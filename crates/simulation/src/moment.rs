@@ -103,6 +103,13 @@ impl Moment {
             let word = known(word, &words).ok_or_else(|| unknown_word(source, word, &words))?;
             return Ok(Self { source: source.to_owned(), word });
         }
+        let file = source.strip_prefix("file.");
+        let is_file = plans.iter().flat_map(|plan| &plan.files).any(|known| Some(&*known.name) == file);
+        if jobs.is_empty() && is_file {
+            let words = words_of(&Code::OF_FILES, "a file");
+            let word = known(word, &words).ok_or_else(|| unknown_word(source, word, &words))?;
+            return Ok(Self { source: source.to_owned(), word });
+        }
         let words: Vec<&'static str> = match (jobs.is_empty(), is_watch) {
             (false, _) => words_of(&Code::OF_JOBS, "a job"),
             (true, true) => words_of(&Code::OF_WATCHES, "a watch"),

@@ -13,13 +13,13 @@ use containerpilot_core::plan::{Catalog, Plan, Role};
 use std::collections::BTreeMap;
 
 use crate::fields::{
-    ActionFields, CatalogFields, CheckFields, LockChangeFields, LockFields, ObservationFields, RunFields,
-    ScenarioFields, ScriptFields, WatchFields,
+    ActionFields, CatalogFields, CheckFields, FileFields, LockChangeFields, LockFields, ObservationFields,
+    RunFields, ScenarioFields, ScriptFields, WatchFields,
 };
 use crate::moment::nearest_name;
 use crate::scenario::{
-    Action, CheckAnswer, CheckAnswers, JobAction, JobScript, Lifetime, LockChanges, Observation, RunScript,
-    Scenario,
+    Action, CheckAnswer, CheckAnswers, FileScript, JobAction, JobScript, Lifetime, LockChanges, Observation,
+    RunScript, Scenario,
 };
 use crate::world::script::Period;
 
@@ -135,6 +135,14 @@ impl Reader<'_> {
             {
                 let message = format!("duplicate script for lock `{}`", name.value);
                 self.error(name.place, message, "put everything about a lock into one script");
+            }
+        }
+        for file in each(&fields.files) {
+            if let Some((name, script)) = self.file(file)
+                && scenario.files.insert(name.value.clone(), script).is_some()
+            {
+                let message = format!("duplicate script for file `{}`", name.value);
+                self.error(name.place, message, "put everything about a file into one script");
             }
         }
         if let Some(catalog) = &fields.catalog {
@@ -334,6 +342,33 @@ impl Reader<'_> {
             Some(_) => {}
         }
         Some((name, changes))
+    }
+
+    fn file<'f>(&mut self, fields: &'f FileFields) -> Option<(&'f Spanned<String>, FileScript)> {
+        let takes = self.time(&fields.takes).unwrap_or_default();
+        let fails = several(&fields.fails).map(|fail| self.period(&fail.from, &fail.to)).collect();
+        let tests = several(&fields.tests).map(|test| CheckAnswers {
+            check: None,
+            period: self.period(&test.from, &test.to),
+            answer: value_of(&test.answer).unwrap_or(CheckAnswer::Fail),
+            takes: self.time(&test.takes).unwrap_or_default(),
+        });
+        let tests = tests.collect();
+        let name = self.required(&fields.name, fields.place, "name")?;
+        let mut files = self.plans.iter().flat_map(|plan| &plan.files).filter(|file| file.name == name.value);
+        let Some(first) = files.next() else {
+            let help = nearest_name(&name.value, self.plans);
+            self.error(name.place, format!("there is no file `{}`", name.value), help);
+            return None;
+        };
+        if let Some(tests) = &fields.tests
+            && first.test.is_none()
+            && files.all(|file| file.test.is_none())
+        {
+            let message = format!("`{}` has no `test`", name.value);
+            self.error(tests.key, message, "remove this, or add `test` to the file");
+        }
+        Some((name, FileScript { takes, fails, tests }))
     }
 
     fn observation(&mut self, fields: &ObservationFields) -> (Observation, bool) {

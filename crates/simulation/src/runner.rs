@@ -97,8 +97,13 @@ impl Runner<'_> {
         self.core.step(Time::ZERO, Input::Clock { unix, asleep: Duration::ZERO }, &mut Vec::new());
         self.world.schedule_input(Duration::ZERO, Input::Ready);
         for watch in &self.core.shared_plan().watches {
-            for observation in self.world.script.observations(self.core.plan(), watch).iter().flatten() {
+            let observations = self.world.script.observations(self.core.plan(), watch);
+            for observation in observations.iter().flatten() {
                 self.world.schedule_watch(observation.at, watch.name.clone());
+            }
+            // D15: files are told that nothing is in the catalog yet.
+            if observations.is_none() && !self.core.plan().files.is_empty() {
+                self.world.schedule_watch(Duration::ZERO, watch.name.clone());
             }
         }
         let plan = self.core.shared_plan();

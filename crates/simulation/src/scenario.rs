@@ -9,6 +9,7 @@ use containerpilot_core::input::{ExitStatus, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
 use std::collections::BTreeMap;
 
+use crate::defaults;
 use crate::moment::Moment;
 use crate::world::script::Period;
 
@@ -25,6 +26,8 @@ pub struct Scenario {
     pub watches: BTreeMap<String, Vec<Observation>>,
     /// From when on the supervisor has a lock or not, by name, in the order of time.
     pub locks: BTreeMap<String, LockChanges>,
+    /// What happens when files are rendered, by name.
+    pub files: BTreeMap<String, FileScript>,
     /// When the catalog is unreachable.
     pub outages: Vec<Period>,
     /// When the catalog loses a service, by the name of its job.
@@ -55,12 +58,18 @@ impl Scenario {
             let locks = self.locks.values().flatten().map(|(at, _)| *at);
             let answers = self.jobs.values().flat_map(|script| &script.checks);
             let answers = answers.map(|answers| answers.period.to.unwrap_or(answers.period.from));
+            let files = self.files.values().flat_map(|script| {
+                let tests = script.tests.iter().map(|test| test.period);
+                script.fails.iter().copied().chain(tests)
+            });
+            let files = files.map(|period| period.to.unwrap_or(period.from));
             let expected = self.expectations.iter().filter_map(Expectation::latest);
             let all = actions
                 .chain(observations)
                 .chain(outages)
                 .chain(forgets)
                 .chain(answers)
+                .chain(files)
                 .chain(expected)
                 .chain(locks);
             all.max().map_or(DEFAULT_END, |last| last.saturating_add(TIME_AFTER_LAST).max(DEFAULT_END))
@@ -125,6 +134,23 @@ pub struct RunScript {
     pub ready: Option<Lifetime>,
     /// When it stops to send `WATCHDOG=1`, counted from its start.
     pub watchdog_stops: Option<Lifetime>,
+}
+
+/// What happens when a file is rendered (D15).
+#[derive(Clone, Debug)]
+pub struct FileScript {
+    /// How long a rendering takes, and then the writing.
+    pub takes: Duration,
+    /// When its template has an error.
+    pub fails: Vec<Period>,
+    /// The results of its test.
+    pub tests: Vec<CheckAnswers>,
+}
+
+impl Default for FileScript {
+    fn default() -> Self {
+        Self { takes: defaults::CHECK, fails: Vec::new(), tests: Vec::new() }
+    }
 }
 
 /// The result of checks for a while.

@@ -4,9 +4,11 @@
 
 mod eval;
 
+use std::rc::Rc;
 use std::slice::Iter;
 
 use crate::Environment;
+use crate::data::LookUp;
 use crate::error::{FunctionError, TemplateError};
 use crate::functions::{Output, print};
 use crate::limits;
@@ -14,7 +16,7 @@ use crate::scope::DOLLAR;
 use crate::span::{SourceMap, Span};
 use crate::suggest;
 use crate::tree::{Block, Node, Program};
-use crate::value::{List, Text, Value};
+use crate::value::{List, Record, Text, Value};
 use eval::{Failed, State};
 
 /// Renders a program, or returns all errors.
@@ -22,12 +24,13 @@ pub(crate) fn render(
     source: &[u8],
     program: &Program,
     environment: &Environment,
+    data: Option<&dyn LookUp>,
 ) -> Result<(Vec<u8>, SourceMap), Vec<TemplateError>> {
     let environment = environment
         .iter()
         .map(|(name, value)| (Text::from(name.as_slice()), Text::from(value.as_slice())))
         .collect();
-    let state = State::new(source, environment, &program.variables);
+    let state = State::new(source, environment, data, &program.variables);
     let mut writer =
         Writer { program, state, frames: Vec::new(), calls: 0, text: Vec::new(), map: SourceMap::default() };
     writer.run();
@@ -66,6 +69,7 @@ enum Frame<'t> {
 enum Items {
     Ints(List<i64>),
     Texts(List<Text>),
+    Records(List<Rc<Record>>),
     Entries(Vec<(Text, Text)>),
 }
 
@@ -81,7 +85,7 @@ struct Writer<'t> {
 
 impl<'t> Writer<'t> {
     fn run(&mut self) {
-        let dot = Value::Map(std::rc::Rc::clone(&self.state.environment));
+        let dot = Value::Map(Rc::clone(&self.state.environment));
         let Some(main) = self.program.templates.get(&b""[..]) else { return };
         self.state.scope.push(DOLLAR, Some(dot.clone()));
         let mark = self.state.scope.mark();
@@ -211,6 +215,7 @@ impl<'t> Writer<'t> {
         let items = match items {
             Value::Ints(list) => Items::Ints(list),
             Value::Texts(list) => Items::Texts(list),
+            Value::Records(list) => Items::Records(list),
             Value::Map(map) => {
                 if let Err(error) = self.state.budget.bytes(map.len() * size_of::<(Text, Text)>()) {
                     self.state.report(block.pipe.span, error);
@@ -252,6 +257,9 @@ impl<'t> Writer<'t> {
             Items::Ints(list) => list.items().get(index).map(|item| (number(index), Value::Int(*item))),
             Items::Texts(list) => {
                 list.items().get(index).map(|item| (number(index), Value::Text(item.clone())))
+            }
+            Items::Records(list) => {
+                list.items().get(index).map(|item| (number(index), Value::Record(Rc::clone(item))))
             }
             Items::Entries(list) => {
                 list.get(index).map(|(name, value)| (Value::Text(name.clone()), Value::Text(value.clone())))

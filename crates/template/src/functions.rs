@@ -13,7 +13,9 @@ use std::rc::Rc;
 
 use memchr::memmem;
 
+use crate::Dialect;
 use crate::budget::{self, Budget};
+use crate::data::{self, LookUp, Source};
 use crate::error::FunctionError;
 use crate::utf8;
 use crate::value::{List, Text, Value};
@@ -45,6 +47,8 @@ type Run = fn(&mut CallContext<'_>, &[Value]) -> Result<Value, FunctionError>;
 pub(crate) struct CallContext<'m> {
     pub(crate) budget: &'m mut Budget,
     pub(crate) environment: &'m Rc<BTreeMap<Text, Text>>,
+    /// What the template of a rendered file can look up.
+    pub(crate) data: Option<&'m dyn LookUp>,
 }
 
 /// A function of the table.
@@ -52,12 +56,28 @@ pub(crate) struct CallContext<'m> {
 pub(crate) struct Function(&'static Signature);
 
 impl Function {
-    pub(crate) fn named(name: &[u8]) -> Option<Self> {
-        FUNCTIONS.iter().find(|signature| signature.name.as_bytes() == name).map(Self)
+    pub(crate) fn named(name: &[u8], dialect: Dialect) -> Option<Self> {
+        Self::all(dialect).find(|signature| signature.name.as_bytes() == name).map(Self)
     }
 
-    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-        FUNCTIONS.iter().map(|signature| signature.name)
+    pub(crate) fn names(dialect: Dialect) -> impl Iterator<Item = &'static str> {
+        Self::all(dialect).map(|signature| signature.name)
+    }
+
+    fn all(dialect: Dialect) -> impl Iterator<Item = &'static Signature> {
+        let more = if dialect == Dialect::File { &FILE_FUNCTIONS[..] } else { &[] };
+        FUNCTIONS.iter().chain(more)
+    }
+
+    /// What it looks up (D15).
+    pub(crate) fn source(self) -> Option<Source> {
+        match self.0.name {
+            "watch" => Some(Source::Watch),
+            "key" | "keyOrDefault" => Some(Source::Key),
+            "keys" => Some(Source::Keys),
+            "secret" => Some(Source::Secret),
+            _ => None,
+        }
     }
 
     pub(crate) fn signature(self) -> &'static Signature {
@@ -171,6 +191,53 @@ static FUNCTIONS: [Signature; 27] = [
             .at(0))
     }),
 ];
+
+/// The functions of the templates of rendered files (D15).
+static FILE_FUNCTIONS: [Signature; 5] = [
+    entry("watch", TEXT, false, "range watch \"NAME\"", |context, arguments| {
+        found(context, Source::Watch, arguments)?
+            .ok_or_else(|| absent("watch", arguments, "watches no file or key that exists", None))
+    }),
+    entry("key", TEXT, false, "key \"path/of/key\"", |context, arguments| {
+        found(context, Source::Key, arguments)?.ok_or_else(|| {
+            let name = String::from_utf8_lossy(&text(arguments, 0)).into_owned();
+            let help = format!("create it, or write: keyOrDefault \"{name}\" \"value\"");
+            absent("key", arguments, "does not exist in Consul", Some(help))
+        })
+    }),
+    entry(
+        "keyOrDefault",
+        &[Parameter::Text, Parameter::Text],
+        false,
+        "keyOrDefault \"path/of/key\" \"value\"",
+        |context, arguments| {
+            let found = found(context, Source::Key, arguments)?;
+            Ok(found.unwrap_or_else(|| Value::Text(text(arguments, 1))))
+        },
+    ),
+    entry("keys", TEXT, false, "range keys \"path/\"", |context, arguments| {
+        Ok(found(context, Source::Keys, arguments)?.unwrap_or(Value::Nil))
+    }),
+    entry("secret", TEXT, false, "secret \"NAME\"", |context, arguments| {
+        found(context, Source::Secret, arguments)?
+            .ok_or_else(|| absent("secret", arguments, "is not one of `secrets`", None))
+    }),
+];
+
+fn found(
+    context: &mut CallContext<'_>,
+    source: Source,
+    arguments: &[Value],
+) -> Result<Option<Value>, FunctionError> {
+    let name = text(arguments, 0);
+    data::value_of(context.data, context.budget, source, &name).map_err(|error| error.at(0))
+}
+
+fn absent(what: &str, arguments: &[Value], problem: &str, help: Option<String>) -> FunctionError {
+    let name = text(arguments, 0);
+    let error = FunctionError::new(format!("the {what} `{}` {problem}", String::from_utf8_lossy(&name)));
+    FunctionError { help, ..error }.at(0)
+}
 
 fn value(arguments: &[Value], index: usize) -> &Value {
     arguments.get(index).unwrap_or(&Value::Nil)

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod budget;
+pub mod data;
 mod error;
 mod exec;
 mod functions;
@@ -53,7 +54,48 @@ pub struct Rendered {
 /// Returns all errors in the order of the source. They are all of one [`Stage`], because a source with parse errors is not
 /// rendered.
 pub fn render(source: &[u8], environment: &Environment) -> Result<Rendered, Vec<TemplateError>> {
-    let program = parse::parse(source)?;
-    let (text, map) = exec::render(source, &program, environment)?;
+    let program = parse::parse(source, Dialect::Configuration)?;
+    let (text, map) = exec::render(source, &program, environment, None)?;
     Ok(Rendered { text, map })
+}
+
+/// The line and the column of the start of a range, from 1. A column is a character.
+#[must_use]
+pub fn line_and_column(source: &[u8], span: span::Span) -> (usize, usize) {
+    let before = source.get(..span.start as usize).unwrap_or(source);
+    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let line = memchr::memchr_iter(b'\n', before).count() + 1;
+    (line, utf8::count(before.get(start..).unwrap_or_default()) + 1)
+}
+
+/// What a template is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// A configuration.
+    Configuration,
+    /// A rendered file, which can also look up what watches have found (D15).
+    File,
+}
+
+/// What the template of a rendered file looks up, in the order of the source (D15).
+///
+/// # Errors
+///
+/// Returns all errors of the source.
+pub fn uses(source: &[u8]) -> Result<Vec<data::Use>, Vec<TemplateError>> {
+    data::uses(&parse::parse(source, Dialect::File)?)
+}
+
+/// Renders the template of a file (D15).
+///
+/// # Errors
+///
+/// Returns all errors in the order of the source.
+pub fn render_file(
+    source: &[u8],
+    environment: &Environment,
+    data: &dyn data::LookUp,
+) -> Result<Vec<u8>, Vec<TemplateError>> {
+    let program = parse::parse(source, Dialect::File)?;
+    exec::render(source, &program, environment, Some(data)).map(|(text, _)| text)
 }

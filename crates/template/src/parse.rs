@@ -15,6 +15,7 @@ use std::collections::HashMap;
 
 use memchr::memmem;
 
+use crate::Dialect;
 use crate::error::{Stage, TemplateError};
 use crate::limits;
 use crate::span::Span;
@@ -23,10 +24,10 @@ use lexer::Keyword;
 use words::{Names, ParseError, Words};
 
 /// Parses the source, or returns all errors in it.
-pub(crate) fn parse(source: &[u8]) -> Result<Program, Vec<TemplateError>> {
+pub(crate) fn parse(source: &[u8], dialect: Dialect) -> Result<Program, Vec<TemplateError>> {
     let mut parser = Parser {
         source,
-        names: Names::new(),
+        names: Names::new(dialect),
         errors: Vec::new(),
         open: Vec::new(),
         list: Vec::new(),

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::rc::Rc;
 
+use crate::error::FunctionError;
+use crate::suggest;
+
 /// A byte string that shares memory with the string it was cut from.
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
@@ -107,6 +110,33 @@ impl<T> List<T> {
     }
 }
 
+/// An object with named fields, such as an instance of a service (D15).
+#[derive(Debug)]
+pub(crate) struct Record {
+    /// What it is, for messages.
+    pub(crate) kind: &'static str,
+    pub(crate) fields: Vec<(&'static str, Value)>,
+}
+
+impl Record {
+    pub(crate) fn field(&self, name: &[u8]) -> Option<&Value> {
+        self.fields.iter().find(|(other, _)| other.as_bytes() == name).map(|(_, value)| value)
+    }
+
+    pub(crate) fn unknown(&self, name: &[u8]) -> FunctionError {
+        let name = String::from_utf8_lossy(name);
+        let names = || self.fields.iter().map(|(name, _)| *name);
+        let help = match suggest::nearest(&name, names()) {
+            Some(near) => format!("did you mean .{near}?"),
+            None => format!(
+                "its fields are {}; write $.{name} for an environment variable",
+                names().collect::<Vec<_>>().join(", ")
+            ),
+        };
+        FunctionError::new(format!("{} has no field `{name}`", self.kind)).help(help)
+    }
+}
+
 /// Any value.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
@@ -120,7 +150,9 @@ pub(crate) enum Value {
     Text(Text),
     Ints(List<i64>),
     Texts(List<Text>),
-    /// The environment.
+    Record(Rc<Record>),
+    Records(List<Rc<Record>>),
+    /// The environment, or metadata of an instance.
     Map(Rc<BTreeMap<Text, Text>>),
 }
 
@@ -137,6 +169,8 @@ impl Value {
             Self::Text(_) => "string",
             Self::Ints(_) => "[]int",
             Self::Texts(_) => "[]string",
+            Self::Record(_) => "template.Object",
+            Self::Records(_) => "[]template.Object",
             Self::Map(_) => "template.Environment",
         }
     }
@@ -153,6 +187,8 @@ impl Value {
             Self::Text(_) => "a string",
             Self::Ints(_) => "a list of integers",
             Self::Texts(_) => "a list of strings",
+            Self::Record(record) => record.kind,
+            Self::Records(_) => "a list of objects",
             Self::Map(_) => "the environment",
         }
     }
@@ -169,6 +205,8 @@ impl Value {
             Self::Text(text) => !text.is_empty(),
             Self::Ints(list) => list.len() > 0,
             Self::Texts(list) => list.len() > 0,
+            Self::Record(_) => true,
+            Self::Records(list) => list.len() > 0,
             Self::Map(map) => !map.is_empty(),
         }
     }

@@ -15,6 +15,7 @@ pub(super) fn text(graph: &Graph) -> String {
             Kind::Coprocess => "shape=box, peripheries=2",
             Kind::Watch => "shape=cylinder",
             Kind::Lock => "shape=house",
+            Kind::File => "shape=note",
             Kind::Event => "shape=ellipse",
             Kind::All => "shape=diamond",
             Kind::Missing => "shape=box, style=dashed, color=red",

@@ -16,6 +16,7 @@ pub(super) fn text(graph: &Graph) -> String {
             Kind::Coprocess => ("[[", "]]", "coprocess"),
             Kind::Watch => ("[(", ")]", "watch"),
             Kind::Lock => ("{{", "}}", "lock"),
+            Kind::File => ("[[", "]]", "file"),
             Kind::Event => ("([", "])", "event"),
             Kind::All => ("{", "}", "all"),
             Kind::Missing => ("[", "]", "missing"),

@@ -28,6 +28,8 @@ pub(super) enum Kind {
     Coprocess,
     Watch,
     Lock,
+    /// A rendered file.
+    File,
     /// An event of the supervisor, or a signal to it.
     Event,
     /// A condition that holds when the conditions of all incoming edges hold.
@@ -126,6 +128,15 @@ impl Graph {
             let source = Source::Lock(lock.name.clone());
             let at = builder.node(Kind::Lock, &source.to_string(), note);
             builder.sources.insert((source, None), at);
+        }
+        for file in &plan.files {
+            let source = Source::File(file.name.clone());
+            let at = builder.node(Kind::File, &source.to_string(), file.to.clone());
+            builder.sources.insert((source, None), at);
+            for watch in &file.watches {
+                let from = builder.source(&Source::Watch(watch.clone()), Kind::Missing);
+                builder.edge(from, at, "rendered".to_owned(), LineStyle::Each);
+            }
         }
         for (to, job) in drawn {
             builder.trigger(to, &job.when.trigger);

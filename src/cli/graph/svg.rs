@@ -18,7 +18,7 @@ const LABEL: i64 = 18;
 const STYLE: &str = "\
 text{font-family:ui-sans-serif,system-ui,sans-serif;font-size:14px;fill:#1f2328}\
 .note,.label{font-size:11px;fill:#57606a}\
-.job{fill:#ddf4ff;stroke:#0969da}.coprocess{fill:#eaeef2;stroke:#57606a}.watch{fill:#dafbe1;stroke:#1a7f37}.lock{fill:#fff1e5;stroke:#bc4c00}\
+.job{fill:#ddf4ff;stroke:#0969da}.coprocess{fill:#eaeef2;stroke:#57606a}.watch{fill:#dafbe1;stroke:#1a7f37}.file{fill:#fbefff;stroke:#8250df}.lock{fill:#fff1e5;stroke:#bc4c00}\
 .event{fill:#fff8c5;stroke:#9a6700}.all{fill:#fff;stroke:#0969da}\
 .missing{fill:#ffebe9;stroke:#cf222e;stroke-dasharray:4}\
 path{fill:none;stroke:#57606a;stroke-width:1.2}.each{stroke-width:2.4}.effect{stroke-dasharray:5}\
@@ -87,6 +87,7 @@ fn draw(out: &mut String, node: &Node, size: Size, corner: Point) {
         Kind::Coprocess => ("coprocess", 0),
         Kind::Watch => ("watch", 14),
         Kind::Lock => ("lock", 3),
+        Kind::File => ("file", 2),
         Kind::Event => ("event", 18),
         Kind::All => ("all", 10),
         Kind::Missing => ("missing", 0),
@@ -100,6 +101,7 @@ fn draw(out: &mut String, node: &Node, size: Size, corner: Point) {
             Kind::Coprocess => "coprocess",
             Kind::Watch => "watch",
             Kind::Lock => "lock",
+            Kind::File => "file",
             Kind::Event => "event",
             Kind::All => "when",
             Kind::Job | Kind::Missing => "job",

@@ -1,10 +1,10 @@
-//! Everything about one job, watch or lock, one fact per line.
+//! Everything about one job, watch, rendered file or lock, one fact per line.
 
 use std::fmt::Write;
 
 use containerpilot_core::report::words;
 
-use super::super::responses::{Check, Event, Instance, Job, Lock, Status, Watch};
+use super::super::responses::{Check, Event, File, Instance, Job, Lock, Status, Watch};
 use super::super::terminal::{Cell, Screen, Tone, sanitized, short_duration};
 use super::super::timestamps;
 use super::{health, state};
@@ -195,5 +195,51 @@ pub(super) fn lock(status: &Status, lock: &Lock) -> String {
         Some(key) => writeln!(out, "  key {} in Consul", sanitized(key)),
         None => writeln!(out, "  a local lock"),
     };
+    out
+}
+
+/// The columns of a rendered file.
+pub(super) fn file_row(now: &str, file: &File) -> Vec<Cell> {
+    vec![
+        (Tone::Plain, file.name.clone()),
+        file_state(file),
+        (Tone::Plain, file.changes.to_string()),
+        (Tone::Plain, file_note(now, file)),
+    ]
+}
+
+fn file_state(file: &File) -> Cell {
+    let tone = match file.state.as_str() {
+        "rendered" => Tone::Good,
+        "failed" => Tone::Bad,
+        _ => Tone::Waiting,
+    };
+    (tone, file.state.clone())
+}
+
+fn file_note(now: &str, file: &File) -> String {
+    let ago = |at: &Option<String>| {
+        let ago = at.as_deref().and_then(|at| timestamps::seconds_between(at, now));
+        ago.map_or_else(String::new, |ago| format!(" {} ago", short_duration(ago)))
+    };
+    match (&file.error, file.waits_for.as_slice()) {
+        (Some(error), _) => format!("failed{}: {error}", ago(&file.failed_at)),
+        (None, []) => String::new(),
+        (None, watches) => format!("waiting for the first answer of watch.{}", watches.join(" and watch.")),
+    }
+}
+
+/// All facts about a rendered file.
+pub(super) fn file(screen: Screen, now: &str, file: &File) -> String {
+    let (tone, state) = file_state(file);
+    let mut out = format!("file.{}: {}\n", sanitized(&file.name), screen.paint(tone, &state));
+    let _ = writeln!(out, "  {:10} {}", "path", sanitized(&file.to));
+    let counts = (file.renders, file.failures, file.changes);
+    let _ =
+        writeln!(out, "  {:10} {} times, {} failed, {} written", "rendered", counts.0, counts.1, counts.2);
+    let note = file_note(now, file);
+    if !note.is_empty() {
+        let _ = writeln!(out, "  {:10} {}", "note", sanitized(&note));
+    }
     out
 }

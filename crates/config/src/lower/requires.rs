@@ -58,7 +58,7 @@ impl Lower<'_> {
             self.error(
                 item.place,
                 "a requirement has no name",
-                "write the name of a job, watch.NAME or lock.NAME",
+                "write the name of a job, watch.NAME, file.NAME or lock.NAME",
             );
             return None;
         }
@@ -84,6 +84,9 @@ pub(super) fn resolve_requirements(
         match source {
             RequiredSource::Job(name) if !is_job(name) && is_watch(name) => {
                 *source = RequiredSource::Watch(std::mem::take(name));
+            }
+            RequiredSource::Job(name) if !is_job(name) && name.starts_with("file.") => {
+                *source = RequiredSource::File(name.split_off("file.".len()));
             }
             RequiredSource::Job(_)
             | RequiredSource::Watch(_)

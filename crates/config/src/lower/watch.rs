@@ -15,7 +15,7 @@ use crate::values::value_of;
 const FILE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The longest time between two queries for keys. Changes are seen at once.
-const KEY_INTERVAL: Duration = Duration::from_mins(1);
+pub(super) const KEY_INTERVAL: Duration = Duration::from_mins(1);
 
 impl Lower<'_> {
     pub(super) fn watch(&mut self, fields: &WatchFields) -> Option<Watch> {

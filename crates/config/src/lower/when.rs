@@ -312,6 +312,11 @@ pub(super) fn resolve_sources(jobs: &mut [Option<Job>], fields: &ConfigFields) {
             && watched.contains(name)
         {
             event.source = Source::Watch(std::mem::take(name));
+        } else if let Source::Job(name) = &mut event.source
+            && !named.contains(name)
+            && let Some(file) = name.strip_prefix("file.")
+        {
+            event.source = Source::File(file.to_owned());
         }
     };
     for job in jobs.iter_mut().flatten() {

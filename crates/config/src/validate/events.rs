@@ -96,9 +96,14 @@ impl Checker<'_> {
             Source::Lock(name) if !self.names.locks.contains(&name) => {
                 self.unknown(Severity::Fault, *place, value, &format!("unknown lock `{name}`"));
             }
-            Source::Job(name)
-                if !self.names.jobs.contains_key(&name) && !self.names.watches.contains(&name) =>
-            {
+            Source::Job(name) if self.names.jobs.contains_key(&name) => {}
+            Source::Job(name) if name.starts_with("file.") => {
+                let file = name.trim_start_matches("file.");
+                if !self.names.files.contains(file) {
+                    self.unknown(Severity::Fault, *place, value, &format!("unknown file `{file}`"));
+                }
+            }
+            Source::Job(name) if !self.names.watches.contains(&name) => {
                 self.unknown(Severity::Fault, *place, value, &format!("unknown job or watch `{name}`"));
             }
             _ => {}
@@ -108,7 +113,16 @@ impl Checker<'_> {
     fn wait(&mut self, wait: &Wait<'_>, job: &Job) {
         let EventPattern { source, code } = wait.event;
         match source {
-            Source::Signal(_) | Source::File(_) => {}
+            Source::Signal(_) => {}
+            Source::File(name) => {
+                if !self.names.files.contains(name) {
+                    let message = format!("unknown file `{name}`");
+                    self.unknown(Severity::Fault, wait.source, &format!("file.{name}"), &message);
+                } else if !Code::OF_FILES.contains(code) {
+                    let message = format!("a file never sends `{code}`");
+                    self.fault(wait.code, message, "a file sends changed and failed");
+                }
+            }
             Source::Global => {
                 if !code.is_global() {
                     let message = format!("`{code}` needs a `source`: a job or a watch sends it");
@@ -177,7 +191,8 @@ impl Checker<'_> {
             return;
         }
         let mut all = self.names.all();
-        for prefix in ["watch.", "lock."].into_iter().filter(|prefix| name.starts_with(prefix)) {
+        let prefix = ["watch.", "file.", "lock."].into_iter().find(|prefix| name.starts_with(prefix));
+        if let Some(prefix) = prefix {
             all.retain(|name| name.starts_with(prefix));
         }
         let help = match suggest::nearest(name, all.iter().map(String::as_str)) {
@@ -185,9 +200,12 @@ impl Checker<'_> {
             Some(near) => format!("did you mean \"{near}\"?"),
             None if all.len() == 1 => format!("did you mean \"{}\"?", all.concat()),
             None if all.is_empty() && name.starts_with("watch.") => "add it to `watches`".to_owned(),
+            None if all.is_empty() && name.starts_with("file.") => "add it to `files`".to_owned(),
             None if all.is_empty() && name.starts_with("lock.") => "add it to `locks`".to_owned(),
             None if all.is_empty() => "the file has no other job or watch to wait for".to_owned(),
-            None if all.len() > 20 => "a source is the name of a job, watch.NAME or lock.NAME".to_owned(),
+            None if all.len() > 20 => {
+                "a source is the name of a job, watch.NAME, file.NAME or lock.NAME".to_owned()
+            }
             None => format!("the sources are {}", all.join(", ")),
         };
         self.report(severity, place, message.to_owned(), help);
@@ -215,6 +233,10 @@ impl Checker<'_> {
             Code::Acquired | Code::Lost => {
                 let help = "only a lock sends it: add one to `locks` and write source: \"lock.NAME\"";
                 ("it is a job, not a lock", help.to_owned())
+            }
+            Code::Failed => {
+                let help = "a job that fails sends exitFailed; a file sends failed: source: \"file.NAME\"";
+                ("it is a job, not a file", help.to_owned())
             }
             code if code.is_global() => ("containerpilot itself sends it", "remove `source`".to_owned()),
             Code::ExitSuccess | Code::ExitFailed

@@ -41,6 +41,8 @@ impl<'a> Checker<'a> {
         }
         let coprocesses = fields.coprocesses.iter().flat_map(|given| &given.value);
         commands.extend(coprocesses.filter_map(|one| one.command.as_ref()).map(used("coprocess", false)));
+        let files = fields.files.iter().flat_map(|given| &given.value);
+        commands.extend(files.filter_map(|file| file.test.as_ref()).map(used("test", false)));
         let metrics = fields.telemetry.iter().flat_map(|given| &given.value.metrics);
         let metrics = metrics.flat_map(|given| &given.value).filter_map(|metric| metric.exec.as_ref());
         commands.extend(metrics.map(used("measurement", false)));

@@ -40,19 +40,15 @@ impl Checker<'_> {
         if lock.is_some_and(|lock| self.names.locks.contains(lock)) {
             return;
         }
-        if name.starts_with("file.") {
-            let message = format!("cannot require `{name}`: files are not supported by this version");
-            return self.report(
-                Severity::Error,
-                place,
-                message,
-                "require a job, a watch as watch.NAME, or a lock as lock.NAME",
-            );
+        let file = name.strip_prefix("file.");
+        if file.is_some_and(|file| self.names.files.contains(file)) {
+            return;
         }
-        let message = match (watch, lock) {
-            (Some(name), _) => format!("unknown watch `{name}`"),
-            (None, Some(name)) => format!("unknown lock `{name}`"),
-            (None, None) => format!("unknown job or watch `{name}`"),
+        let message = match (watch, file, lock) {
+            (Some(name), ..) => format!("unknown watch `{name}`"),
+            (_, Some(name), _) => format!("unknown file `{name}`"),
+            (_, _, Some(name)) => format!("unknown lock `{name}`"),
+            (None, None, None) => format!("unknown job or watch `{name}`"),
         };
         self.unknown(Severity::Error, place, name, &message);
     }

@@ -15,6 +15,7 @@ pub(super) struct Names {
     pub(super) jobs: BTreeMap<String, Vec<usize>>,
     pub(super) watches: BTreeSet<String>,
     pub(super) locks: BTreeSet<String>,
+    pub(super) files: BTreeSet<String>,
 }
 
 impl Names {
@@ -33,6 +34,8 @@ impl Names {
         let watches = fields.watches.iter().flat_map(|given| &given.value);
         let watches =
             watches.filter_map(|watch| watch.name.as_ref()).map(|given| given.value.clone()).collect();
+        let files = fields.files.iter().flat_map(|given| &given.value);
+        let files = files.filter_map(|file| file.name.as_ref()).map(|given| given.value.clone()).collect();
         // A coprocess sends the events of a job, but has no index in the list of jobs.
         let coprocesses = fields.coprocesses.iter().flat_map(|given| &given.value).filter_map(coprocess_name);
         let telemetry = fields.telemetry.iter().map(|_| TELEMETRY_JOB.to_owned());
@@ -41,13 +44,15 @@ impl Names {
         let jobs = all.into_iter().map(|(name, jobs)| (name, jobs.into_iter().flatten().collect())).collect();
         let locks = fields.locks.iter().flat_map(|given| &given.value);
         let locks = locks.filter_map(|lock| lock.name.as_ref()).map(|given| given.value.clone()).collect();
-        Self { jobs, watches, locks }
+        Self { jobs, watches, files, locks }
     }
 
     pub(super) fn all(&self) -> Vec<String> {
         let watches = self.watches.iter().map(|name| format!("watch.{name}"));
+        let files = self.files.iter().map(|name| format!("file.{name}"));
         let locks = self.locks.iter().map(|name| format!("lock.{name}"));
-        let mut all: Vec<String> = self.jobs.keys().cloned().chain(watches).chain(locks).collect();
+        let mut all: Vec<String> =
+            self.jobs.keys().cloned().chain(watches).chain(files).chain(locks).collect();
         all.sort();
         all
     }

@@ -13,6 +13,7 @@ mod limits;
 mod locks;
 mod plan;
 mod ready;
+mod rendered_files;
 mod replicas;
 mod requires;
 mod stop_and_restart;

@@ -45,6 +45,12 @@ impl FileStatus {
         Self::Failed,
     ];
 
+    /// Returns true from the start of a rendering to its end.
+    #[must_use]
+    pub const fn is_in_progress(self) -> bool {
+        matches!(self, Self::Rendering | Self::Testing | Self::Installing)
+    }
+
     /// The name in the JSON of the control socket and for people.
     #[must_use]
     pub const fn name(self) -> &'static str {

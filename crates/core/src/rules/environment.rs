@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use crate::ids::{JobIx, WatchIx};
 use crate::input::ExitStatus;
 use crate::log_entry::LogEvent;
-use crate::plan::{Level, PORT_VARIABLE, REPLICA_VARIABLE};
+use crate::plan::{Level, PORT_VARIABLE, REPLICA_VARIABLE, Watch};
 use crate::state::health::CheckVariables;
 use crate::state::journal::{Event, Origin};
 use crate::state::supervisor::Core;
@@ -101,6 +101,9 @@ impl Core {
     /// Updates the variable of a watch.
     pub(crate) fn set_watch_variable(&mut self, watch: WatchIx) {
         let Some(state) = self.plan_state.watches.get(watch.index()) else { return };
+        if self.plan().watches.get(watch.index()).is_none_or(Watch::is_internal) {
+            return;
+        }
         let text = state.variable();
         let variables = Arc::make_mut(&mut self.plan_state.variables);
         if !variables.set_watch(watch, text.as_deref()) {

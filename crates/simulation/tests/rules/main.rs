@@ -6,6 +6,7 @@ mod defaults;
 mod expectations;
 mod explore;
 mod fields;
+mod files;
 mod readiness;
 mod replicas;
 mod requires;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::budget::Budget;
+use crate::data::LookUp;
 use crate::error::{FunctionError, Stage, TemplateError};
 use crate::functions::{CallContext, Function, Parameter};
 use crate::limits;
@@ -20,6 +21,7 @@ pub(crate) struct Failed;
 pub(crate) struct State<'s> {
     pub(crate) source: &'s [u8],
     pub(crate) environment: Rc<BTreeMap<Text, Text>>,
+    data: Option<&'s dyn LookUp>,
     pub(crate) names: &'s [String],
     /// The variables; `None` for one whose pipeline failed.
     pub(crate) scope: Scope<Option<Value>>,
@@ -31,10 +33,16 @@ pub(crate) struct State<'s> {
 }
 
 impl<'s> State<'s> {
-    pub(crate) fn new(source: &'s [u8], environment: BTreeMap<Text, Text>, names: &'s [String]) -> Self {
+    pub(crate) fn new(
+        source: &'s [u8],
+        environment: BTreeMap<Text, Text>,
+        data: Option<&'s dyn LookUp>,
+        names: &'s [String],
+    ) -> Self {
         Self {
             source,
             environment: Rc::new(environment),
+            data,
             names,
             scope: Scope::new(),
             budget: Budget::default(),
@@ -204,13 +212,17 @@ impl<'s> State<'s> {
             value = match &value {
                 // A field of nil is nil.
                 Value::Nil => Value::Nil,
-                Value::Map(_) if last && (piped || !arguments.is_empty()) => {
+                Value::Map(_) | Value::Record(_) if last && (piped || !arguments.is_empty()) => {
                     return Err(self.not_a_function(operand, arguments));
                 }
                 Value::Map(map) => {
                     let found = map.get(field.name.as_slice()).cloned();
                     Value::Text(found.unwrap_or_else(|| Text::from(&b""[..])))
                 }
+                Value::Record(record) => match record.field(&field.name) {
+                    Some(found) => found.clone(),
+                    None => return Err(self.report(field.span, record.unknown(&field.name))),
+                },
                 other => {
                     let owner = Span { start: operand.span.start, end: field.span.start };
                     let shown = if owner.is_empty() { ".".to_owned() } else { self.shown(owner) };
@@ -264,7 +276,8 @@ impl<'s> State<'s> {
         if function.is_required() {
             return self.required(arguments.first(), piped.unwrap_or(name), values.pop());
         }
-        let mut context = CallContext { budget: &mut self.budget, environment: &self.environment };
+        let mut context =
+            CallContext { budget: &mut self.budget, environment: &self.environment, data: self.data };
         function.call(&mut context, &values).map_err(|error| {
             let span =
                 error.argument.and_then(|index| arguments.get(index)).map_or(name, |argument| argument.span);

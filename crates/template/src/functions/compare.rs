@@ -23,7 +23,12 @@ fn kind(value: &Value) -> Kind {
         Value::Int(_) => Kind::Int,
         Value::Text(_) => Kind::Text,
         Value::Byte(_) => Kind::Byte,
-        Value::Nil | Value::Ints(_) | Value::Texts(_) | Value::Map(_) => Kind::None,
+        Value::Nil
+        | Value::Ints(_)
+        | Value::Texts(_)
+        | Value::Record(_)
+        | Value::Records(_)
+        | Value::Map(_) => Kind::None,
     }
 }
 

@@ -95,7 +95,7 @@ impl<'o> Printer<'o> {
             ('v' | 'T', Value::Nil) => self.pad(b"<nil>"),
             ('T', _) => self.text(value.type_name().as_bytes()),
             // Go prints an address here; the value has no meaning.
-            ('p', Value::Ints(_) | Value::Texts(_) | Value::Map(_)) => {
+            ('p', Value::Ints(_) | Value::Texts(_) | Value::Records(_) | Value::Map(_)) => {
                 self.integer(0xc0_0001_0000, false, 16, 'x')
             }
             // For a value that is not basic, Go passes `%w` to its methods.
@@ -149,6 +149,20 @@ impl<'o> Printer<'o> {
                     list.items().iter().map(|item| (None, Value::Text(item.clone()))),
                     verb,
                 );
+            }
+            Value::Record(record) => {
+                self.out.write(b"{");
+                for (index, (_, item)) in record.fields.iter().enumerate() {
+                    if index > 0 {
+                        self.out.write(b" ");
+                    }
+                    self.value(item, verb);
+                }
+                self.out.write(b"}");
+            }
+            Value::Records(list) => {
+                let items = list.items().iter().map(|item| (None, Value::Record(std::rc::Rc::clone(item))));
+                self.sequence("[]template.Object", items, verb);
             }
             Value::Map(map) => {
                 let items =

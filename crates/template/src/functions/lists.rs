@@ -9,6 +9,7 @@ pub(crate) fn length(value: &Value) -> Result<Value, FunctionError> {
         Value::Text(text) => text.len(),
         Value::Ints(list) => list.len(),
         Value::Texts(list) => list.len(),
+        Value::Records(list) => list.len(),
         Value::Map(map) => map.len(),
         other => {
             return Err(FunctionError::new(format!("{} has no length", other.described()))
@@ -71,6 +72,10 @@ pub(crate) fn index(arguments: &[Value]) -> Result<Value, FunctionError> {
             Value::Texts(list) => {
                 list.items().get(within(list.len())?).map_or(Value::Nil, |text| Value::Text(text.clone()))
             }
+            Value::Records(list) => {
+                let found = list.items().get(within(list.len())?);
+                found.map_or(Value::Nil, |record| Value::Record(std::rc::Rc::clone(record)))
+            }
             Value::Map(map) => match key {
                 Value::Text(name) => {
                     Value::Text(map.get(name).cloned().unwrap_or_else(|| Text::from(&b""[..])))
@@ -107,6 +112,7 @@ pub(crate) fn slice(arguments: &[Value]) -> Result<Value, FunctionError> {
         Value::Text(text) => (text.len(), text.len()),
         Value::Ints(list) => (list.len(), list.capacity()),
         Value::Texts(list) => (list.len(), list.capacity()),
+        Value::Records(list) => (list.len(), list.capacity()),
         other => return Err(FunctionError::new(format!("{} cannot be sliced", other.described())).at(0)),
     };
     let mut bounds = [0, length, capacity];
@@ -125,6 +131,7 @@ pub(crate) fn slice(arguments: &[Value]) -> Result<Value, FunctionError> {
         Value::Text(text) => Value::Text(text.cut(from, to)),
         Value::Ints(list) => Value::Ints(list.window(from, to, limit)),
         Value::Texts(list) => Value::Texts(list.window(from, to, limit)),
+        Value::Records(list) => Value::Records(list.window(from, to, limit)),
         other => other.clone(),
     })
 }

@@ -1,5 +1,6 @@
 //! The error messages of the parser, with advice.
 
+use crate::Dialect;
 use crate::functions::Function;
 use crate::limits;
 use crate::parse::lexer::{LexError, Token, TokenKind};
@@ -42,21 +43,25 @@ const KEYWORDS: [&str; 10] =
     ["true", "false", "end", "else", "range", "with", "define", "template", "block", "continue"];
 
 /// An unknown function.
-pub(crate) fn unknown_function(words: &Words<'_>, span: Span, text: &[u8]) -> ParseError {
+pub(crate) fn unknown_function(words: &Words<'_>, span: Span, text: &[u8], dialect: Dialect) -> ParseError {
     let name = shown(text);
     // `{{ name: "x" }}`: an object with two opening braces.
-    if words.tail(span.end as usize).starts_with(b":") && Function::named(text).is_none() {
+    if words.tail(span.end as usize).starts_with(b":") && Function::named(text, dialect).is_none() {
         return ParseError::new(span, format!("unexpected `{name}:` inside {{{{ }}}}"))
             .help("two braces start a template action; an object has one: { key: value }");
     }
     let error = ParseError::new(span, format!("unknown function `{name}`"));
-    if let Some(near) = suggest::nearest(&name, Function::names().chain(KEYWORDS)) {
+    if Function::named(text, Dialect::File).is_some() {
+        return ParseError::new(span, format!("`{name}` works only in the template of a rendered file"))
+            .help("put that template into a file of its own and name it with `from`, or write it in backquotes: {{`…`}}");
+    }
+    if let Some(near) = suggest::nearest(&name, Function::names(dialect).chain(KEYWORDS)) {
         return error.help(format!("did you mean `{near}`?"));
     }
     if name.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_') {
         return error.help(format!("write .{name} for the environment variable"));
     }
-    let all: Vec<&str> = Function::names().collect();
+    let all: Vec<&str> = Function::names(dialect).collect();
     error.help(format!("write \"{name}\" for a string; the functions are {}", all.join(", ")))
 }
 
@@ -194,7 +199,7 @@ fn broken(words: &Words<'_>, span: Span, error: LexError, before: Option<Span>) 
         LexError::Colon => {
             let error = ParseError::new(span, "unexpected `:`");
             match before.map(|before| shown(words.text(before))) {
-                Some(word) if Function::named(word.as_bytes()).is_some() => {
+                Some(word) if Function::named(word.as_bytes(), Dialect::File).is_some() => {
                     error.help(format!("write `{word} \"x\"` without the colon"))
                 }
                 Some(word) if word.starts_with('$') => error.help(format!("write `{word} := value`")),

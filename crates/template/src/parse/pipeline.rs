@@ -211,9 +211,9 @@ impl<'s> Reader<'_, 's> {
         let span = token.span;
         let text = self.words.text(span);
         let kind = match token.kind {
-            TokenKind::Identifier => match Function::named(text) {
+            TokenKind::Identifier => match Function::named(text, self.names.dialect) {
                 Some(function) => OperandKind::Function(function),
-                None => return Err(messages::unknown_function(self.words, span, text)),
+                None => return Err(messages::unknown_function(self.words, span, text, self.names.dialect)),
             },
             TokenKind::Dot => OperandKind::Dot,
             TokenKind::Nil => OperandKind::Nil,

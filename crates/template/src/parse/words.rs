@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::Dialect;
 use crate::limits;
 use crate::parse::lexer::{Lexer, Token, TokenKind};
 use crate::scope::{DOLLAR, Name, Scope};
@@ -37,6 +38,7 @@ impl ParseError {
 /// State shared by all actions of a source: variables, and the number of nodes.
 #[derive(Debug)]
 pub(crate) struct Names {
+    pub(crate) dialect: Dialect,
     numbers: HashMap<Vec<u8>, Name>,
     pub(crate) variables: Vec<String>,
     /// The variables in scope.
@@ -46,9 +48,9 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(dialect: Dialect) -> Self {
         let mut names =
-            Self { numbers: HashMap::new(), variables: Vec::new(), scope: Scope::new(), nodes: 0 };
+            Self { dialect, numbers: HashMap::new(), variables: Vec::new(), scope: Scope::new(), nodes: 0 };
         let dollar = names.number(b"$");
         debug_assert_eq!(dollar, DOLLAR);
         names.scope.push(DOLLAR, ());
