@@ -1,5 +1,6 @@
 //! One task per lock: it sends the requests that [`LockRequests`] decides, and reports what is known (D14).
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -118,22 +119,32 @@ impl LockTask {
         loop {
             let now = self.shared.clock.now();
             let action = self.requests.next(now);
-            let done = async {
-                match &action {
-                    LockAction::Send(request) => Some(self.exchange(request).await),
-                    LockAction::Wait(until) => {
-                        let until = until.map_or(Duration::MAX, |until| until.since(now));
-                        tokio::time::sleep(until).await;
-                        None
+            let mut released = Vec::new();
+            let command = {
+                let mut done = pin!(async {
+                    match &action {
+                        LockAction::Send(request) => Some(self.exchange(request).await),
+                        LockAction::Wait(until) => {
+                            let until = until.map_or(Duration::MAX, |until| until.since(now));
+                            tokio::time::sleep(until).await;
+                            None
+                        }
+                        LockAction::Finished => None,
                     }
-                    LockAction::Finished => None,
+                });
+                loop {
+                    tokio::select! {
+                        done = &mut done => break Ok(done),
+                        command = commands.recv(), if !self.is_releasing || !commands.is_closed() => match command {
+                            // A second release only adds a sender: the request in progress goes on.
+                            Some(LockCommand::Release(sender)) if self.is_releasing => released.extend(sender),
+                            None if self.is_releasing => {}
+                            command => break Err(command),
+                        },
+                    }
                 }
             };
-            let command = tokio::select! {
-                done = done => Ok(done),
-                // A second command only adds a sender.
-                command = commands.recv(), if !self.is_releasing || !commands.is_closed() => Err(command),
-            };
+            self.released.extend(released);
             let now = self.shared.clock.now();
             match command {
                 Ok(Some((outcome, failure))) => {
@@ -152,11 +163,10 @@ impl LockTask {
                     if let Some(LockCommand::Release(Some(released))) = command {
                         self.released.push(released);
                     }
-                    if !std::mem::replace(&mut self.is_releasing, true) {
-                        // The request in progress, which may wait for a change, is cut short.
-                        self.requests.done(now, LockOutcome::Failed);
-                        self.requests.release(now);
-                    }
+                    // The request in progress, which may wait for a change, is cut short.
+                    self.is_releasing = true;
+                    self.requests.done(now, LockOutcome::Failed);
+                    self.requests.release(now);
                 }
             }
         }

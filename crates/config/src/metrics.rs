@@ -3,13 +3,17 @@
 use containerpilot_core::plan::{Metric, MetricKind};
 
 /// The supervisor's own metrics (T3, T4), sorted by name.
-pub const SELF_METRICS: [&str; 26] = [
+pub const SELF_METRICS: [&str; 30] = [
     "containerpilot_build_info",
     "containerpilot_catalog_up",
     "containerpilot_check_duration_seconds",
     "containerpilot_check_up",
     "containerpilot_control_http_requests",
     "containerpilot_events",
+    "containerpilot_file_last_success_timestamp_seconds",
+    "containerpilot_file_renders_total",
+    "containerpilot_file_up",
+    "containerpilot_file_writes_total",
     "containerpilot_job_cpu_seconds_total",
     "containerpilot_job_last_exit_code",
     "containerpilot_job_memory_bytes",

@@ -1,8 +1,8 @@
 //! The supervisor's own metrics, from a core driven by the test.
 
 use containerpilot_core::Input;
-use containerpilot_core::ids::WatchIx;
-use containerpilot_core::input::Answer;
+use containerpilot_core::ids::{RenderId, WatchIx};
+use containerpilot_core::input::{Answer, RenderedText};
 use containerpilot_core::plan::{Signal, Status};
 
 use super::super::testing::TestCore;
@@ -254,12 +254,14 @@ fn d11_instances_are_missing_until_consul_has_answered() {
 fn t3_the_names_reserved_in_the_configuration_are_the_own_metrics() {
     let mut core = TestCore::new(
         "{ jobs: [{ name: 'a', exec: 'a', restarts: 1, health: { exec: 'b', interval: 1, ttl: 5 } }],
-           watches: [{ name: 'db', interval: 1 }] }",
+           watches: [{ name: 'db', interval: 1 }], locks: [{ name: 'primary' }],
+           files: [{ name: 'conf', template: 'x', to: '/tmp/conf' }] }",
     );
     core.start();
     core.check("a", Ok(()));
     core.exit("a", 0);
     core.step(Input::Watched { watch: WatchIx(0), answer: Ok(Answer::Instances(Vec::new())) });
+    core.step(Input::FileRendered { render: RenderId(1), result: Ok(RenderedText::Same) });
     let mut shared = Shared::default();
     shared.requests.insert((200, "/v3/ping"), 1);
     let mut page = Page::default();
