@@ -62,10 +62,7 @@ fn w18_nonsense_is_refused() {
         ("requires: ['db', { source: 'db', bind: true }]", "`db` is required twice"),
         ("requires: ['bd']", "unknown job or watch `bd`"),
         ("requires: ['watch.db']", "unknown watch `db`"),
-        (
-            "requires: ['file.upstreams']",
-            "cannot require `file.upstreams`: files are not supported by this version",
-        ),
+        ("requires: ['file.upstreams']", "unknown file `upstreams`"),
         ("requires: ['lock.primary']", "unknown lock `primary`"),
         ("stopAfter: ['watch.cache']", "unknown job `watch.cache`"),
     ] {
