@@ -416,9 +416,9 @@ impl World<'_> {
             }
             Incident::Freeze(nth, time) => {
                 if let Some(supervisor) = &mut self.supervisors[nth].1 {
-                    supervisor.frozen_until = after(time);
+                    supervisor.frozen_until = supervisor.frozen_until.max(after(time));
                     if Duration::from_millis(time) > LONG_FREEZE {
-                        self.excused_until[nth] = after(time) + EXCUSE;
+                        self.excused_until[nth] = self.excused_until[nth].max(after(time) + EXCUSE);
                     }
                     self.disturbed = self.disturbed.max(after(time));
                     self.wake(nth, after(time));
