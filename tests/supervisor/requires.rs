@@ -1,5 +1,7 @@
 //! Requirements and the order of stops (W18, S10).
 
+use std::fs;
+
 use crate::supervisor::{Supervisor, modes};
 
 /// `db` is healthy while the file `up` exists, and `app` is bound to it.
@@ -30,11 +32,13 @@ fn s10_a_required_job_stops_after_the_jobs_that_require_it() {
     for mode in modes() {
         let config = "{ stopTimeout: 60, jobs: [
             { name: 'db', exec: 'sleep 1000', restarts: 'unlimited' },
-            { name: 'app', exec: ['sh', '-c', 'trap \"sleep 0.3; echo bye; exit 0\" TERM; echo ready; while :; do sleep 0.05; done'],
+            { name: 'app', exec: ['sh', '-c', 'trap : TERM; echo ready; until test -e @/go; do sleep 0.05; done; echo bye'],
               requires: ['db'] }] }";
         let mut run = Supervisor::start(mode, config);
         run.wait_for_line("ready");
         run.signal("-TERM");
+        run.wait_for_line("app stopping: sent SIGTERM");
+        fs::write(run.file("go"), "").unwrap();
         let (code, log) = run.wait();
         assert_eq!(code, 0);
         let at = |text: &str| log.find(text).unwrap_or_else(|| panic!("no `{text}`: {log}"));
