@@ -5,7 +5,6 @@
 //! state machines of the core ([`containerpilot_core::catalog`]).
 
 mod api;
-mod base64;
 mod client;
 mod connectivity_log;
 mod embedded;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use containerpilot_core::answer::{Entries, MAX_VALUE_BYTES};
 use containerpilot_core::input::Answer;
 use serde::Deserialize;
@@ -40,7 +42,7 @@ pub(super) fn entries(body: &[u8], prefix: &str) -> Result<Answer, String> {
     let mut entries = Entries::new();
     let mut bytes = 0;
     for Entry { key, value } in list {
-        let value = decoded(value.as_deref().unwrap_or_default()).ok_or("a value is not in base64")?;
+        let value = BASE64.decode(value.unwrap_or_default()).map_err(|_| "a value is not in base64")?;
         let name = key.strip_prefix(prefix).unwrap_or(&key);
         bytes += name.len() + value.len() + ENTRY_BYTES;
         if bytes > MAX_VALUE_BYTES {
@@ -52,30 +54,6 @@ pub(super) fn entries(body: &[u8], prefix: &str) -> Result<Answer, String> {
         }
     }
     Ok(Answer::Entries(entries))
-}
-
-/// The bytes of a text in base64 (RFC 4648, with padding).
-fn decoded(text: &str) -> Option<Vec<u8>> {
-    let digits = text.trim_end_matches('=');
-    let mut bytes = Vec::with_capacity(digits.len() / 4 * 3 + 2);
-    let (mut bits, mut count) = (0_u32, 0);
-    for digit in digits.bytes() {
-        let value = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = (bits << 6 | u32::from(value)) & 0xff_ffff;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count & 0xff) as u8);
-        }
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use containerpilot_core::catalog::lock_requests::{LockOutcome, LockRequest, LockValue, Seen, SeenKey};
 use containerpilot_core::plan::{LONGEST_TTL, Lock};
 use hyper::Method;
 use serde::{Deserialize, Serialize};
 
-use super::base64;
 use super::client::Response;
 use crate::net::percent_encoded;
 
@@ -76,7 +77,7 @@ pub(super) fn http_request(lock: &Lock, request: &LockRequest, session: &str, ho
                     kv: KvOperation {
                         verb: "lock",
                         key: &lock.key,
-                        value: Some(base64::encode(&body)),
+                        value: Some(BASE64.encode(&body)),
                         flags: Some(flags),
                         session: Some(session),
                         ..KvOperation::default()
@@ -220,7 +221,7 @@ struct Entry {
 
 impl Entry {
     fn seen(self) -> SeenKey {
-        let value = self.value.as_deref().and_then(base64::decode);
+        let value = self.value.as_deref().and_then(|value| BASE64.decode(value).ok());
         let value: Option<Value> = value.and_then(|value| serde_json::from_slice(&value).ok());
         SeenKey {
             created: self.create_index,
@@ -344,7 +345,7 @@ mod tests {
         assert_eq!(of(LockRequest::Release, 200, "hello"), None);
         assert_eq!(of(look(), 404, ""), Some(LockOutcome::Seen(Seen { index: 7, ..Seen::default() })));
         assert_eq!(of(look(), 200, "{}"), None);
-        let value = base64::encode(br#"{"Holder":"web-1","TTL":15000,"Released":false,"Other":1}"#);
+        let value = BASE64.encode(br#"{"Holder":"web-1","TTL":15000,"Released":false,"Other":1}"#);
         let body = format!(
             r#"[{{"Key":"a b/c","CreateIndex":2,"ModifyIndex":5,"Session":"s-1","Value":"{value}","LockIndex":1}}]"#
         );

@@ -203,7 +203,7 @@ impl Core {
     pub(crate) fn cancel_files(&mut self, files: impl IntoIterator<Item = FileState>) {
         for state in files {
             match state.stage {
-                // The results are recognised as those of nothing.
+                // Their results belong to no file any more, and are discarded.
                 FileStage::Idle | FileStage::Rendering(_) | FileStage::Installing(_) => {}
                 FileStage::Debouncing(timer) => self.timers.remove(timer),
                 FileStage::Testing { render, run, timeout } => {
