@@ -20,6 +20,16 @@ fn try_seed(seed: u64) -> LockTotals {
     }
 }
 
+/// Two holders of a semaphore had the same fencing number: one of them by an attempt that had failed.
+const ONCE_BROKEN: [u64; 1] = [6_319_698_042_757_473_134];
+
+#[test]
+fn d14_seeds_that_once_broke_a_rule() {
+    for seed in ONCE_BROKEN {
+        try_seed(seed);
+    }
+}
+
 #[test]
 fn d14_a_lock_is_never_held_twice() {
     if let Some(seed) = number("SIM_SEED") {

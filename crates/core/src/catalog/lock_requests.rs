@@ -158,8 +158,9 @@ pub struct LockRequests {
     unclear: Option<(u64, Time)>,
     /// With several slots, since when holders were seen without their contender keys.
     absent: BTreeMap<String, Time>,
-    /// With several slots, a number between the indices of the last attempt to become a holder and of the change before it.
-    attempt: u64,
+    /// With several slots, a number between the indices of the last attempt to become a holder and of the change before it. `None`
+    /// if it is not known to have succeeded: then another supervisor may have this number.
+    attempt: Option<u64>,
     wait: LockWait,
     pending: Option<Pending>,
     failures: u32,
@@ -213,7 +214,7 @@ impl LockRequests {
             hold: None,
             unclear: None,
             absent: BTreeMap::new(),
-            attempt: 0,
+            attempt: None,
             wait: LockWait::Unknown,
             pending: None,
             failures: 0,
@@ -330,7 +331,7 @@ impl LockRequests {
             };
         }
         let listed = &key.value.holders;
-        if listed.contains(&session.id) && (relies || !key.value.incomplete) {
+        if listed.contains(&session.id) && (relies || (!key.value.incomplete && self.attempt.is_some())) {
             return Err(None);
         }
         if !relies && ready_at > now {
@@ -379,7 +380,7 @@ impl LockRequests {
     pub fn done(&mut self, now: Time, outcome: LockOutcome) {
         let Some(Pending { request, sent }) = self.pending.take() else { return };
         if let LockRequest::SetHolders { index, .. } = request {
-            self.attempt = index + 1;
+            self.attempt = (outcome == LockOutcome::Done(true)).then_some(index + 1);
         }
         match (outcome, &request) {
             (LockOutcome::Created(id), _) => {
@@ -449,7 +450,7 @@ impl LockRequests {
             false => key.session.as_ref() == Some(&id),
             true => {
                 let is_listed = key.value.holders.contains(&id) && seen.contenders.contains(&id);
-                is_listed && (relies || !key.value.incomplete)
+                is_listed && (relies || (!key.value.incomplete && self.attempt.is_some()))
             }
         });
         let is_taken = key.is_some_and(|key| match is_semaphore {
@@ -461,8 +462,8 @@ impl LockRequests {
         });
         if is_holder {
             let before = self.hold.filter(|_| relies).map(|hold| hold.fencing);
-            let number = if is_semaphore { self.attempt } else { key.map_or(0, |key| key.modified) };
-            self.hold = Some(Hold { fencing: before.unwrap_or(number), seen_at: sent });
+            let number = if is_semaphore { self.attempt } else { key.map(|key| key.modified) };
+            self.hold = before.or(number).map(|fencing| Hold { fencing, seen_at: sent });
         } else if is_taken && (self.hold.is_some() || !is_semaphore || self.is_full(key)) {
             let holder = key.and_then(|key| key.value.holder.clone());
             self.lose(LockWait::Taken(holder));
