@@ -6,7 +6,7 @@ use crate::consul::Agent;
 use crate::pilot::{Pilot, config};
 use crate::supervisor::wait_until;
 
-fn leader(of: &Agent) -> Option<String> {
+pub(crate) fn leader(of: &Agent) -> Option<String> {
     let leader = of.try_get("/v1/status/leader")?;
     Some(leader.as_str()?.split(':').next()?.to_owned()).filter(|ip| !ip.is_empty())
 }

@@ -13,7 +13,9 @@ mod faults;
 mod files;
 #[path = "../support/http_request.rs"]
 mod http_request;
+mod lock_cluster;
 mod locks;
+mod network;
 mod ownership;
 mod pilot;
 mod reload;

@@ -43,6 +43,8 @@ pub(crate) fn folder() -> PathBuf {
 
 pub(crate) struct Agent {
     pub(crate) ip: String,
+    /// A command line that starts the agent in another namespace.
+    pub(crate) wrapper: Vec<String>,
     folder: PathBuf,
     args: Vec<String>,
     child: Option<Child>,
@@ -65,7 +67,12 @@ impl Agent {
 
     /// An agent that is not started yet.
     pub(crate) fn prepared(args: &[&str], settings: &Value) -> Self {
-        let (ip, folder) = (own_address(), folder());
+        Self::prepared_at(own_address(), args, settings)
+    }
+
+    /// Like [`Agent::prepared`], at an address that the caller has chosen.
+    pub(crate) fn prepared_at(ip: String, args: &[&str], settings: &Value) -> Self {
+        let folder = folder();
         fs::write(folder.join("agent.json"), settings.to_string()).unwrap();
         let node = format!("node-{}", ip.replace('.', "-"));
         let mut words: Vec<String> = args.iter().map(|word| (*word).to_owned()).collect();
@@ -74,7 +81,7 @@ impl Agent {
         }
         words.push(format!("-node={node}"));
         words.push(format!("-config-file={}", folder.join("agent.json").display()));
-        Self { ip, folder, args: words, child: None, token: None }
+        Self { ip, wrapper: Vec::new(), folder, args: words, child: None, token: None }
     }
 
     /// Adds the cluster's addresses and a data directory to its arguments.
@@ -85,8 +92,10 @@ impl Agent {
 
     pub(crate) fn start(&mut self) {
         let log = File::options().create(true).append(true).open(self.folder.join("log")).unwrap();
-        let mut command = Command::new(consul());
-        command.arg("agent").args(&self.args).stdin(Stdio::null());
+        let program = consul().to_string_lossy().into_owned();
+        let line: Vec<String> = self.wrapper.iter().cloned().chain([program, "agent".to_owned()]).collect();
+        let mut command = Command::new(&line[0]);
+        command.args(&line[1..]).args(&self.args).stdin(Stdio::null());
         command.stdout(log.try_clone().unwrap()).stderr(log);
         self.child = Some(command.spawn().unwrap());
     }
