@@ -14,7 +14,8 @@ use crate::supervisor::Mode;
 const MANAGEMENT_TOKEN: &str = "11111111-2222-3333-4444-555555555555";
 const WRONG_TOKEN: &str = "99999999-8888-7777-6666-555555555555";
 
-fn with_acls() -> Agent {
+/// An agent that permits nothing without a token.
+pub(crate) fn with_acls() -> Agent {
     let settings = json!({ "acl": { "enabled": true, "default_policy": "deny", "tokens": { "master": MANAGEMENT_TOKEN } } });
     let mut agent = Agent::prepared(&["-dev"], &settings);
     agent.token = Some(MANAGEMENT_TOKEN.to_owned());

@@ -40,3 +40,30 @@ fn d15_files_follow_services_and_keys_in_consul() {
     pilot.run.signal("-TERM");
     assert_eq!(pilot.run.wait().0, 0);
 }
+
+#[test]
+fn d13_d15_a_value_of_one_mebibyte_is_rendered_and_a_longer_one_keeps_the_file() {
+    const MEBIBYTE: usize = 1024 * 1024;
+    let agent = Agent::dev_with(&serde_json::json!({ "limits": { "kv_max_value_size": 2 * MEBIBYTE } }));
+    let config = format!(
+        "{{ consul: '{}', stopTimeout: 5, control: {{ socket: '@/control' }},
+            files: [{{ name: 'out', template: '{{{{`{{{{ key \"large\" }}}}`}}}}', to: '@/out' }}],
+            jobs: [{{ name: 'main', exec: 'sleep 1000', requires: ['file.out'] }}] }}",
+        agent.address()
+    );
+    // The quotation marks of JSON count, too.
+    let put = |letter: &str, bytes: usize| agent.put("/v1/kv/large", &letter.repeat(bytes - 2).into());
+    put("a", MEBIBYTE);
+    let mut pilot = Pilot::start(&config);
+    pilot.run.wait_for_line("main started");
+    let out = pilot.run.file("out");
+    let begins_with = |text: &str| fs::read_to_string(&out).unwrap().starts_with(text);
+    assert_eq!(pilot.run.size("out"), MEBIBYTE as u64);
+    put("b", MEBIBYTE + 1);
+    pilot.run.wait_for_line("the value has more than 1 MiB; store it in several keys");
+    assert!(begins_with("\"aaa"));
+    put("c", MEBIBYTE);
+    wait_until("the next value is rendered", || begins_with("\"ccc"));
+    pilot.run.signal("-TERM");
+    assert_eq!(pilot.run.wait().0, 0);
+}

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::connection::with_acls;
 use crate::consul::{Agent, http};
 use crate::supervisor::{Mode, Supervisor, wait_until};
 
@@ -19,11 +20,14 @@ fn agent() -> Agent {
 
 /// A supervisor whose job writes its fencing number into `runs`.
 fn contender(agent: &Agent, more: &str) -> Supervisor {
-    let address = agent.address();
+    contender_with(&format!("'{}'", agent.address()), more)
+}
+
+fn contender_with(consul: &str, more: &str) -> Supervisor {
     Supervisor::start(
         Mode::Plain,
         &format!(
-            "{{ consul: '{address}', stopTimeout: 3, control: {{ socket: '@/control' }},
+            "{{ consul: {consul}, stopTimeout: 3, control: {{ socket: '@/control' }},
                 locks: [{{ name: 'primary', ttl: '10s' {more} }}],
                 jobs: [{{ name: 'app', restarts: 'unlimited', requires: ['lock.primary'],
                           exec: ['sh', '-c', 'echo $CONTAINERPILOT_LOCK_PRIMARY >> @/runs; exec sleep 1000'] }}] }}"
@@ -159,13 +163,22 @@ fn d14_a_semaphore_has_as_many_holders_as_slots() {
 
 #[test]
 fn d14_a_token_without_rights_is_reported() {
-    let acl = json!({ "acl": { "enabled": true, "default_policy": "deny", "down_policy": "deny" } });
-    let mut agent = Agent::prepared(&["-dev"], &acl);
-    agent.start();
-    wait_until("the agent answers", || http(&agent.address(), "GET", "/v1/status/leader", None, "").is_ok());
-    let mut pilot = contender(&agent, "");
-    pilot.wait_for_line("a lock needs session:write for the node, and key:write for its key");
+    let agent = with_acls();
+    agent.put(KEY, &json!({ "Released": true }));
+    // The right to create sessions is given later.
+    let keys = "key_prefix \"containerpilot/\" { policy = \"write\" }";
+    let policy = json!({ "Name": "keys", "Rules": keys });
+    agent.put("/v1/acl/policy", &policy);
+    let token = "77777777-2222-3333-4444-555555555555";
+    agent.put("/v1/acl/token", &json!({ "SecretID": token, "Policies": [{ "Name": "keys" }] }));
+    let mut pilot = contender_with(&format!("{{ address: '{}', token: '{token}' }}", agent.address()), "");
+    let line = pilot.wait_for_line("a lock needs session:write for the node, and key:write for its key");
+    assert!(line.contains("403") && !line.contains(token), "{line}");
     assert!(runs(&pilot).is_empty());
+    let id = agent.get("/v1/acl/policy/name/keys")["ID"].as_str().unwrap().to_owned();
+    let both = format!("{keys} session_prefix \"\" {{ policy = \"write\" }}");
+    agent.put(&format!("/v1/acl/policy/{id}"), &json!({ "ID": id, "Name": "keys", "Rules": both }));
+    wait_for_run(&pilot, 1);
     pilot.signal("-TERM");
     assert_eq!(pilot.wait().0, 0);
 }

@@ -219,6 +219,29 @@ fn d7_large_answers_to_many_watches_share_one_memory_limit() {
     assert_unharmed(run);
 }
 
+#[test]
+fn d13_d14_large_answers_to_keys_and_locks_are_bounded() {
+    let key = "watches: [{ name: 'it', key: 'large', interval: 1 }],";
+    let prefix = "watches: [{ name: 'it', prefix: 'large/', interval: 1 }],";
+    let lock = "locks: [{ name: 'primary', ttl: '10s' }],";
+    std::thread::scope(|scope| {
+        type Answer = fn(&mut Counted) -> std::io::Result<()>;
+        let answers: [Answer; 3] = [endless_chunks, huge_length, endless_chunks];
+        for (asks, answer) in [key, prefix, lock].into_iter().zip(answers) {
+            scope.spawn(move || {
+                let agent = Agent::new(answer);
+                let config = config(&agent.address, 0).replace("watches: [],", asks);
+                let mut run = Supervisor::start(Mode::Plain, &config);
+                run.wait_for_line("the response is longer than ");
+                wait_until("the request is retried", || agent.requests.load(Ordering::SeqCst) > 2);
+                let kilobytes = peak_kib(run.pid());
+                assert!(kilobytes < 64 * 1024, "{asks}: {kilobytes} KiB");
+                assert_unharmed(run);
+            });
+        }
+    });
+}
+
 fn redirect(to: &mut Counted) -> std::io::Result<()> {
     // The test listens on another loopback address with the same port.
     let port = to.stream.local_addr()?.port();

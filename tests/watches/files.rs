@@ -128,3 +128,39 @@ fn d13_where_files_change_without_an_event_they_are_polled() {
     let watching = Watching { run: Supervisor::with_setup(Mode::Pid1, script, &text) };
     watching.wait_for(&["changed one", "changed two", "healthy one"]);
 }
+
+#[test]
+fn d13_where_the_limits_of_inotify_are_reached_files_are_polled() {
+    // The limits of a user namespace; those of the machine stay as they are.
+    let inside = |limit: &str| {
+        format!("set -- unshare -Ur sh -c 'echo 0 > /proc/sys/user/{limit} && exec \"$@\"' sh \"$@\"")
+    };
+    for (limit, words) in [
+        ("max_inotify_watches", "ENOSPC; polling them instead; raise fs.inotify.max_user_watches"),
+        ("max_inotify_instances", "EMFILE; polling them instead; raise fs.inotify.max_user_instances"),
+    ] {
+        let probe = std::process::Command::new("sh")
+            .args(["-c", &format!("{}; \"$@\"", inside(limit)), "sh", "true"])
+            .status();
+        if !probe.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: user namespaces are not permitted here");
+            return;
+        }
+        let folder = folder(limit);
+        let file = folder.join("file");
+        fs::write(&file, "one").unwrap();
+        let text = config(&format!("file: '{}', interval: '100ms'", file.display()));
+        let mut watching = Watching { run: Supervisor::with_setup(Mode::Plain, &inside(limit), &text) };
+        watching.run.wait_for_line(&format!("cannot follow files with inotify: {words}"));
+        watching.wait_for(&["changed one", "healthy one"]);
+        for text in ["two", "three"] {
+            replace(&file, text);
+            watching.wait_for(&[&format!("changed {text}")]);
+        }
+        watching.run.signal("-TERM");
+        let (code, log) = watching.run.wait();
+        assert_eq!(code, 0, "{log}");
+        assert_eq!(log.matches("cannot follow files").count(), 1, "{log}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
