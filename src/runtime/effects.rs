@@ -26,7 +26,7 @@ use crate::runtime::notices::Notices;
 use crate::runtime::probe::{Probes, Target};
 use crate::runtime::queries::QueryHandler;
 use crate::runtime::reload::Reloads;
-use crate::runtime::starts::{Starts, marked};
+use crate::runtime::starts::{Program, Starts, marked};
 use crate::telemetry::{InvalidOutput, SensorOutputs};
 use crate::watches::Watches;
 
@@ -71,6 +71,11 @@ impl EffectExecutor {
             Effect::Abandon { run } => self.abandon(run),
             Effect::RunCheck { job, check, run, environment } => {
                 if let Some(result) = self.check(plan, (job, check), run, &environment) {
+                    results.push_back(Input::CheckDone { check: run, result });
+                }
+            }
+            Effect::RunDrain { job, run, environment } => {
+                if let Some(result) = self.run_drain(plan, job, run, &environment) {
                     results.push_back(Input::CheckDone { check: run, result });
                 }
             }
@@ -180,7 +185,14 @@ impl EffectExecutor {
             Probe::Http(http) => self.probes.start(run, Target::Http(http.clone()), &mut self.net),
             Probe::Exec(command) => {
                 let job_run = self.pids.get(&ix).and_then(|pid| self.reaper.run_of(*pid));
-                self.exec_check(job, check, command, run, &marked(environment, job_run))
+                let program = Program {
+                    command,
+                    process: &job.process,
+                    source: &job.name,
+                    name: &check.name,
+                    raw_output: check.raw_output,
+                };
+                self.start_program(&program, run, &marked(environment, job_run))
             }
         }
     }
@@ -226,7 +238,37 @@ impl EffectExecutor {
         };
         let mut environment = environment.clone();
         Arc::make_mut(&mut environment.cause).push(("CONTAINERPILOT_FILE".into(), path));
-        self.exec_test(&format!("file.{}", file.name), &plan.process, &test.command, run, &environment)
+        let program = Program {
+            command: &test.command,
+            process: &plan.process,
+            source: &format!("file.{}", file.name),
+            name: "test",
+            raw_output: false,
+        };
+        self.start_program(&program, run, &environment)
+    }
+
+    /// Starts the drain program of a job (S11). Returns its result if that is known at once.
+    fn run_drain(
+        &mut self,
+        plan: &Plan,
+        ix: JobIx,
+        run: CheckRunId,
+        environment: &Environment,
+    ) -> Option<Result<(), String>> {
+        let job = plan.jobs.get(ix.index());
+        let Some((job, command)) = job.and_then(|job| Some((job, job.stop.drain.program()?))) else {
+            return Some(Err("there is no such program".to_owned()));
+        };
+        let job_run = self.pids.get(&ix).and_then(|pid| self.reaper.run_of(*pid));
+        let program = Program {
+            command,
+            process: &job.process,
+            source: &job.name,
+            name: &format!("drain.{}", job.name),
+            raw_output: job.raw_output,
+        };
+        self.start_program(&program, run, &marked(environment, job_run))
     }
 
     /// Forgets a process that SIGKILL has not ended (P6).

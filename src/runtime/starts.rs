@@ -12,7 +12,7 @@ use containerpilot_core::Input;
 use containerpilot_core::effect::Exit;
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{StartError, StartErrorKind};
-use containerpilot_core::plan::{Check, Command, Job, Plan, Process, Role};
+use containerpilot_core::plan::{Command, Plan, Process, Role};
 use containerpilot_core::variables::Environment;
 
 use super::{Decider, Runtime};
@@ -44,6 +44,16 @@ struct PendingStart {
     metric: Option<String>,
     /// The line by which it tells that it is ready.
     line: Option<ReadyLine>,
+}
+
+/// A program that is not a job: that of a check, of a drain or of the test of a file.
+pub(super) struct Program<'a> {
+    pub(super) command: &'a Command,
+    pub(super) process: &'a Process,
+    /// The job or file it belongs to, with which its lines in the log are labelled.
+    pub(super) source: &'a str,
+    pub(super) name: &'a str,
+    pub(super) raw_output: bool,
 }
 
 impl Starts {
@@ -134,47 +144,18 @@ impl EffectExecutor {
         }
     }
 
-    /// Starts the program of a check. Returns the result if that is known at once.
-    pub(super) fn exec_check(
+    /// Starts a program. Returns the result if that is known at once.
+    pub(super) fn start_program(
         &mut self,
-        job: &Job,
-        check: &Check,
-        command: &Command,
+        program: &Program<'_>,
         run: CheckRunId,
         environment: &Environment,
     ) -> Option<Result<(), String>> {
-        let request = Request {
-            command,
-            environment,
-            process: &job.process,
-            own_stdin: false,
-            raw_output: check.raw_output,
-            cgroup: None,
-            reports: Reports::default(),
-        };
-        let started = self.start(&request, Owner::Check(run), &job.name, Some(check.name.clone()), None);
-        started.err().map(|why| Err(why.message))
-    }
-
-    /// Starts the test of a file (D15). Returns the result if that is known at once.
-    pub(super) fn exec_test(
-        &mut self,
-        source: &str,
-        process: &Process,
-        command: &Command,
-        run: CheckRunId,
-        environment: &Environment,
-    ) -> Option<Result<(), String>> {
-        let request = Request {
-            command,
-            environment,
-            process,
-            own_stdin: false,
-            raw_output: false,
-            cgroup: None,
-            reports: Reports::default(),
-        };
-        let started = self.start(&request, Owner::Check(run), source, Some("test".to_owned()), None);
+        let &Program { command, process, source, name, raw_output } = program;
+        let reports = Reports::default();
+        let request =
+            Request { command, environment, process, own_stdin: false, raw_output, cgroup: None, reports };
+        let started = self.start(&request, Owner::Check(run), source, Some(name.to_owned()), None);
         started.err().map(|why| Err(why.message))
     }
 

@@ -1,8 +1,58 @@
-//! Stopping jobs and the supervisor (S1–S7).
+//! Stopping jobs and the supervisor (S1–S7, S11).
 
 use std::time::{Duration, Instant};
 
-use crate::supervisor::{Mode, Supervisor, modes};
+use crate::supervisor::{Mode, Supervisor, modes, wait_until};
+
+#[test]
+fn s11_a_drain_program_runs_as_its_job_before_the_stop_signal() {
+    let config = "{ stopTimeout: 30, jobs: [
+        { name: 'web', exec: ['sh', '-c', 'trap \"echo got TERM; exit 0\" TERM; touch @/up; while :; do sleep 0.05; done'],
+          env: { GREETING: 'hello' }, cwd: '@/', drain: { exec: ['sh', '-c', 'echo draining $GREETING $CONTAINERPILOT_JOB $PWD; test -e up'] } } ] }";
+    for mode in modes() {
+        let run = Supervisor::start(mode, config);
+        wait_until("it runs", || run.file("up").exists());
+        let folder = run.folder().to_owned();
+        run.signal("-TERM");
+        let (code, log) = run.wait();
+        assert_eq!(code, 0, "{log}");
+        let place = |text: &str| log.find(text).unwrap_or_else(|| panic!("{text}: {log}"));
+        let drained = place(&format!("draining hello web {}", folder.trim_end_matches('/')));
+        assert!(place("running its drain program, for at most 30s") < drained, "{log}");
+        assert!(drained < place("stopping: sent SIGTERM"), "{log}");
+        place("got TERM");
+        assert!(!log.contains("drain program failed"), "{log}");
+    }
+}
+
+#[test]
+fn s11_a_drain_program_that_fails_hangs_or_is_missing_does_not_hold_up_the_stop() {
+    let job =
+        |name: &str, drain: &str| format!("{{ name: '{name}', exec: 'sleep 1000', drain: {{ {drain} }} }}");
+    let config = format!(
+        "{{ stopTimeout: 60, jobs: [{}, {}, {}] }}",
+        job("fails", "exec: ['sh', '-c', 'exit 3']"),
+        job("missing", "exec: '/no/such/program'"),
+        // Its grandchild ignores every signal but SIGKILL.
+        job(
+            "hangs",
+            "exec: ['sh', '-c', 'trap \"\" TERM; sleep 1000 & echo $! > @/pid; wait'], timeout: '1s'"
+        ),
+    );
+    let run = Supervisor::start(modes()[0], &config);
+    wait_until("the jobs run", || crate::supervisor::child_pids(run.pid()).len() == 3);
+    let began = Instant::now();
+    run.signal("-TERM");
+    wait_until("the drain program runs", || run.size("pid") > 0);
+    let pid = run.read("pid").trim().to_owned();
+    let (code, log) = run.wait();
+    assert_eq!(code, 0, "{log}");
+    assert!(began.elapsed() < Duration::from_secs(20), "{log}");
+    assert!(log.contains("fails drain program failed: exited with code 3; stopping"), "{log}");
+    assert!(log.contains("missing drain program failed: ") && log.contains("/no/such/program"), "{log}");
+    assert!(log.contains("hangs drain program timeout after 1s, stopping"), "{log}");
+    assert!(!std::path::Path::new("/proc").join(&pid).join("cmdline").exists(), "{pid} is left behind");
+}
 
 #[test]
 fn s1_s4_sigterm_and_sigint_stop_everything_at_once_with_exit_code_0() {

@@ -13,12 +13,12 @@ use crate::decode::{DecodeContext, Section, SectionInfo, Shape, Skip, ValueType}
 use crate::json5::Node;
 use crate::section;
 use crate::values::{
-    Account, CapabilityNames, CronText, DurationOrNever, DurationText, DurationWithUnit, EnvFiles, Event,
-    EventOrBool, Exec, ExitStatuses, Flag, Headers, HttpStatuses, HttpUrl, Interfaces, Limits, ListOf,
-    LogOutput, Maintenance, MetricType, Mode, Numbers, Object, ObjectOrFalse, ObjectOrManual, ObjectOrText,
-    OneOf, OneOrMany, Port, Ports, Queue, RestartLimit, Scheme, Seconds, SecondsOrUnset, Secrets, SignalName,
-    SignalNames, SpannedWords, StopSignals, TaggedAddresses, TcpAddress, Text, TextMap, TextOrUnset,
-    TextsOrObjects, UncheckedOneOf, UrlOrObject, Variables, Whole, Words,
+    Account, CapabilityNames, CronText, DurationOrNever, DurationOrObject, DurationText, DurationWithUnit,
+    EnvFiles, Event, EventOrBool, Exec, ExitStatuses, Flag, Headers, HttpStatuses, HttpUrl, Interfaces,
+    Limits, ListOf, LogOutput, Maintenance, MetricType, Mode, Numbers, Object, ObjectOrFalse, ObjectOrManual,
+    ObjectOrText, OneOf, OneOrMany, Port, Ports, Queue, RestartLimit, Scheme, Seconds, SecondsOrUnset,
+    Secrets, SignalName, SignalNames, SpannedWords, StopSignals, TaggedAddresses, TcpAddress, Text, TextMap,
+    TextOrUnset, TextsOrObjects, UncheckedOneOf, UrlOrObject, Variables, Whole, Words,
 };
 
 section! {
@@ -160,8 +160,8 @@ section! {
             "How long after the stop signal the job gets SIGKILL.";
         stop_scope: OneOf<StopScope> = "stopScope", Is("\"group\""), "S9",
             "Which processes get the stop signal: the process group (`group`), or only the process of the job (`process`). SIGKILL goes to all.";
-        drain: DurationText = "drain", Is("0"), "S2",
-            "How long the job keeps running after its service is deregistered and before it gets the stop signal.";
+        drain: DurationOrObject<DrainFields> = "drain", Is("0"), "S2, S11",
+            "How long the job keeps running after its service is deregistered and before it gets the stop signal: a duration, or an object with a program that is run and waited for.";
         stop_after: SpannedWords = "stopAfter", Nothing, "S10",
             "The jobs that must have ended before this one stops, in addition to those that require it.";
         on_failure: OneOf<OnCompletion> = "onFailure", Is("\"continue\""), "S5",
@@ -358,6 +358,17 @@ section! {
             "The longest delay.";
         reset: DurationText = "reset", Is("\"10s\""), "W8",
             "A run that is longer than this resets the delay.";
+    }
+}
+
+section! {
+    /// A job's `drain` as an object.
+    pub struct DrainFields = "`drain`", "`drain`", any_case,
+        "A program that runs after the service has left the catalog, with the environment, user and directory of the job. The stop signal follows its exit." {
+        exec: Exec = "exec", Required, "S11",
+            "The program and its arguments.";
+        timeout: DurationText = "timeout", Says("the global `stopTimeout`"), "S11",
+            "How long it may take; then it is killed, and the job is stopped.";
     }
 }
 

@@ -156,6 +156,7 @@ fn words(shape: Shape) -> String {
         Shape::Object(_) => format!("object: {section}"),
         Shape::List(_) => format!("list of objects: {section}"),
         Shape::OneOrMany(_) => format!("object or list of objects: {section}"),
+        Shape::DurationOrObject(_) => format!("duration or object: {section}"),
         Shape::ObjectOrFalse(_) => format!("object or false: {section}"),
         Shape::ObjectOrText(_) => format!("string or object: {section}"),
         Shape::TextsOrObjects(_) => format!("list of strings or objects: {section}"),

@@ -201,6 +201,7 @@ fn value(shape: Shape) -> Schema {
         Shape::Object(info) => reference(info),
         Shape::List(info) => list_of(reference(info)),
         Shape::OneOrMany(info) => any_of([reference(info), list_of(reference(info))]),
+        Shape::DurationOrObject(info) => any_of([typed("number"), typed("string"), reference(info)]),
         Shape::ObjectOrFalse(info) => {
             any_of([reference(info), Schema { constant: Some(false), ..Schema::default() }])
         }

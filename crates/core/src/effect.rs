@@ -60,7 +60,16 @@ pub enum Effect {
         /// Variables for its process, if it has one.
         environment: Environment,
     },
-    /// Cancel a check or a test. `CheckDone` still follows.
+    /// Run the drain program of a job (S11). The result is `CheckDone`.
+    RunDrain {
+        /// The job.
+        job: JobIx,
+        /// The run of the program.
+        run: CheckRunId,
+        /// Variables for its process.
+        environment: Environment,
+    },
+    /// Cancel a check, a test or a drain program. `CheckDone` still follows.
     CancelCheck {
         /// The check's run.
         run: CheckRunId,

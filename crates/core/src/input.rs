@@ -52,7 +52,7 @@ pub enum Input {
         /// The number of processes.
         processes: u64,
     },
-    /// A check, or the test of a file, finished or was cancelled.
+    /// A check, the test of a file or a drain program finished or was cancelled.
     CheckDone {
         /// The check's run.
         check: CheckRunId,

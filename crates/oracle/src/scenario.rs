@@ -135,6 +135,14 @@ impl Script for Progress<'_> {
         script
     }
 
+    /// A drain program lasts as long as the run of its job would by itself.
+    fn drain(&mut self, _plan: &Plan, job: JobIx) -> CheckScript {
+        let scripts = &self.script(job).runs;
+        let script = scripts[self.runs[job.index()].saturating_sub(1) % scripts.len()];
+        let passes = script.status.is_success();
+        CheckScript { takes: script.exits_after, passes, cancel_takes: Duration::ZERO }
+    }
+
     fn agent(&self, plan: &Plan, job: JobIx) -> Option<AgentScript> {
         match &self.script(job).catalog {
             CatalogScript::Agent { deregister_critical_after, responses, faults, seed }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::{
-    Catalog, Check, Job, OnCompletion, OnUnhealthy, Restarts, Signal, Trigger, When,
+    Catalog, Check, Drain, Job, OnCompletion, OnUnhealthy, Restarts, Signal, Trigger, When,
 };
 use containerpilot_core::request::Request;
 
@@ -113,7 +113,7 @@ const SIMPLIFICATIONS: [Simplification; 24] = [
     |s, v, n| clear(&mut s.versions[v].plan.jobs[n].when.timeout),
     |s, v, n| clear(&mut s.versions[v].plan.jobs[n].timeout),
     |s, v, n| clear(&mut s.versions[v].plan.jobs[n].stop.hook_timeout),
-    |s, v, n| put(&mut s.versions[v].plan.jobs[n].stop.drain, Duration::ZERO),
+    |s, v, n| put(&mut s.versions[v].plan.jobs[n].stop.drain, Drain::NONE),
     |s, v, n| put(&mut s.versions[v].plan.jobs[n].stop.signal, Signal::TERM),
     |s, v, n| put(&mut s.versions[v].plan.jobs[n].restarts, Restarts::Limited(0)),
     |s, v, n| put(&mut s.versions[v].plan.jobs[n].on_failure, OnCompletion::Continue),

@@ -9,7 +9,7 @@ use containerpilot_core::effect::{DesiredService, Effect};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input};
-use containerpilot_core::plan::{DEFAULT_STOP_ON, Plan, Role, Signal, Trigger};
+use containerpilot_core::plan::{DEFAULT_STOP_ON, Drain, Plan, Role, Signal, Trigger};
 use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::rng::Rng;
 use containerpilot_core::{Core, Phase, Time};
@@ -129,7 +129,7 @@ fn stable_plan(seed: u64) -> Plan {
     });
     for job in &mut plan.jobs {
         (job.when.timeout, job.timeout) = (None, None);
-        job.stop.drain = Duration::ZERO;
+        job.stop.drain = Drain::NONE;
         // The number of checks so far does not count.
         let checks = job.health.iter_mut().flat_map(|health| &mut health.checks);
         checks.for_each(|check| check.successes = 1);

@@ -162,6 +162,13 @@ impl Script for Behavior<'_> {
         }
     }
 
+    fn drain(&mut self, plan: &Plan, job: JobIx) -> CheckScript {
+        let name = plan.jobs.get(job.index()).map_or("", |job| job.name.as_str());
+        let run = self.since.get(name).map(|(run, _)| *run).unwrap_or_default();
+        let takes = run.drain.unwrap_or(Lifetime::For(defaults::DRAIN)).time();
+        CheckScript { takes, passes: !run.drain_fails, cancel_takes: Duration::ZERO }
+    }
+
     fn agent(&self, plan: &Plan, _job: JobIx) -> Option<AgentScript> {
         (plan.catalog != Catalog::Embedded).then(|| AgentScript {
             deregister_critical_after: None,

@@ -12,6 +12,8 @@ use crate::scenario::Lifetime;
 
 /// How long a task takes.
 pub const TASK: Duration = Duration::from_secs(1);
+/// How long a drain program takes.
+pub const DRAIN: Duration = Duration::from_millis(100);
 /// How long a program takes to exit on a signal.
 pub const STOP: Duration = Duration::from_millis(100);
 /// How long a check takes.

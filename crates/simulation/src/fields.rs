@@ -68,6 +68,10 @@ section! {
             "When its checks start to pass, counted from its start.";
         ready: DurationOrNever = "ready", Is("0"), "X4, H11",
             "When it says that it is ready, counted from its start, if its job has `ready`.";
+        drain: DurationOrNever = "drain", Is("\"100ms\""), "X4, S11",
+            "How long its drain program takes, if its job has one. With `never` it runs until its timeout.";
+        drain_exit: Whole<0, 255> = "drainExit", Is("0"), "X4, S11",
+            "The exit code of its drain program.";
         watchdog_stops: DurationOrNever = "watchdogStops", Is("\"never\""), "X4, H12",
             "When it stops to send WATCHDOG=1, counted from its start, if its job has a `watchdog`.";
     }

@@ -278,6 +278,8 @@ impl Reader<'_> {
             stop_exit: small(&fields.stop_exit),
             healthy_after: self.lifetime(&fields.healthy_after),
             ready: self.lifetime(&fields.ready),
+            drain: self.lifetime(&fields.drain),
+            drain_fails: value_of(&fields.drain_exit).is_some_and(|code| code != 0),
             watchdog_stops: self.lifetime(&fields.watchdog_stops),
         }
     }

@@ -134,6 +134,10 @@ pub struct RunScript {
     pub ready: Option<Lifetime>,
     /// When it stops to send `WATCHDOG=1`, counted from its start.
     pub watchdog_stops: Option<Lifetime>,
+    /// How long its drain program takes (S11).
+    pub drain: Option<Lifetime>,
+    /// True if its drain program fails.
+    pub drain_fails: bool,
 }
 
 /// What happens when a file is rendered (D15).

@@ -181,6 +181,7 @@ impl<S: Script> World<S> {
             Effect::CancelStart { run } => self.cancel_start(*run),
             Effect::Kill { run, signal, .. } => self.signal(*run, *signal),
             Effect::RunCheck { job, check, run, .. } => self.run_check(*job, *check, *run),
+            Effect::RunDrain { job, run, .. } => self.run_drain(*job, *run),
             Effect::CancelCheck { run } => self.cancel_check(*run),
             Effect::RenderFile { file, render, data, .. } => self.render_file(*file, *render, data),
             Effect::TestFile { file, run, .. } => self.test_file(*file, *run),

@@ -120,6 +120,8 @@ pub enum Shape {
     List(&'static SectionInfo),
     /// One such object, or a list of them.
     OneOrMany(&'static SectionInfo),
+    /// A duration, or such an object.
+    DurationOrObject(&'static SectionInfo),
     /// Such an object, or `false`.
     ObjectOrFalse(&'static SectionInfo),
     /// Such an object, or a string that stands for it.
@@ -140,6 +142,7 @@ impl Shape {
             Self::Object(inner)
             | Self::List(inner)
             | Self::OneOrMany(inner)
+            | Self::DurationOrObject(inner)
             | Self::ObjectOrFalse(inner)
             | Self::ObjectOrText(inner)
             | Self::TextsOrObjects(inner)

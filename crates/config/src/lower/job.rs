@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use containerpilot_core::exit_status::ExitStatus;
 use containerpilot_core::plan::{
-    Backoff, Job, Principal, Process, Repeat, Restarts, Role, StartLimit, Stop, Trigger, When,
+    Backoff, Drain, Job, Principal, Process, Repeat, Restarts, Role, StartLimit, Stop, Trigger, When,
 };
 use containerpilot_core::time::fmt_duration;
 
 use super::{Lower, TELEMETRY_JOB};
 use crate::decode::{Section, Spanned};
 use crate::default_names::job_name;
-use crate::fields::{BackoffFields, JobFields, JobLoggingFields, StartLimitFields};
+use crate::fields::{BackoffFields, DrainFields, JobFields, JobLoggingFields, StartLimitFields};
 use crate::host::Host;
 use crate::limits::SHORTEST_TIME;
-use crate::values::{StopEscalation, TimeLimit, to_duration, value_of};
+use crate::values::{StopEscalation, TimeLimit, TimeOr, to_duration, value_of};
 
 impl Lower<'_> {
     pub(super) fn job(&mut self, fields: &JobFields) -> Option<Job> {
@@ -215,8 +215,28 @@ impl Lower<'_> {
             kill_after,
             scope: value_of(&fields.stop_scope)?,
             hook_timeout: value_of(&fields.stop_timeout).filter(|time| *time > 0).map(to_duration),
-            drain: value_of(&fields.drain).map(to_duration)?,
+            drain: self.drain(fields)?,
         })
+    }
+
+    /// How long a job keeps running after its service is deregistered (S2, S11).
+    fn drain(&mut self, fields: &JobFields) -> Option<Drain> {
+        let given = fields.drain.as_ref()?;
+        let section = match &given.value {
+            TimeOr::Time(time) => return Some(Drain::For(to_duration(*time))),
+            TimeOr::Object(section) => section,
+        };
+        if section.exec.is_none() {
+            self.required(&DrainFields::INFO, section.place, given.key, "exec");
+        }
+        let timeout = section.timeout.as_ref();
+        if let Some(short) = timeout.filter(|given| given.value < SHORTEST_TIME) {
+            self.error(short.place, "`timeout` must be at least 1ms", "remove `drain` to stop at once");
+            return None;
+        }
+        let wrong = self.is_reported(section.place, "timeout");
+        let timeout = timeout.map(|given| to_duration(given.value));
+        (!wrong).then_some(Drain::Until { program: value_of(&section.exec)?, timeout })
     }
 
     fn process(&mut self, fields: &JobFields) -> Option<Process> {

@@ -1,7 +1,7 @@
 //! Settings that have no effect, or less than intended (C7).
 
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{Job, OnCompletion, RestartOn, Restarts};
+use containerpilot_core::plan::{Drain, Job, OnCompletion, RestartOn, Restarts};
 use containerpilot_core::time::fmt_duration;
 
 use crate::decode::Spanned;
@@ -91,10 +91,15 @@ impl Checker<'_> {
         let Some((limit, timeout)) = draft.drain_limit() else { return };
         for (fields, job) in self.pairs.clone() {
             let (Some(given), Some(job)) = (&fields.drain, job) else { continue };
-            if job.stop.drain > limit {
+            let drain = match &job.stop.drain {
+                Drain::For(time) | Drain::Until { timeout: Some(time), .. } => *time,
+                // It is cut like everything else.
+                Drain::Until { timeout: None, .. } => continue,
+            };
+            if drain > limit {
                 let message = format!(
                     "a shutdown cuts the `drain` of {} to {}",
-                    fmt_duration(job.stop.drain),
+                    fmt_duration(drain),
                     fmt_duration(limit)
                 );
                 let timeout = fmt_duration(timeout);

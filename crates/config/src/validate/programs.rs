@@ -9,6 +9,7 @@ use crate::diagnostics::Severity;
 use crate::fields::ConfigFields;
 use crate::host::ProgramState;
 use crate::validate::Checker;
+use crate::values::TimeOr;
 
 /// A command of the configuration.
 #[derive(Clone, Copy)]
@@ -37,6 +38,11 @@ impl<'a> Checker<'a> {
             let replicated = job.replicas.is_some();
             let own = job.exec.iter().map(used("job", elsewhere));
             let own = own.chain(checks.filter_map(|check| check.exec.as_ref()).map(used("check", elsewhere)));
+            let drain = job.drain.as_ref().and_then(|given| match &given.value {
+                TimeOr::Object(section) => section.exec.as_ref(),
+                TimeOr::Time(_) => None,
+            });
+            let own = own.chain(drain.map(used("drain", elsewhere)));
             commands.extend(own.map(|used| UsedCommand { replicated, ..used }));
         }
         let coprocesses = fields.coprocesses.iter().flat_map(|given| &given.value);

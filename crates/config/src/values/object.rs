@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use super::list::items;
+use super::time::DurationText;
 use crate::decode::{DecodeContext, Section, SectionInfo, Shape, Spanned, ValueType, found};
 use crate::json5::{Member, Node, Value};
 use crate::span::Span;
@@ -32,6 +33,7 @@ fn example(info: &SectionInfo) -> &'static str {
         "`do`" => "{ signal: \"HUP\", to: \"nginx\" }",
         "`health`" => "{ exec: \"curl --fail http://localhost:8000/\", interval: 10, ttl: 30 }",
         "`ready`" => "{ fd: 3 }",
+        "`drain`" => "{ exec: \"/bin/drain\", timeout: \"10s\" }",
         "`http`" => "{ url: \"https://127.0.0.1:8443/health\", status: [200] }",
         "`logging`" => "{ level: \"debug\" }",
         "`logging` of a job" => "{ raw: true }",
@@ -202,6 +204,29 @@ impl<S: Section> ValueType for ObjectOrText<S> {
                 cx.error(node.span, message, format!("for example: {key}: \"localhost:8500\""));
                 None
             }
+        }
+    }
+}
+
+/// A duration, or a section.
+pub struct DurationOrObject<S>(PhantomData<S>);
+
+/// The value of a key that accepts a duration or a section.
+#[derive(Clone, Debug)]
+pub enum TimeOr<S> {
+    /// A duration in nanoseconds.
+    Time(i64),
+    /// A section.
+    Object(S),
+}
+
+impl<S: Section> ValueType for DurationOrObject<S> {
+    type Value = TimeOr<S>;
+    const SHAPE: Shape = Shape::DurationOrObject(&S::INFO);
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<TimeOr<S>> {
+        match &node.value {
+            Value::Object(members) => Some(TimeOr::Object(S::from_members(cx, node.span, members))),
+            _ => DurationText::read(cx, key, node).map(TimeOr::Time),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Backoff, Command, EventPattern, HttpProbe, HttpTarget, Level, Limit, OnCompletion, OnUnhealthy, Output,
-    Principal, Probe, Repeat, Resource, Restarts, Signal, StatusRange, Trigger,
+    Backoff, Command, Drain, EventPattern, HttpProbe, HttpTarget, Level, Limit, OnCompletion, OnUnhealthy,
+    Output, Principal, Probe, Repeat, Resource, Restarts, Signal, StatusRange, Trigger,
 };
 
 use crate::support::{errors, job, job_errors, plan};
@@ -208,14 +208,39 @@ fn p9_user_environment_and_limits_of_a_process() {
 }
 
 #[test]
+fn s11_drain_may_be_a_program() {
+    let drain = |text: &str| job(&format!("exec: 'x', drain: {text}")).stop.drain;
+    let program = Command { program: "drain".into(), arguments: vec!["now".into()] };
+    let until = |timeout| Drain::Until { program: program.clone(), timeout };
+    assert_eq!(drain("{ exec: 'drain now', timeout: '2s' }"), until(Some(Duration::from_secs(2))));
+    assert_eq!(drain("{ exec: ['drain', 'now'] }"), until(None));
+    assert_eq!(drain("3"), Drain::For(Duration::from_secs(3)));
+    let replicas = crate::support::plan(
+        "{ jobs: [{ name: 'a', exec: 'x', replicas: 2, drain: { exec: 'drain $CONTAINERPILOT_REPLICA' } }] }",
+    );
+    assert_eq!(replicas.jobs[1].stop.drain.program().unwrap().arguments, ["2"]);
+    for (bad, message) in [
+        ("{}", "`drain` needs `exec`"),
+        ("{ timeout: '1s' }", "`drain` needs `exec`"),
+        ("{ exec: 'x', timeout: 0 }", "`timeout` must be at least 1ms"),
+        ("{ exec: 'x', timeout: 'soon' }", "timeout"),
+        ("{ exec: '' }", "exec"),
+        ("['x']", "`drain` must be a duration, not a list"),
+    ] {
+        let errors = job_errors(&format!("exec: 'x', drain: {bad}"));
+        assert!(errors.len() == 1 && errors[0].contains(message), "{bad}: {errors:?}");
+    }
+}
+
+#[test]
 fn s2_signal_timeout_and_drain_of_a_stop() {
     let stop = job("exec: 'x', stopTimeout: '9s', stopSignal: 'SIGQUIT', drain: '3s'").stop;
     assert_eq!(
         (stop.hook_timeout, stop.signal, stop.drain),
-        (Some(Duration::from_secs(9)), Signal(3), Duration::from_secs(3))
+        (Some(Duration::from_secs(9)), Signal(3), Drain::For(Duration::from_secs(3)))
     );
     let usual = job("exec: 'x'").stop;
-    assert_eq!((usual.hook_timeout, usual.signal, usual.drain), (None, Signal::TERM, Duration::ZERO));
+    assert_eq!((usual.hook_timeout, usual.signal, usual.drain), (None, Signal::TERM, Drain::NONE));
     for (text, number) in [("'int'", 2), ("'SIGRTMIN+3'", 37), ("10", 10)] {
         assert_eq!(job(&format!("exec: 'x', stopSignal: {text}")).stop.signal, Signal(number));
     }

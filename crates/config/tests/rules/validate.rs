@@ -285,6 +285,10 @@ fn c7_a_completion_that_never_comes_is_a_fault() {
 fn c7_a_drain_that_a_shutdown_cuts_is_a_warning() {
     let app = |drain: &str| format!("{{ name: 'app', exec: 'x', drain: '{drain}' }}");
     assert_eq!(warnings(&app("4s")), ["a shutdown cuts the `drain` of 4s to 3.75s"]);
+    let program =
+        |more: &str| warnings(&format!("{{ name: 'app', exec: 'x', drain: {{ exec: 'y' {more} }} }}"));
+    assert_eq!(program(", timeout: '4s'"), ["a shutdown cuts the `drain` of 4s to 3.75s"]);
+    assert!(program("").is_empty() && program(", timeout: '3s'").is_empty());
     assert_eq!(warnings(&app("3750ms")), [""; 0]);
     let hook = "{ name: 'hook', exec: 'y', when: { source: 'app', once: 'stopping' } }";
     assert_eq!(

@@ -129,6 +129,9 @@ impl Plan {
         let hooks =
             if has_hook { job.stop.hook_timeout.unwrap_or(self.stop_timeout) } else { Duration::ZERO };
         let deregister = if job.service.is_some() { self.deregister_timeout() } else { Duration::ZERO };
-        hooks + deregister + job.stop.drain + job.stop.kill_timeout(self.stop_timeout)
+        hooks
+            + deregister
+            + job.stop.drain.longest(self.stop_timeout)
+            + job.stop.kill_timeout(self.stop_timeout)
     }
 }

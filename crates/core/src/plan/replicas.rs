@@ -8,7 +8,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::{Command, Exec, Job, Plan, Probe, Word};
+use super::{Command, Drain, Exec, Job, Plan, Probe, Word};
 
 /// The variable with the number of a replica, in its environment and in its commands.
 pub const REPLICA_VARIABLE: &str = "CONTAINERPILOT_REPLICA";
@@ -83,6 +83,9 @@ impl ReplicaGroup {
         let replaced = Replaced { number: number.to_string(), port: port.map(|port| port.to_string()) };
         if let Exec::Program(command) = &mut job.exec {
             replaced.in_command(command);
+        }
+        if let Drain::Until { program, .. } = &mut job.stop.drain {
+            replaced.in_command(program);
         }
         if let Some(service) = &mut job.service {
             // D10: NAME-N-HOSTNAME, unless there is an id with the number of the replica.

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Plan, Signal};
+use super::{Command, Plan, Signal};
 
 /// How a job is stopped (S2, S9).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,44 @@ pub struct Stop {
     /// How long the job waits for its stop hooks. `None` waits until the global stop timeout.
     pub hook_timeout: Option<Duration>,
     /// How long the process keeps running after its service has left the catalog.
-    pub drain: Duration,
+    pub drain: Drain,
+}
+
+/// How long a process keeps running after its service has left the catalog (S2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Drain {
+    /// For this time; not at all if it is zero.
+    For(Duration),
+    /// Until this program has exited (S11).
+    Until {
+        /// The program.
+        program: Command,
+        /// How long it may take. `None` means the global stop timeout.
+        timeout: Option<Duration>,
+    },
+}
+
+impl Drain {
+    /// No drain.
+    pub const NONE: Self = Self::For(Duration::ZERO);
+
+    /// The longest time that it takes.
+    #[must_use]
+    pub fn longest(&self, stop_timeout: Duration) -> Duration {
+        match self {
+            Self::For(time) => *time,
+            Self::Until { timeout, .. } => timeout.unwrap_or(stop_timeout),
+        }
+    }
+
+    /// Its program, if it has one.
+    #[must_use]
+    pub const fn program(&self) -> Option<&Command> {
+        match self {
+            Self::For(_) => None,
+            Self::Until { program, .. } => Some(program),
+        }
+    }
 }
 
 /// A further signal of an escalation (S9).
@@ -48,7 +85,7 @@ impl Stop {
         kill_after: None,
         scope: StopScope::Group,
         hook_timeout: None,
-        drain: Duration::ZERO,
+        drain: Drain::NONE,
     };
 
     /// The signal that follows if the process does not exit, and how long after the last one. `sent` signals of the

@@ -190,6 +190,9 @@ impl Core {
             (_, Some(StopStage::Requirers)) => "stopping: waiting for other jobs to end".into(),
             (_, Some(StopStage::Hooks)) => "stopping: waiting for hooks".into(),
             (_, Some(StopStage::Deregister)) => "stopping: waiting for deregistration".into(),
+            (_, Some(StopStage::Drain)) if self.job(job).drain_run().is_some() => {
+                "stopping: running its drain program".into()
+            }
             (_, Some(StopStage::Drain)) => "stopping: draining".into(),
             (_, Some(StopStage::Terminate)) => {
                 let escalated = state.run().map_or(0, |run| run.escalated);

@@ -105,7 +105,10 @@ impl Core {
 
     pub(crate) fn check_done(&mut self, run: CheckRunId, result: Result<(), String>) {
         let Some((job, check)) = self.plan_state.check_runs.remove(&run) else {
-            return self.test_done(run, result);
+            if !self.drain_done(run, &result) {
+                self.test_done(run, result);
+            }
+            return;
         };
         let (state, timers) = self.job_and_timers(job);
         let Some(state) = state.health.as_mut().and_then(|health| health.check_mut(check)) else { return };

@@ -162,7 +162,7 @@ impl Core {
             JobTimer::SpacedStart => self.start_after_delay(job),
             JobTimer::Hooks => self.hooks_timeout(job),
             JobTimer::Deregister => self.deregister_timeout(job),
-            JobTimer::Drain => self.terminate(job),
+            JobTimer::Drain => self.drain_timeout(job),
             JobTimer::Escalate => self.escalate(job),
             JobTimer::Kill => self.kill_after_timeout(job),
             JobTimer::Abandon => self.abandon(job),

@@ -1,16 +1,17 @@
 //! How one job stops, stage by stage (S2, W9).
 
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::effect::{DesiredService, Effect, KillReason};
 use crate::event::Code;
-use crate::ids::JobIx;
+use crate::ids::{CheckRunId, JobIx};
 use crate::input::StartErrorKind;
 use crate::log_entry::{Fields, LogEvent};
 use crate::plan::{Level, Signal, StopScope};
-use crate::state::job::{Activity, State, StopReason, StopStage, Transition};
+use crate::state::job::{Activity, Stage, State, StopReason, StopStage, Transition};
 use crate::state::journal::Origin;
 use crate::state::supervisor::Core;
 use crate::state::timers::JobTimer;
@@ -74,7 +75,7 @@ impl Core {
 
     /// Sends `stopping`. The stop hooks of the job run now.
     fn begin_hooks(&mut self, job: JobIx) {
-        self.change_stage(job, StopStage::Hooks);
+        self.change_stage(job, Stage::Hooks);
         self.send(Origin::Job(job), Code::Stopping);
     }
 
@@ -148,7 +149,7 @@ impl Core {
         if !registered {
             return self.drain(job);
         }
-        self.change_stage(job, StopStage::Deregister);
+        self.change_stage(job, Stage::Deregister);
         self.set_stage_timer(job, self.plan().deregister_timeout(), JobTimer::Deregister);
     }
 
@@ -173,14 +174,49 @@ impl Core {
     }
 
     fn drain(&mut self, job: JobIx) {
-        let drain = self.planned(job).stop.drain;
-        if drain.is_zero() {
+        let drain = &self.planned(job).stop.drain;
+        let (longest, has_program) = (drain.longest(self.plan().stop_timeout), drain.program().is_some());
+        if longest.is_zero() {
             return self.terminate(job);
         }
-        self.change_stage(job, StopStage::Drain);
-        let fields = LogEvent::Draining.fields().duration(drain);
-        self.log(Level::Info, Some(job), fields, format_args!("draining for {}", fmt_duration(drain)));
-        self.set_stage_timer(job, drain, JobTimer::Drain);
+        let (fields, longest_text) = (LogEvent::Draining.fields().duration(longest), fmt_duration(longest));
+        if has_program {
+            let run = self.new_test_run();
+            self.change_stage(job, Stage::Drain(Some(run)));
+            let message = format_args!("running its drain program, for at most {longest_text}");
+            self.log(Level::Info, Some(job), fields, message);
+            let environment = self.check_environment(job);
+            self.effects.push(Effect::RunDrain { job, run, environment });
+        } else {
+            self.change_stage(job, Stage::Drain(None));
+            self.log(Level::Info, Some(job), fields, format_args!("draining for {longest_text}"));
+        }
+        self.set_stage_timer(job, longest, JobTimer::Drain);
+    }
+
+    /// The drain time has passed. A program that still runs is killed (S11).
+    pub(crate) fn drain_timeout(&mut self, job: JobIx) {
+        if self.job(job).drain_run().is_some() {
+            let timeout = self.planned(job).stop.drain.longest(self.plan().stop_timeout);
+            let message = format_args!("drain program timeout after {}, stopping", fmt_duration(timeout));
+            let fields = LogEvent::Timeout.fields().duration(timeout).cause("drain program");
+            self.log(Level::Warn, Some(job), fields, message);
+        }
+        self.terminate(job);
+    }
+
+    /// S11: a drain program has exited, or could not be started. Returns false if the run is not one, or was cancelled.
+    pub(crate) fn drain_done(&mut self, run: CheckRunId, result: &Result<(), String>) -> bool {
+        let Some(job) = self.all_jobs().find(|job| self.job(*job).drain_run() == Some(run)) else {
+            return false;
+        };
+        if let Err(why) = result {
+            let fields = LogEvent::Draining.fields().cause(why.as_str());
+            self.log(Level::Warn, Some(job), fields, format_args!("drain program failed: {why}; stopping"));
+        }
+        self.job_mut(job).end_drain_run();
+        self.terminate(job);
+        true
     }
 
     /// Sends the stop signal.
@@ -188,7 +224,7 @@ impl Core {
         if self.job(job).has_ended() {
             return;
         }
-        self.change_stage(job, StopStage::Terminate);
+        self.change_stage(job, Stage::Terminate);
         let signal = self.planned(job).stop.signal;
         if signal != Signal::KILL {
             let fields = Fields::from(Code::Stopping).pid(self.job(job).pid()).signal(signal);
@@ -277,6 +313,7 @@ impl Core {
             Some(StopStage::Requirers) | None => "other jobs",
             Some(StopStage::Hooks) => "its stop hooks",
             Some(StopStage::Deregister) => "its deregistration",
+            Some(StopStage::Drain) if self.job(job).drain_run().is_some() => "its drain program",
             Some(StopStage::Drain) => "its drain time",
             Some(StopStage::Terminate) => return false,
         };
@@ -307,7 +344,7 @@ impl Core {
             self.finish(job);
             return false;
         }
-        self.change_stage(job, StopStage::Terminate);
+        self.change_stage(job, Stage::Terminate);
         true
     }
 

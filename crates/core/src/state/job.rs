@@ -20,7 +20,7 @@
 //! Hooks       `stopping` was sent; the job waits for its    all hooks are complete, or `stopTimeout` has passed
 //!             stop hooks
 //! Deregister  its service is being deregistered             deregistration confirmed, or its time has passed
-//! Drain       its service has left the catalog              `drain` has passed, or the process has exited
+//! Drain       its service has left the catalog              `drain` has passed, its program or the process has exited
 //! Terminate   its process was sent the stop signal          the process has exited; the job is Ended
 //! ```
 //!
@@ -40,7 +40,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::effect::DesiredService;
-use crate::ids::{EventId, RunId};
+use crate::ids::{CheckRunId, EventId, RunId};
 use crate::plan::{Exec, Job, Trigger};
 use crate::state::health::HealthState;
 use crate::state::journal::{Event, Origin};
@@ -189,7 +189,30 @@ pub(crate) struct StopState {
     pub(crate) by: Option<Origin>,
     /// Ends the current stage.
     pub(crate) timer: Option<TimerId>,
-    stage: StopStage,
+    stage: Stage,
+}
+
+/// [`StopStage`] with the data that exists only in that stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Requirers,
+    Hooks,
+    Deregister,
+    /// With the run of its drain program, while that runs (S11).
+    Drain(Option<CheckRunId>),
+    Terminate,
+}
+
+impl Stage {
+    const fn name(self) -> StopStage {
+        match self {
+            Self::Requirers => StopStage::Requirers,
+            Self::Hooks => StopStage::Hooks,
+            Self::Deregister => StopStage::Deregister,
+            Self::Drain(_) => StopStage::Drain,
+            Self::Terminate => StopStage::Terminate,
+        }
+    }
 }
 
 /// Which generation of a job this is. Each start after completion, and each reload that changes a job, creates one.
@@ -296,7 +319,7 @@ pub(crate) enum Transition {
         then_start: bool,
     },
     /// The stop moves on to this stage.
-    Stage(StopStage),
+    Stage(Stage),
 }
 
 /// A change that the tables do not allow: the state and stage before and after.
@@ -360,7 +383,7 @@ impl JobState {
     }
 
     pub(crate) fn stop_stage(&self) -> Option<StopStage> {
-        self.stop.as_ref().map(|stop| stop.stage)
+        self.stop.as_ref().map(|stop| stop.stage.name())
     }
 
     /// Why it stops or has ended.
@@ -389,6 +412,21 @@ impl JobState {
     /// Returns true if it is in this stop stage and has not ended.
     pub(crate) fn is_stopping_in(&self, stage: StopStage) -> bool {
         self.stop_stage() == Some(stage) && !self.has_ended()
+    }
+
+    /// The run of its drain program, while that runs (S11).
+    pub(crate) fn drain_run(&self) -> Option<CheckRunId> {
+        match self.stop.as_ref()?.stage {
+            Stage::Drain(run) => run.filter(|_| !self.has_ended()),
+            _ => None,
+        }
+    }
+
+    /// Its drain program has exited, so that it need not be cancelled.
+    pub(crate) const fn end_drain_run(&mut self) {
+        if let Some(StopState { stage: Stage::Drain(run), .. }) = &mut self.stop {
+            *run = None;
+        }
     }
 
     /// Returns true if it is past the hooks of its stop: it is neither checked nor advertised any more.
@@ -503,7 +541,7 @@ impl JobState {
         let to = match &change {
             Transition::To(activity) => (activity.state(), from.1),
             Transition::Stop { .. } => (from.0, Some(StopStage::Requirers)),
-            Transition::Stage(stage) => (from.0, Some(*stage)),
+            Transition::Stage(stage) => (from.0, Some(stage.name())),
         };
         if to.1 < from.1 || !is_possible(to.0, to.1) || !may_follow(from.0, to.0) {
             return Err([from, to]);
@@ -521,7 +559,7 @@ impl JobState {
                 })
             }
             (Transition::Stop { reason, then_start }, stop @ None) => {
-                let stage = StopStage::Requirers;
+                let stage = Stage::Requirers;
                 *stop = Some(StopState { reason, then_start, by: None, timer: None, stage });
                 Ok([self.run_mut().and_then(|run| run.kill_timer.take()), None, None, None])
             }

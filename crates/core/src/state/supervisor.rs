@@ -16,7 +16,7 @@ use crate::input::Input;
 use crate::log_entry::{Entry, Fields, LogEvent};
 use crate::plan::{Job, Level, Plan, Role, Signal};
 use crate::request::RequestId;
-use crate::state::job::{JobState, State, StopStage, Transition};
+use crate::state::job::{JobState, Stage, State, Transition};
 use crate::state::journal::{Event, Journal, Origin};
 use crate::state::plan_state::PlanState;
 use crate::state::stop_budget::StopBudget;
@@ -363,7 +363,7 @@ impl Core {
 
     /// Changes what a job does. The timers of the state it leaves are cancelled.
     pub(crate) fn change(&mut self, job: JobIx, change: Transition) {
-        let stage = self.job(job).stop_stage();
+        let (stage, drain) = (self.job(job).stop_stage(), self.job(job).drain_run());
         match self.job_mut(job).transition(change) {
             Ok(timers) => {
                 for timer in timers.into_iter().flatten() {
@@ -377,6 +377,10 @@ impl Core {
                 format_args!("bug: a job cannot change from {from:?} to {to:?}, please report it"),
             ),
         }
+        // S11: a drain program ends with its stage.
+        if let Some(run) = drain.filter(|_| self.job(job).drain_run().is_none()) {
+            self.effects.push(Effect::CancelCheck { run });
+        }
         let state = self.job(job).state();
         if state == State::Waiting {
             // It may be a hook that has finished.
@@ -388,7 +392,7 @@ impl Core {
     }
 
     /// Moves the stop of a job to its next stage.
-    pub(crate) fn change_stage(&mut self, job: JobIx, stage: StopStage) {
+    pub(crate) fn change_stage(&mut self, job: JobIx, stage: Stage) {
         self.change(job, Transition::Stage(stage));
     }
 

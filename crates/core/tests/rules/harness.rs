@@ -171,6 +171,11 @@ impl Harness {
                     self.output.push(format!("check {name}"));
                     self.checks.push_back((run, name));
                 }
+                Effect::RunDrain { job, run, .. } => {
+                    let name = format!("drain {}", self.core.plan().jobs[job.index()].name);
+                    self.output.push(name.clone());
+                    self.checks.push_back((run, name));
+                }
                 Effect::CancelCheck { .. } => self.output.push("cancel check".into()),
                 Effect::RenderFile { file, render, data, .. } => {
                     self.output.push(format!("render {}", self.file_name(file)));

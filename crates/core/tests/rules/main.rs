@@ -6,6 +6,7 @@ mod actions;
 mod adjust;
 mod coprocesses;
 mod discovery;
+mod drain;
 mod events;
 mod files;
 mod harness;

@@ -372,7 +372,7 @@ fn s2_a_job_waits_for_its_deregistration_at_most_a_quarter_of_the_stop_timeout()
         "{ stopTimeout: '1s', jobs: [{ name: 'web', exec: 'x', port: 80, initial_status: 'passing', \
            health: { exec: 'c', interval: 5, ttl: 15 } }] }",
     );
-    plan.jobs[0].stop.drain = std::time::Duration::from_millis(100);
+    plan.jobs[0].stop.drain = containerpilot_core::plan::Drain::For(std::time::Duration::from_millis(100));
     let mut harness = Harness::new(plan);
     harness.input(Input::Ready);
     harness.catalog_confirms = false;

@@ -150,6 +150,8 @@ impl JobModel {
             stopping,
             hook_limit,
             drain,
+            drain_run,
+            drain_done,
             stopped,
             left,
             deregister_deadline,
@@ -220,7 +222,10 @@ impl JobModel {
         }
         if let Some(run) = run.as_ref().filter(|run| *left && run.stopped.is_none()) {
             let free_at = free_at.map_or(*deregister_deadline, |at| at.min(*deregister_deadline));
-            print.time(free_at + drain.unwrap_or(planned.stop.drain));
+            // The stop timeout is the same in every state of a plan.
+            let drained = free_at + drain.unwrap_or_else(|| planned.stop.drain.longest(Duration::ZERO));
+            print.time(drain_done.map_or(drained, |done| done.min(drained)));
+            print.option(*drain_run, |print, run| print.name(Name::Check, run.0));
             // A confirmation counts once, and not after the deadline.
             print.add((self.free_at.is_some(), run.killed.is_some()));
         }

@@ -21,6 +21,10 @@ impl Oracle<'_> {
     }
 
     pub(super) fn see_check_done(&mut self, run: CheckRunId, passes: bool) {
+        if let Some(model) = self.jobs.iter_mut().find(|model| model.drain_run == Some(run)) {
+            (model.drain_run, model.drain_done) = (None, Some(self.now));
+            return;
+        }
         let place = self.jobs.iter().enumerate().find_map(|(job, model)| {
             let check = model.checks.iter().position(|check| check.running == Some(run))?;
             Some((job, check))
@@ -206,6 +210,10 @@ impl Oracle<'_> {
     pub(super) fn see_cancel(&mut self, run: CheckRunId) -> Check {
         if let Some(place) = self.reloading.canceled.iter().position(|old| *old == run) {
             self.reloading.canceled.remove(place);
+            return Ok(());
+        }
+        if let Some(model) = self.jobs.iter_mut().find(|model| model.drain_run == Some(run)) {
+            model.drain_run = None;
             return Ok(());
         }
         let place = self.jobs.iter().enumerate().find_map(|(job, model)| {

@@ -119,6 +119,10 @@ pub(super) struct JobModel {
     pub(super) hook_limit: Option<Duration>,
     /// Its drain time, if that began before a reload.
     pub(super) drain: Option<Duration>,
+    /// The run of its drain program, until that has exited or is cancelled (S11).
+    pub(super) drain_run: Option<CheckRunId>,
+    /// When its drain program exited.
+    pub(super) drain_done: Option<Time>,
     pub(super) stopped: Option<u64>,
     /// True if its hooks are done and it leaves the catalog.
     pub(super) left: bool,
@@ -249,6 +253,8 @@ impl JobModel {
             stopping: None,
             hook_limit: None,
             drain: None,
+            drain_run: None,
+            drain_done: None,
             stopped: None,
             left: false,
             deregister_deadline: Time::ZERO,

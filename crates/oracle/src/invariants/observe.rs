@@ -141,6 +141,7 @@ impl Oracle<'_> {
             }
             Effect::KillOrphans { run } => self.see_kill_orphans(*run, phase),
             Effect::RunCheck { job, check, run, .. } => self.see_check(job.index(), check.index(), *run),
+            Effect::RunDrain { job, run, .. } => self.see_drain(job.index(), *run),
             Effect::CancelCheck { run } => self.see_cancel(*run),
             Effect::Advertise { job, desired } => self.see_advertise(job.index(), *desired),
             Effect::Heartbeat { job } => self.see_heartbeat(job.index()),

@@ -241,7 +241,9 @@ impl Oracle<'_> {
                 let mut model = self.jobs[from].clone();
                 // R5: a drain time that has begun stays as it is.
                 if self.previous[from].stop_stage >= Some(StopStage::Drain) {
-                    model.drain = model.drain.or(Some(self.plan.jobs[from].stop.drain));
+                    let stop_timeout = self.plan.stop_timeout;
+                    model.drain =
+                        model.drain.or_else(|| Some(self.plan.jobs[from].stop.drain.longest(stop_timeout)));
                 }
                 // W12: the health of a watch that has changed or is gone is unknown.
                 for (holds, event) in model.holds.iter_mut().zip(job.when.patterns()) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::effect::{DesiredService, Exit};
 use containerpilot_core::event::{Code, Source};
+use containerpilot_core::ids::CheckRunId;
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Job, Level, OnCompletion, OnStartLimit, RequiredSource, Role, Trigger};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, StopStage, Time};
@@ -348,7 +349,10 @@ impl Oracle<'_> {
         let deregister_deadline = self.jobs[job].deregister_deadline;
         let free_at =
             self.jobs[job].free_at.map_or(deregister_deadline, |free_at| free_at.min(deregister_deadline));
-        let drained = free_at + self.jobs[job].drain.unwrap_or(planned.stop.drain);
+        let drain =
+            self.jobs[job].drain.unwrap_or_else(|| planned.stop.drain.longest(self.plan.stop_timeout));
+        // S11: the exit of a drain program, or its timeout.
+        let drained = self.jobs[job].drain_done.map_or(free_at + drain, |done| done.min(free_at + drain));
         if self.exact && matches!(phase, Phase::Running | Phase::Stopping) {
             if run.stopped.is_none() && run.killed.is_none() && drained < self.now {
                 return self.job_violation("S2", job, "it has drained, but gets no stop signal");
@@ -357,6 +361,20 @@ impl Oracle<'_> {
                 return self.job_violation("S2", job, "it gets its stop signal before it has drained");
             }
         }
+        Ok(())
+    }
+
+    /// S11: a drain program runs once, after the service has left the catalog and before the stop signal.
+    pub(super) fn see_drain(&mut self, job: usize, run: CheckRunId) -> Check {
+        let model = &self.jobs[job];
+        let signalled = model.run.as_ref().is_none_or(|run| run.stopped.is_some());
+        if self.plan.jobs[job].stop.drain.program().is_none() || signalled {
+            return self.job_violation("S11", job, "a drain program runs without need");
+        }
+        if model.drain_run.is_some() || model.drain_done.is_some() {
+            return self.job_violation("S11", job, "its drain program runs twice");
+        }
+        self.jobs[job].drain_run = Some(run);
         Ok(())
     }
 

@@ -40,7 +40,7 @@ pub(super) fn plan(lock: &Lock, program: Program) -> Plan {
     let mut job = plain_job("app");
     job.restarts = Restarts::Unlimited;
     job.requires = vec![Requirement { source: RequiredSource::Lock(lock.name.clone()), bind: true }];
-    job.stop.drain = program.drain;
+    job.stop.drain = containerpilot_core::plan::Drain::For(program.drain);
     Plan { locks: vec![lock.clone()], catalog: consul(), ..plain_plan(vec![job]) }
 }
 

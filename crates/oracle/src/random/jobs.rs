@@ -5,9 +5,9 @@ use std::time::Duration;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::exit_status::ExitStatus;
 use containerpilot_core::plan::{
-    Backoff, Check, Escalation, EventPattern, Exec, Health, Job, OnCompletion, OnStartLimit, OnUnhealthy,
-    Probe, Ready, Repeat, RestartOn, Restarts, Signal, StartLimit, Status, Stop, StopScope, Trigger, Watch,
-    When,
+    Backoff, Check, Command, Drain, Escalation, EventPattern, Exec, Health, Job, OnCompletion, OnStartLimit,
+    OnUnhealthy, Probe, Ready, Repeat, RestartOn, Restarts, Signal, StartLimit, Status, Stop, StopScope,
+    Trigger, Watch, When,
 };
 
 use super::plain::{command, plain_job, service};
@@ -246,8 +246,23 @@ impl JobGenerator<'_> {
             },
             scope: self.rng.pick(&[StopScope::Group, StopScope::Group, StopScope::Process]),
             hook_timeout: if self.rng.percent(25) { Some(time(self.rng, &LONG)) } else { None },
-            drain: if self.rng.percent(25) { time(self.rng, &LONG) } else { Duration::ZERO },
+            drain: self.drain(),
         }
+    }
+
+    fn drain(&mut self) -> Drain {
+        if !self.rng.percent(25) {
+            return Drain::NONE;
+        }
+        let time = time(self.rng, &LONG);
+        // The choice uses up no random number, so that a seed means the same plan otherwise.
+        let (has_program, has_timeout) = (time.as_millis() % 3 == 2, time.as_millis() != 5_000);
+        if !has_program {
+            return Drain::For(time);
+        }
+        let program = Command { program: "drain".into(), arguments: Vec::new() };
+        let timeout = has_timeout.then_some(time.max(Duration::from_millis(1)));
+        Drain::Until { program, timeout }
     }
 
     fn escalation(&mut self) -> Escalation {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use containerpilot_core::plan::{Catalog, Job, Role};
+use containerpilot_core::plan::{Catalog, Drain, Job, Role};
 
 use super::jobs::JobGenerator;
 use super::plain::make_coprocess;
@@ -47,7 +47,13 @@ pub(super) fn other(rng: &mut Rng, from: &Version, nth: usize) -> Version {
             // The same except for a detail, with the same script.
             70..82 => {
                 let mut job = job.clone();
-                job.stop.drain += Duration::from_millis(10);
+                job.stop.drain = match &job.stop.drain {
+                    Drain::For(time) => Drain::For(*time + Duration::from_millis(10)),
+                    Drain::Until { program, timeout } => {
+                        let timeout = timeout.map(|time| time + Duration::from_millis(10));
+                        Drain::Until { program: program.clone(), timeout }
+                    }
+                };
                 jobs.push((job, script.clone()));
             }
             _ => {}

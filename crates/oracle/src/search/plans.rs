@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Action, Backoff, Check, Command, EventPattern, Exec, Health, Job, OnCompletion, OnUnhealthy, Plan, Probe,
-    Ready, Repeat, ReplicaGroup, RequiredSource, Requirement, Restarts, Role, Signal, Status, Target,
+    Action, Backoff, Check, Command, Drain, EventPattern, Exec, Health, Job, OnCompletion, OnUnhealthy, Plan,
+    Probe, Ready, Repeat, ReplicaGroup, RequiredSource, Requirement, Restarts, Role, Signal, Status, Target,
     Trigger, Watch, WatchKind,
 };
 
@@ -96,7 +96,7 @@ fn adjusted(mut jobs: Vec<Job>) -> Vec<Job> {
             Restarts::Limited(most) => Restarts::Limited(most + 1),
             Restarts::Unlimited => Restarts::Limited(0),
         };
-        job.stop.drain = millis(300);
+        job.stop.drain = Drain::For(millis(300));
         for check in job.health.iter_mut().flat_map(|health| &mut health.checks) {
             check.interval = millis(300);
         }
@@ -183,7 +183,12 @@ fn sources() -> Vec<(&'static str, Job)> {
     let checked = || Job { health: healthy(OnUnhealthy::Report), ..job() };
     let advertised = || Job { service: Some(service("a", None)), ..checked() };
     let mut draining = advertised();
-    draining.stop.drain = millis(500);
+    draining.stop.drain = Drain::For(millis(500));
+    let mut drain_program = advertised();
+    drain_program.stop.drain = Drain::Until {
+        program: Command { program: "drain".into(), arguments: Vec::new() },
+        timeout: Some(millis(500)),
+    };
     let mut periodic = job();
     periodic.when.trigger = Trigger::every(millis(1_000));
     (periodic.timeout, periodic.restarts) = (Some(millis(1_000)), Restarts::Unlimited);
@@ -210,6 +215,7 @@ fn sources() -> Vec<(&'static str, Job)> {
         ("advertised", advertised()),
         ("interval", periodic),
         ("draining", draining),
+        ("drain program", drain_program),
         ("interval2", limited),
         ("initial", Job { service: Some(service("a", Some(Status::Warning))), ..checked() }),
         (

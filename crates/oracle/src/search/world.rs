@@ -73,7 +73,7 @@ impl World {
             Effect::CancelStart { run } | Effect::Abandon { run } => {
                 self.runs.remove(run);
             }
-            Effect::RunCheck { run, .. } => {
+            Effect::RunCheck { run, .. } | Effect::RunDrain { run, .. } => {
                 self.checks.insert(*run, false);
             }
             Effect::CancelCheck { run } => {

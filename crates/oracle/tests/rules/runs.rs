@@ -7,7 +7,8 @@ use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::{JobIx, RunId, WatchIx};
 use containerpilot_core::input::{Answer, ExitStatus, Input, Instance};
 use containerpilot_core::plan::{
-    EventPattern, Exec, OnUnhealthy, Plan, Probe, Repeat, Restarts, Signal, Status, Trigger, Watch, WatchKind,
+    Drain, EventPattern, Exec, OnUnhealthy, Plan, Probe, Repeat, Restarts, Signal, Status, Trigger, Watch,
+    WatchKind,
 };
 use containerpilot_core::request::{Request, RequestId};
 use containerpilot_oracle::random::{consul, plain_job, plain_plan, service};
@@ -228,7 +229,7 @@ fn w4_x2_a_manual_run_between_two_ticks_has_its_whole_timeout() {
 #[test]
 fn d8_h7_maintenance_does_not_suppress_unhealthy_of_a_stopping_job() {
     let mut job = with_health(plain_job("a"), vec![check(exec())], OnUnhealthy::Report);
-    job.stop.drain = Duration::from_secs(1);
+    job.stop.drain = Drain::For(Duration::from_secs(1));
     let mut core = TestCore::new(vec![job]);
     core.at(0, Input::Ready);
     core.started(1);

@@ -7,7 +7,7 @@ use containerpilot_core::event::Code;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Input};
 use containerpilot_core::plan::{
-    Exec, OnCompletion, OnUnhealthy, Plan, Repeat, Role, Signal, Status, StopScope, Trigger,
+    Drain, Exec, OnCompletion, OnUnhealthy, Plan, Repeat, Role, Signal, Status, StopScope, Trigger,
 };
 use containerpilot_core::request::Request;
 use containerpilot_core::{Phase, State};
@@ -129,7 +129,7 @@ fn x1_c6_pending_reloads_are_refused_when_the_supervisor_stops() {
 #[test]
 fn r3_a_coprocess_that_drains_too_long_is_killed_for_the_reload() {
     let mut agent = coprocess("agent");
-    agent.stop.drain = Duration::from_secs(60);
+    agent.stop.drain = Drain::For(Duration::from_secs(60));
     let mut core = TestCore::new(vec![plain_job("a"), agent]);
     core.at(0, Input::Ready);
     core.started(1);

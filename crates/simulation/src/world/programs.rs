@@ -227,7 +227,13 @@ impl<S: Script> World<S> {
         self.begin_check(run, script, failure_of(&planned.probe));
     }
 
-    /// Runs a check, or the test of a file.
+    pub(super) fn run_drain(&mut self, job: JobIx, run: CheckRunId) {
+        let plan = Arc::clone(&self.plan);
+        let script = self.script.drain(&plan, job);
+        self.begin_check(run, script, "exited with code 1");
+    }
+
+    /// Runs a check, the test of a file or a drain program.
     pub(super) fn begin_check(&mut self, run: CheckRunId, script: CheckScript, failure: &'static str) {
         let result = if script.passes { Ok(()) } else { Err(failure) };
         let done = script.takes.map(|takes| self.schedule(takes, Scheduled::Check(run)));

@@ -35,6 +35,11 @@ pub trait Script {
         CheckScript { takes: Some(Duration::ZERO), passes: true, cancel_takes: Duration::ZERO }
     }
 
+    /// What the drain program of a job does (S11).
+    fn drain(&mut self, _plan: &Plan, _job: JobIx) -> CheckScript {
+        CheckScript { takes: Some(Duration::ZERO), passes: true, cancel_takes: Duration::ZERO }
+    }
+
     /// The Consul agent behind a job's service. Without one the catalog accepts every change at once.
     fn agent(&self, plan: &Plan, job: JobIx) -> Option<AgentScript>;
 

@@ -1,4 +1,4 @@
-//! W13, W14, S8, S9 in a simulation.
+//! W13, W14, S8, S9, S11 in a simulation.
 
 use crate::support::verdict;
 
@@ -43,4 +43,27 @@ fn s9_a_scenario_plays_kill_after() {
     let world = "jobs: [{ name: 'a', runs: { lasts: 'never', stopsIn: 'never' } }], happens: [{ at: 10, signal: 'TERM' }],";
     let (holds, happened) = verdict(config, world, "{ see: 'a killed', after: '14s', before: '16s' }");
     assert!(holds, "{happened}");
+}
+
+#[test]
+fn s11_a_scenario_plays_drain_programs() {
+    let config =
+        "{ stopTimeout: 20, jobs: [{ name: 'a', exec: 'a', drain: { exec: 'drain', timeout: '5s' } }] }";
+    let world = |run: &str| {
+        format!(
+            "jobs: [{{ name: 'a', runs: {{ lasts: 'never', {run} }} }}], happens: [{{ at: 10, signal: 'TERM' }}],"
+        )
+    };
+    for (run, expectation) in [
+        ("stopsIn: 0", "{ see: 'a stopped', after: '10050ms', before: '10500ms' }"),
+        ("drain: '3s', stopsIn: 0", "{ see: 'a stopped', after: '12900ms', before: '13500ms' }"),
+        (
+            "drain: '3s', drainExit: 1, stopsIn: 0",
+            "{ see: 'a stopped', after: '12900ms', before: '13500ms' }",
+        ),
+        ("drain: 'never', stopsIn: 0", "{ see: 'a stopped', after: '14900ms', before: '15500ms' }"),
+    ] {
+        let (holds, happened) = verdict(config, &world(run), expectation);
+        assert!(holds, "{run}, {expectation}: {happened}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::{Activity, CronTimes, Generation, JobState, State, StopState, Ticks};
+use super::{Activity, CronTimes, Generation, JobState, Stage, State, StopState, Ticks};
 use crate::plan::{Job, Restarts};
 use crate::state::fingerprint::{Fingerprint, Name, Order};
 use crate::state::health::{CheckRun, CheckState, HealthState};
@@ -51,7 +51,10 @@ impl JobState {
             return print.add(self.stop_reason());
         }
         print.option(stop.as_ref(), |print, StopState { reason, then_start, by: _, timer, stage }| {
-            print.add((reason, then_start, stage));
+            print.add((reason, then_start, stage.name()));
+            if let Stage::Drain(Some(run)) = stage {
+                print.name(Name::Check, run.0);
+            }
             print.option(*timer, |print, timer| timer.fingerprint(print));
         });
         print.option(*triggered_at, |print, serial| print.order(Order::Generation, serial.into()));
