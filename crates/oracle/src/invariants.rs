@@ -126,6 +126,8 @@ pub struct Oracle<'a> {
     seen: Vec<Seen>,
     /// How many new generations of jobs there were.
     generations: u64,
+    /// The same before the current part of the step.
+    generations_before: u64,
     last_event: u64,
     startup: Option<Time>,
     shutdown: Option<(Time, u64)>,
@@ -189,6 +191,7 @@ impl<'a> Oracle<'a> {
             jobs: plan.jobs.iter().map(JobModel::new).collect(),
             seen: Vec::new(),
             generations: 0,
+            generations_before: 0,
             last_event: 0,
             startup: None,
             shutdown: None,
@@ -290,6 +293,7 @@ impl<'a> Oracle<'a> {
     /// Checks a part of a step. The first part has the input.
     fn part(&mut self, input: Option<&Input>, effects: &[Effect], core: &Core) -> Check {
         self.reloading.changing = false;
+        self.generations_before = self.generations;
         self.find_late_jobs();
         let new = effects.get(self.effects_seen..).unwrap_or_default();
         self.effects_seen = effects.len();

@@ -47,8 +47,9 @@ impl Oracle<'_> {
                 Some(true)
             }
             Action::Stop(_) => {
-                if !failed {
-                    self.acted.extend(targets.iter().copied().map(Acted::Stopped));
+                for target in targets.iter().copied().filter(|_| !failed) {
+                    self.seen[target].stopped_by_action = true;
+                    self.acted.push(Acted::Stopped(target));
                 }
                 Some(running && !targets.is_empty())
             }
@@ -84,7 +85,9 @@ impl Oracle<'_> {
         if possible == Some(failed) {
             return self.job_violation("W19", job, &format!("its action sends {code}"));
         }
-        let (now, generations, periodic) = (self.now, self.generations, planned.when.is_periodic());
+        // What it starts has a generation after this.
+        let (now, generations) = (self.now, self.generations_before);
+        let periodic = planned.when.is_periodic();
         // One that was started before the shutdown does not belong to it.
         let in_shutdown =
             self.phase == Phase::Stopping && !std::mem::take(&mut self.seen[job].acts_before_shutdown);

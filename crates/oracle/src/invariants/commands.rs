@@ -126,7 +126,7 @@ impl Oracle<'_> {
                 // W18: it waits for a source that it is bound to, or that can never be there.
                 let waits = self.misses_bound_source(job, after);
                 // W19: an action has stopped it in the same step.
-                let stopped = status.stop_reason == Some(StopReason::ByAction);
+                let stopped = self.seen[job].stopped_by_action;
                 if !runs && !will && !empty && !reload && !given_up && !waits && !stopped {
                     return self.job_violation("X2", job, "it was started by hand, and does not start");
                 }

@@ -38,6 +38,7 @@ impl Oracle<'_> {
             jobs,
             // Any number that is not in use has the same effect.
             generations: _,
+            generations_before: _,
             last_event: _,
             startup,
             shutdown,

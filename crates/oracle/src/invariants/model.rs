@@ -171,6 +171,8 @@ pub(super) struct JobModel {
 pub(super) struct Seen {
     /// It was started by hand, or starts again after a manual restart.
     pub(super) by_hand: bool,
+    /// An action has stopped it.
+    pub(super) stopped_by_action: bool,
     /// It has a new generation.
     pub(super) is_new: bool,
     pub(super) had_run: bool,

@@ -229,7 +229,7 @@ impl Oracle<'_> {
             _ if in_ring && seen.fired > 0 => Pending::Perhaps,
             (true, true) if seen.fired == 0 => Pending::No,
             (true, true) if seen.fired > 1 || pending == Pending::Yes => Pending::Yes,
-            (false, _) if seen.fired > 0 && seen.by_hand => Pending::Perhaps,
+            _ if seen.fired > 0 && seen.by_hand => Pending::Perhaps,
             (false, _) if seen.fired > 1 => Pending::Yes,
             _ if seen.fired == 1 && restarted => Pending::Perhaps,
             (true, true) if pending == Pending::Perhaps => Pending::Perhaps,
