@@ -44,11 +44,7 @@ impl Oracle<'_> {
             (Origin::Global, Code::Startup) if self.startup.is_some() => self.see_second_startup()?,
             (Origin::Global, Code::Startup) => {
                 self.startup = Some(self.now);
-                if self.is_paused() {
-                    self.answered.fill(false);
-                    self.held_answers =
-                        self.watches.iter_mut().map(|known| Some(std::mem::take(known))).collect();
-                }
+                self.hold_early_answers();
             }
             (Origin::Global, Code::Shutdown) => {
                 if self.shutdown.replace((self.now, event.id.0)).is_some() {
@@ -68,6 +64,8 @@ impl Oracle<'_> {
                     return Err(self.violation("D8", "maintenance mode starts or ends twice"));
                 }
                 self.maintenance = on;
+                // An action may start it with the startup.
+                self.hold_early_answers();
                 if !on {
                     for watch in 0..self.held_answers.len() {
                         if let Some(held) = self.held_answers[watch].take() {
@@ -266,6 +264,19 @@ impl Oracle<'_> {
             }
             | Trigger::Cron { after: Some(pattern), .. } => matches(plan, pattern, event.origin, event.code),
             Trigger::Interval { .. } | Trigger::Cron { .. } | Trigger::Manual | Trigger::Never => false,
+        }
+    }
+
+    /// C8: answers from before the startup are held if it is in maintenance mode.
+    fn hold_early_answers(&mut self) {
+        if self.phase_before == Phase::Starting && self.is_paused() {
+            for ((known, held), answered) in
+                self.watches.iter_mut().zip(&mut self.held_answers).zip(&mut self.answered)
+            {
+                if std::mem::take(answered) {
+                    *held = Some(std::mem::take(known));
+                }
+            }
         }
     }
 

@@ -120,7 +120,8 @@ impl Oracle<'_> {
                 (seen.ran_within_part, seen.ran_within_step) = (true, true);
             }
             self.jobs[job].active = false;
-            if (ended || status.state.has_ended()) && was == Some(true) {
+            // D8: its health is unknown in maintenance mode, also if it ends in this part.
+            if (ended || status.state.has_ended()) && was == Some(true) && !paused {
                 self.seen[job].expected_unhealthy += 1;
                 self.seen[job].expected_changes.push(Code::BecameUnhealthy);
             }

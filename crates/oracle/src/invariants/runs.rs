@@ -74,9 +74,9 @@ impl Oracle<'_> {
         }
         let model = &mut self.jobs[job];
         if periodic && model.runs == 0 && (by_hand || model.resumed || planned.when.ticks_from_startup()) {
-            // W18: a first tick that had to wait for a requirement was at the startup.
-            let waited = !planned.requires.is_empty() && !by_hand && !model.resumed;
-            let startup = self.startup.filter(|_| waited).map(|startup| startup.max(model.created));
+            // W18, C8: the first tick was at the startup, also if the run had to wait for a requirement or maintenance mode.
+            let at_startup = !by_hand && !model.resumed;
+            let startup = self.startup.filter(|_| at_startup).map(|startup| startup.max(model.created));
             model.ticks_from = startup.or(Some(now));
         }
         model.runs += 1;
