@@ -7,7 +7,7 @@ use crate::supervisor::{Mode, Supervisor, modes, wait_until};
 use crate::{Watching, config};
 
 /// dnsmasq at an address of its own, at port 53.
-struct NameServer {
+pub(crate) struct NameServer {
     program: (PathBuf, PathBuf),
     address: &'static str,
     child: Option<Child>,
@@ -15,7 +15,7 @@ struct NameServer {
 
 impl NameServer {
     /// `None` if it does not run here.
-    fn start(address: &'static str, records: &[&str]) -> Option<Self> {
+    pub(crate) fn start(address: &'static str, records: &[&str]) -> Option<Self> {
         if !modes().contains(&Mode::Pid1) {
             return None;
         }
@@ -45,7 +45,7 @@ impl NameServer {
     }
 
     /// Serves these records, and no others, with a TTL of one second.
-    fn restart(&mut self, records: &[&str]) {
+    pub(crate) fn restart(&mut self, records: &[&str]) {
         self.stop();
         let listen = format!("--listen-address={}", self.address);
         let mut command = Command::new(&self.program.0);
@@ -63,13 +63,21 @@ impl NameServer {
         self.child = Some(command.spawn().unwrap());
     }
 
-    fn watch(&self, watch: &str) -> Watching {
-        let script = format!(
+    /// A script that makes this the name server of what it starts, and its neighbours in the folder of servers available.
+    pub(crate) fn setup(&self) -> String {
+        let (program, libraries) = (&self.program.0, &self.program.1);
+        format!(
             "echo nameserver {} > @/resolv; echo options timeout:1 attempts:1 >> @/resolv;
-             mount --bind @/resolv /etc/resolv.conf || exit 9",
-            self.address
-        );
-        Watching { run: Supervisor::with_setup(Mode::Pid1, &script, &config(watch)) }
+             mount --bind @/resolv /etc/resolv.conf || exit 9;
+             export PATH={}:$PATH LD_LIBRARY_PATH={}",
+            self.address,
+            program.parent().unwrap().display(),
+            libraries.display()
+        )
+    }
+
+    fn watch(&self, watch: &str) -> Watching {
+        Watching { run: Supervisor::with_setup(Mode::Pid1, &self.setup(), &config(watch)) }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::supervisor::{Mode, Supervisor, modes, wait_until};
 use crate::{Watching, config};
 
 /// An empty folder for what is watched, which exists before the supervisor starts.
-fn folder(name: &str) -> PathBuf {
+pub(crate) fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("containerpilot-watches-{name}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
@@ -57,10 +57,10 @@ fn d13_a_file_is_seen_at_once_when_it_comes_changes_and_goes() {
 }
 
 /// Publishes a new version as the kubelet does: a new directory, and a link that is swapped.
-fn publish(volume: &Path, version: &str) {
+pub(crate) fn publish(volume: &Path, version: &str, file: &str, text: &str) {
     let new = volume.join(format!("..{version}"));
     fs::create_dir(&new).unwrap();
-    fs::write(new.join("app.conf"), version).unwrap();
+    fs::write(new.join(file), text).unwrap();
     let link = volume.join("..data_tmp");
     symlink(format!("..{version}"), &link).unwrap();
     let old = fs::read_link(volume.join("..data")).ok();
@@ -74,7 +74,7 @@ fn publish(volume: &Path, version: &str) {
 fn d13_a_volume_of_kubernetes_is_seen_to_change_as_a_file_and_as_a_directory() {
     for is_directory in [false, true] {
         let volume = folder(if is_directory { "volume" } else { "mount" });
-        publish(&volume, "v1");
+        publish(&volume, "v1", "app.conf", "v1");
         symlink("..data/app.conf", volume.join("app.conf")).unwrap();
         let path = if is_directory { volume.clone() } else { volume.join("app.conf") };
         let watching = Watching::start(&format!("file: '{}', interval: 3600", path.display()));
@@ -83,7 +83,7 @@ fn d13_a_volume_of_kubernetes_is_seen_to_change_as_a_file_and_as_a_directory() {
         };
         watching.wait_for(&[&line("changed", "v1"), &line("healthy", "v1")]);
         for version in ["v2", "v3", "v4"] {
-            publish(&volume, version);
+            publish(&volume, version, "app.conf", version);
             watching.wait_for(&[&line("changed", version)]);
         }
         fs::remove_dir_all(volume).unwrap();
