@@ -1,14 +1,13 @@
-//! The containers of `docker-compose.yml`, started as the file says and removed when dropped.
+//! The containers of a `docker-compose.yml`, started as the file says and removed when dropped.
 
-use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::clients::wait_for_response;
 use crate::{HOME, script, static_binary, wait_until};
 
 pub(crate) struct Project {
+    example: &'static str,
     project: String,
     port: u16,
     /// The base images, as environment variables of docker-compose.
@@ -16,24 +15,18 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Builds the images, starts everything and waits for the first response.
-    pub(crate) fn up() -> Self {
-        let built = script("example-images").arg(static_binary()).output().unwrap();
+    /// Builds the images and starts everything.
+    pub(crate) fn up(example: &'static str) -> Self {
+        let project = format!("{}{}", example.replace('-', ""), std::process::id());
+        let built = script("example-images").arg(static_binary()).arg(&project).output().unwrap();
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         let built = String::from_utf8(built.stdout).unwrap();
         let variable = |line: &str| line.split_once('=').map(|(name, value)| (name.into(), value.into()));
-        let images: Vec<_> = built.lines().filter_map(variable).collect();
-        assert_eq!(images.len(), 4, "{built}");
+        let images = built.lines().filter_map(variable).collect();
 
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let project = format!("behindnginx{}", std::process::id());
-        let started = Self { project, port, images };
+        let started = Self { example, project, port, images };
         started.compose(&["up", "-d", "--build"]);
-        wait_for_response(port);
-        wait_until(
-            || format!("nginx lists two instances; its list was {}", started.list()),
-            || started.list().lines().count() == 2,
-        );
         started
     }
 
@@ -41,55 +34,27 @@ impl Project {
         self.port
     }
 
-    /// The names of the instances: those of their containers.
-    pub(crate) fn instances(&self) -> BTreeSet<String> {
-        self.containers("app").lines().map(str::to_owned).collect()
+    pub(crate) fn scale(&self, service: &str, count: usize) {
+        self.compose(&["up", "-d", "--no-build", "--scale", &format!("{service}={count}")]);
     }
 
-    pub(crate) fn scale(&self, count: usize) {
-        self.compose(&["up", "-d", "--no-build", "--scale", &format!("app={count}")]);
-    }
-
-    /// Runs a command of the supervisor in an instance.
-    pub(crate) fn run_command(&self, instance: &str, words: &[&str]) {
-        docker(&[&["exec", instance, "containerpilot"], words].concat());
-    }
-
-    /// Runs `docker stop`; returns the exit code of the container.
-    pub(crate) fn stop(&self, container: &str) -> i32 {
-        docker(&["stop", container]);
-        docker(&["inspect", "--format", "{{.State.ExitCode}}", container]).trim().parse().unwrap()
-    }
-
-    /// Kills an instance with SIGKILL.
-    pub(crate) fn kill(&self, instance: &str) {
-        docker(&["kill", instance]);
-    }
-
-    pub(crate) fn runs(&self, instance: &str) -> bool {
-        docker(&["inspect", "--format", "{{.State.Running}}", instance]).trim() == "true"
-    }
-
-    /// Restarts Consul, and waits until the nginx container has reconnected to it.
-    pub(crate) fn restart_consul(&self) {
-        let nginx = self.nginx();
-        let reconnects = || docker(&["logs", &nginx]).matches("is available again").count();
+    /// Restarts Consul, and waits until the supervisor in `container` has reconnected to it.
+    pub(crate) fn restart_consul(&self, container: &str) {
+        let reconnects = || docker(&["logs", container]).matches("is available again").count();
         let before = reconnects();
-        docker(&["restart", "--time", "1", self.containers("consul").trim()]);
+        docker(&["restart", "--time", "1", &self.container("consul")]);
         wait_until(
-            || format!("nginx's supervisor has reconnected to Consul; the logs were:\n{}", self.logs()),
+            || format!("{container} has reconnected to Consul; the logs were:\n{}", self.logs()),
             || reconnects() > before,
         );
     }
 
-    /// The id of the nginx container.
-    pub(crate) fn nginx(&self) -> String {
-        self.containers("nginx").trim().to_owned()
-    }
-
-    /// The instances in nginx's configuration.
-    pub(crate) fn list(&self) -> String {
-        docker(&["exec", &self.nginx(), "cat", "/run/upstreams.conf"])
+    /// Sets the network interface of a container `up` or `down`.
+    pub(crate) fn set_network(&self, container: &str, state: &str) {
+        let (_, image) = self.images.iter().find(|(name, _)| name == "BUSYBOX_IMAGE").unwrap();
+        let network = format!("container:{container}");
+        let command = ["run", "--rm", "--network", &network, "--cap-add", "NET_ADMIN", image];
+        docker(&[&command[..], &["ip", "link", "set", "eth0", state]].concat());
     }
 
     /// The logs of all containers.
@@ -99,10 +64,18 @@ impl Project {
     }
 
     /// The containers of a service, including those that have exited.
-    fn containers(&self, service: &str) -> String {
+    pub(crate) fn containers(&self, service: &str) -> Vec<String> {
         let project = format!("label=com.docker.compose.project={}", self.project);
         let service = format!("label=com.docker.compose.service={service}");
-        docker(&["ps", "--all", "--quiet", "--filter", &project, "--filter", &service])
+        let found = docker(&["ps", "--all", "--quiet", "--filter", &project, "--filter", &service]);
+        found.lines().map(str::to_owned).collect()
+    }
+
+    /// The only container of a service.
+    pub(crate) fn container(&self, service: &str) -> String {
+        let found = self.containers(service);
+        assert_eq!(found.len(), 1, "containers of {service}");
+        found[0].clone()
     }
 
     fn command(&self, words: &[&str]) -> Command {
@@ -116,10 +89,11 @@ impl Project {
                 docker
             }
         };
-        command.current_dir(Path::new(HOME).join("examples/behind-nginx"));
+        command.current_dir(Path::new(HOME).join("examples").join(self.example));
         command.args(["--project-name", &self.project]).args(words);
         command.envs(self.images.iter().map(|(name, value)| (name, value)));
-        command.env("HTTP_PORT", self.port.to_string()).stdin(Stdio::null());
+        command.env("HTTP_PORT", self.port.to_string()).env("REDIS_PORT", self.port.to_string());
+        command.stdin(Stdio::null());
         command
     }
 
@@ -143,7 +117,7 @@ impl Drop for Project {
     }
 }
 
-fn docker(words: &[&str]) -> String {
+pub(crate) fn docker(words: &[&str]) -> String {
     let output = Command::new("docker").args(words).stdin(Stdio::null()).output().unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     let stderr = String::from_utf8_lossy(&output.stderr);
