@@ -96,5 +96,6 @@ fn d13_d15_the_example_without_consul_follows_names_files_and_peers() {
     run.signal("-TERM");
     let (code, log) = run.wait();
     assert_eq!(code, 0, "{log}");
+    assert_eq!(log.matches("haproxy started").count(), 1, "reloaded, not restarted\n{log}");
     std::fs::remove_dir_all(volume).unwrap();
 }
