@@ -20,8 +20,12 @@ fn try_seed(seed: u64) -> LockTotals {
     }
 }
 
-/// Two holders of a semaphore had the same fencing number: one of them by an attempt that had failed.
-const ONCE_BROKEN: [u64; 1] = [6_319_698_042_757_473_134];
+const ONCE_BROKEN: [u64; 2] = [
+    // Two holders of a semaphore had the same fencing number: one of them by an attempt that had failed.
+    6_319_698_042_757_473_134,
+    // A holder of a semaphore came back while a late request gave its slot to another.
+    4_013_730_165_898_342_845,
+];
 
 #[test]
 fn d14_seeds_that_once_broke_a_rule() {

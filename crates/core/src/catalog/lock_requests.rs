@@ -16,6 +16,10 @@
 //!   holder is older than a TTL, or the holder has seen it, too.
 //! - What a contender takes is what it has seen: each request names the index at which the key was last changed, so a
 //!   request that arrives late changes nothing. A missing key has no index. It is created first, without a holder.
+//! - With several slots, that index does not change when a holder creates its contender key again. So a contender removes a holder
+//!   whose contender key is missing only if a look that it *sent* a TTL after the first one has found the same: by then the holder
+//!   does not rely on the lock. And a holder that does not rely on it, although it is in the list, is one again only by a change of the
+//!   list that it sent less than a TTL ago. This change makes the contender's request fail, or the other way round.
 //!
 //! So the lock is safe without Consul's lock delay, which is limited to a minute and does not cover deleted keys; it is set
 //! for other tools that use the same key. Nothing is safe if a holder is frozen for longer than the TTL; for this, jobs get a
@@ -158,9 +162,11 @@ pub struct LockRequests {
     unclear: Option<(u64, Time)>,
     /// With several slots, since when holders were seen without their contender keys.
     absent: BTreeMap<String, Time>,
-    /// With several slots, a number between the indices of the last attempt to become a holder and of the change before it. `None`
-    /// if it is not known to have succeeded: then another supervisor may have this number.
-    attempt: Option<u64>,
+    /// When the last look was sent.
+    looked_at: Time,
+    /// With several slots, a number between the indices of the last attempt to become a holder and of the change before it, and when
+    /// the attempt was sent. `None` if it is not known to have succeeded: then another supervisor may have this number.
+    attempt: Option<(u64, Time)>,
     wait: LockWait,
     pending: Option<Pending>,
     failures: u32,
@@ -214,6 +220,7 @@ impl LockRequests {
             hold: None,
             unclear: None,
             absent: BTreeMap::new(),
+            looked_at: Time::ZERO,
             attempt: None,
             wait: LockWait::Unknown,
             pending: None,
@@ -304,6 +311,10 @@ impl LockRequests {
         };
         let wait_until = match self.claim(now, session, seen) {
             Ok(request) => return Ok(request),
+            // The last look is too old to tell.
+            Err(Some(later)) if later <= now => {
+                return Ok(LockRequest::Look { index: None, wait: Duration::ZERO });
+            }
             Err(later) => later.map_or(renew_at, |later| later.min(renew_at)),
         };
         // Consul adds up to a sixteenth to the wait.
@@ -331,14 +342,15 @@ impl LockRequests {
             };
         }
         let listed = &key.value.holders;
-        if listed.contains(&session.id) && (relies || (!key.value.incomplete && self.attempt.is_some())) {
+        let is_listed = listed.contains(&session.id);
+        if is_listed && (relies || (!key.value.incomplete && self.attempted(now).is_some())) {
             return Err(None);
         }
         if !relies && ready_at > now {
             return Err(Some(ready_at));
         }
         let over_at = |holder: &String| self.absent.get(holder).map(|since| *since + self.wait_of(key));
-        let is_over = |holder: &&String| over_at(holder).is_some_and(|at| at <= now);
+        let is_over = |holder: &&String| over_at(holder).is_some_and(|at| at <= self.looked_at);
         let others = listed.iter().filter(|holder| **holder != session.id && !is_over(holder));
         let mut holders: Vec<String> = others.cloned().collect();
         if holders.len() >= self.settings.slots {
@@ -353,6 +365,11 @@ impl LockRequests {
     /// Returns true if no other supervisor can have the lock.
     fn relies(&self, now: Time) -> bool {
         self.until().is_some_and(|until| now < until)
+    }
+
+    /// With several slots, the number of the last attempt to become a holder, if it has succeeded less than a TTL ago.
+    fn attempted(&self, now: Time) -> Option<u64> {
+        self.attempt.filter(|(_, sent)| now < *sent + self.settings.ttl).map(|(number, _)| number)
     }
 
     /// How long a lock that was not released is left alone. Its last holder may have another TTL.
@@ -380,7 +397,7 @@ impl LockRequests {
     pub fn done(&mut self, now: Time, outcome: LockOutcome) {
         let Some(Pending { request, sent }) = self.pending.take() else { return };
         if let LockRequest::SetHolders { index, .. } = request {
-            self.attempt = (outcome == LockOutcome::Done(true)).then_some(index + 1);
+            self.attempt = (outcome == LockOutcome::Done(true)).then_some((index + 1, sent));
         }
         match (outcome, &request) {
             (LockOutcome::Created(id), _) => {
@@ -444,13 +461,14 @@ impl LockRequests {
         let Some(id) = self.session.as_ref().map(|session| session.id.clone()) else { return };
         let relies = self.relies(now);
         let is_semaphore = self.settings.slots > 1;
+        self.looked_at = sent;
         self.see_unclear(now, &seen);
         let key = seen.key.as_ref();
         let is_holder = key.is_some_and(|key| match is_semaphore {
             false => key.session.as_ref() == Some(&id),
             true => {
                 let is_listed = key.value.holders.contains(&id) && seen.contenders.contains(&id);
-                is_listed && (relies || (!key.value.incomplete && self.attempt.is_some()))
+                is_listed && (relies || (!key.value.incomplete && self.attempted(now).is_some()))
             }
         });
         let is_taken = key.is_some_and(|key| match is_semaphore {
@@ -462,7 +480,7 @@ impl LockRequests {
         });
         if is_holder {
             let before = self.hold.filter(|_| relies).map(|hold| hold.fencing);
-            let number = if is_semaphore { self.attempt } else { key.map(|key| key.modified) };
+            let number = if is_semaphore { self.attempted(now) } else { key.map(|key| key.modified) };
             self.hold = before.or(number).map(|fencing| Hold { fencing, seen_at: sent });
         } else if is_taken && (self.hold.is_some() || !is_semaphore || self.is_full(key)) {
             let holder = key.and_then(|key| key.value.holder.clone());
