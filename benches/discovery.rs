@@ -1,11 +1,13 @@
 //! The cost of discovery with a real Consul agent: the latency of a change, and idle load.
 //!
-//! `cargo bench --bench discovery`; `QUICK=1` runs fewer rounds. The results are in docs/benchmarks.md.
+//! `cargo bench --bench discovery`; `-- files` measures rendered files only, `QUICK=1` runs fewer rounds. The results are in docs/benchmarks.md.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement stops at what it does not expect")]
 
 #[expect(dead_code, reason = "shared with the tests, which need more of it")]
 #[path = "../tests/support/consul.rs"]
 mod consul;
+#[path = "discovery/rendered_files.rs"]
+mod rendered_files;
 #[expect(dead_code, reason = "shared with the tests, which need more of it")]
 #[path = "../tests/support/supervisor.rs"]
 mod supervisor;
@@ -23,7 +25,14 @@ fn main() {
     if let Some(at) = args.iter().position(|arg| arg == "--stamp") {
         return stamp(Path::new(&args[at + 1]));
     }
+    if let Some(at) = args.iter().position(|arg| arg == "--receive") {
+        return rendered_files::receive(Path::new(&args[at + 1]));
+    }
     let rounds = if std::env::var_os("QUICK").is_some() { 10 } else { 50 };
+    rendered_files::compare(rounds);
+    if args.iter().any(|arg| arg == "files") {
+        return;
+    }
     change(rounds);
     idle("100 services and 100 watches", 100, 100, 10);
     idle("100 watches alone", 0, 100, 10);
