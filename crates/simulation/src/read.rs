@@ -9,7 +9,7 @@ use containerpilot_config::diagnostics::{Place, Problem, Report, Severity, is_re
 use containerpilot_config::values::{Several, TimeLimit, to_duration, value_of};
 use containerpilot_config::{Input, PlainFile, read_plain_file};
 use containerpilot_core::input::ExitStatus;
-use containerpilot_core::plan::{Catalog, Plan, Role};
+use containerpilot_core::plan::{Catalog, Plan, Role, WatchKind};
 use std::collections::BTreeMap;
 
 use crate::fields::{
@@ -321,8 +321,31 @@ impl Reader<'_> {
         if !self.plans.iter().flat_map(|plan| &plan.watches).any(|watch| watch.name == name.value) {
             let help = nearest_name(&name.value, self.plans);
             self.error(name.place, format!("there is no watch `{}`", name.value), help);
+        } else {
+            self.check_kind(&name.value, fields);
         }
         Some((name, observations.into_iter().map(|(observation, _)| observation).collect()))
+    }
+
+    /// Refuses what a watch of this kind does not see.
+    fn check_kind(&mut self, name: &str, fields: &WatchFields) {
+        let kinds = self.plans.iter().flat_map(|plan| &plan.watches).filter(|watch| watch.name == name);
+        let kinds: Vec<&WatchKind> = kinds.map(|watch| &watch.kind).collect();
+        for one in several(&fields.sees) {
+            if let Some(value) =
+                one.value.as_ref().filter(|given| given.written && !kinds.iter().any(|kind| kind.has_value()))
+            {
+                self.error(value.key, format!("watch `{name}` has no value"), "remove this");
+            }
+            if let Some(instances) = one
+                .instances
+                .as_ref()
+                .filter(|given| given.written && !kinds.iter().any(|kind| kind.has_instances()))
+            {
+                let help = "write `up: true` or `up: false`";
+                self.error(instances.key, format!("watch `{name}` has no instances"), help);
+            }
+        }
     }
 
     fn lock<'f>(&mut self, fields: &'f LockFields) -> Option<(&'f Spanned<String>, LockChanges)> {

@@ -110,6 +110,18 @@ impl WatchKind {
             Self::Tcp { .. } | Self::Http(_) | Self::Dns { .. } | Self::File { .. } => false,
         }
     }
+
+    /// Returns true if it finds a set of instances.
+    #[must_use]
+    pub const fn has_instances(&self) -> bool {
+        matches!(self, Self::Service { .. } | Self::Dns { .. })
+    }
+
+    /// Returns true if it finds contents.
+    #[must_use]
+    pub const fn has_value(&self) -> bool {
+        !self.has_instances() && !matches!(self, Self::Tcp { .. })
+    }
 }
 
 impl Watch {

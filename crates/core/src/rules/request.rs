@@ -178,6 +178,7 @@ impl Core {
     }
 
     pub(crate) fn request_stop(&mut self, job: JobIx) -> Reply {
+        self.leave_rolling_restart(job);
         if self.job(job).has_ended() {
             return Reply::Done("not running".into());
         }

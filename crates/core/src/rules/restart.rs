@@ -10,7 +10,7 @@ use crate::plan::{Backoff, Level, OnCompletion, Restarts};
 use crate::state::job::{Activity, Held, State, StopReason, Transition};
 use crate::state::journal::Event;
 use crate::state::supervisor::{Core, Phase};
-use crate::state::timers::JobTimer;
+use crate::state::timers::{JobTimer, TimerKind};
 use crate::time::{Time, fmt_duration};
 
 /// The shortest delay between two performances of an action.
@@ -163,8 +163,9 @@ impl Core {
 
     /// W14: starts a job for a user or an action, with the delay of a restart.
     pub(crate) fn start_spaced(&mut self, job: JobIx) {
-        if self.job(job).state() == State::Delaying {
-            return;
+        if let Some(timer) = self.job(job).restart_timer() {
+            // It takes the place of a restart, at its time.
+            return self.timers.replace(timer, TimerKind::Job(job, JobTimer::SpacedStart));
         }
         let is_first = self.job(job).started_at.is_none();
         let delay = if is_first { Duration::ZERO } else { self.next_restart_delay(job) };

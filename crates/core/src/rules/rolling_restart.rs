@@ -81,6 +81,13 @@ impl Core {
         true
     }
 
+    /// X2: a job that is stopped before its turn stays stopped.
+    pub(crate) fn leave_rolling_restart(&mut self, job: JobIx) {
+        if let Some(rolling) = &mut self.rolling_restart {
+            rolling.next.retain(|next| *next != job);
+        }
+    }
+
     fn rolling_limit(&self) -> Duration {
         LIMIT + self.plan().stop_timeout * 2
     }
@@ -104,6 +111,7 @@ impl Core {
         };
         let (done, left) = (names(&mut rolling.done.iter()), names(&mut rolling.next.iter()));
         let reply = match why {
+            None if done.is_empty() => Reply::Refused("all of them were stopped before their turn".into()),
             None => Reply::Done(format!("restarted {done}, one at a time")),
             Some(why) if left.is_empty() => Reply::Refused(why),
             Some(why) => Reply::Refused(format!("{why}; not restarted: {left}")),

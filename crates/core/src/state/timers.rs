@@ -114,6 +114,13 @@ impl Timers {
         }
     }
 
+    /// Changes what happens when a timer fires, if it has not.
+    pub(crate) fn replace(&mut self, timer: TimerId, kind: TimerKind) {
+        if let Some(old) = self.queue.get_mut(&timer) {
+            *old = kind;
+        }
+    }
+
     /// Removes a timer, if it has not fired.
     pub(crate) fn remove(&mut self, timer: TimerId) {
         self.queue.remove(&timer);

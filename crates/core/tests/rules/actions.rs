@@ -409,6 +409,22 @@ fn w14_a_user_starts_a_periodic_action_of_a_ring_at_any_time() {
 }
 
 #[test]
+fn w14_a_user_who_starts_an_action_in_its_back_off_uses_no_restart() {
+    let mut harness = Harness::running(
+        "{ name: 'x', exec: 'x' }, { name: 'a', do: { start: 'b' }, restarts: 'unlimited' }, \
+         { name: 'b', do: { start: 'a' }, when: { source: 'SIGUSR2' } }",
+    );
+    while harness.status("a").state != State::Delaying {
+        harness.millis(1);
+    }
+    harness.request(Request::Start(JobIx(1)));
+    harness.take_events();
+    harness.seconds(10);
+    assert!(harness.take_events().contains(&"a exitSuccess".to_owned()));
+    assert_eq!(harness.status("a").restarts, 0);
+}
+
+#[test]
 fn w14_s3_a_hook_that_waits_for_its_back_off_runs_at_the_shutdown() {
     let mut harness = Harness::running(
         "{ name: 'x', exec: 'x' }, { name: 'hook', do: { start: 'b' }, when: { source: 'b', each: 'stopped' } }, \

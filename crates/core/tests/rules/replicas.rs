@@ -256,6 +256,25 @@ fn w20_a_rolling_restart_stops_at_a_replica_that_does_not_become_healthy() {
 }
 
 #[test]
+fn w20_x2_a_replica_that_is_stopped_before_its_turn_stays_stopped() {
+    let mut harness = Harness::running(WEB);
+    (0..3).for_each(|_| harness.finish_check(true));
+    rolling(&mut harness);
+    for nth in [1, 2] {
+        harness.request(Request::Stop(JobIx(nth)));
+    }
+    for name in ["web-2", "web-3", "web-1"] {
+        harness.exit_on(name, 15);
+    }
+    harness.replies.clear();
+    while harness.running_checks() > 0 && harness.status("web-1").healthy != Some(true) {
+        harness.finish_check(true);
+    }
+    assert_eq!(harness.replies, [Reply::Done("restarted web-1, one at a time".into())]);
+    assert_eq!((harness.status("web-2").word(), harness.status("web-3").word()), ("stopped", "stopped"));
+}
+
+#[test]
 fn w20_a_rolling_restart_ends_with_a_shutdown() {
     let mut harness = Harness::running(WEB);
     rolling(&mut harness);

@@ -20,7 +20,10 @@ impl Oracle<'_> {
         if before == desired {
             return self.job_violation("D5", job, "the same status is sent twice");
         }
-        let DesiredService::Present(status) = desired else { return Ok(()) };
+        let DesiredService::Present(status) = desired else {
+            self.seen[job].left_catalog = true;
+            return Ok(());
+        };
         if self.maintenance {
             return self.job_violation("D8", job, "it is registered in maintenance mode");
         }
@@ -95,7 +98,8 @@ impl Oracle<'_> {
             return Ok(());
         }
         let passing = DesiredService::Present(Status::Passing);
-        let was_passing = self.before[job].desired == passing && !self.seen[job].is_new;
+        let stayed = !self.seen[job].is_new && !self.seen[job].left_catalog;
+        let was_passing = self.before[job].desired == passing && stayed;
         let is_passing = self.became_healthy(job) > 0 && status.desired == passing;
         if self.exact && was_passing && is_passing && self.seen[job].heartbeats == 0 {
             return self.job_violation("H6", job, "it becomes healthy, and sends no heartbeat");

@@ -199,6 +199,8 @@ pub(super) struct Seen {
     /// It has become unhealthy.
     pub(super) became_unhealthy: bool,
     pub(super) heartbeats: usize,
+    /// It has left the catalog.
+    pub(super) left_catalog: bool,
     /// How often it sends `ready`.
     pub(super) ready: u32,
     pub(super) expected_ready: u32,

@@ -12,3 +12,4 @@ mod replicas;
 mod requires;
 mod stop_and_restart;
 mod support;
+mod watches;
