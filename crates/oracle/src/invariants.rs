@@ -318,7 +318,7 @@ impl<'a> Oracle<'a> {
         }
         self.check_unreachable(&after)?;
         for seen in &mut self.seen {
-            (seen.ends_now, seen.ran_within_part) = (false, false);
+            (seen.ends_now, seen.ran_within_part, seen.leaves_catalog_now) = (false, false, false);
         }
         if let Some(input) = input {
             self.see_input(input);

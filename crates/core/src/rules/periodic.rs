@@ -125,7 +125,15 @@ impl Core {
         let now = unix.as_secs();
         for job in self.all_jobs() {
             let (state, timers) = self.job_and_timers(job);
-            let (Some(times), true) = (state.ticks.cron, state.ticks.timer.is_some()) else { continue };
+            let Some(times) = &mut state.ticks.cron else { continue };
+            if state.ticks.timer.is_none() {
+                // A reload may add times to a schedule that has had all of them (R5).
+                if now < times.since {
+                    *times = CronTimes { since: now, next: now };
+                }
+                continue;
+            }
+            let times = *times;
             timers.cancel(&mut state.ticks.timer);
             if now < times.since {
                 self.set_time_after(job, now, now);

@@ -225,9 +225,11 @@ impl Core {
     /// Completes the jobs that wait only for each other. Returns true if there were any.
     pub(crate) fn complete_unreachable_cycles(&mut self) -> bool {
         let unreachable = self.unreachable_jobs(Stops::FromOutside);
-        for job in &unreachable {
-            if self.is_held(*job) && self.requirements_hold(*job) {
-                // W18: one of the others has ended with success, so this one starts.
+        let lacking: Vec<bool> = unreachable.iter().map(|job| !self.requirements_hold(*job)).collect();
+        for (job, lacks) in unreachable.iter().zip(lacking) {
+            if lacks && self.requirements_hold(*job) {
+                // W18: one of the others has ended with success, so this one starts, or waits for its time.
+                self.plan_state.reachability_dirty = true;
                 self.enqueue_recheck(*job);
             } else {
                 self.complete_unreachable(*job);

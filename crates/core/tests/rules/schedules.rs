@@ -125,6 +125,20 @@ fn w15_a_clock_that_is_set_moves_the_next_time() {
 }
 
 #[test]
+fn w15_r5_times_that_a_reload_adds_count_from_a_clock_that_was_set_back() {
+    let text = "{ jobs: [{ name: 'a', exec: 'x', restarts: N, when: { cron: '0 3 * * *' } }] }";
+    let mut harness = Harness::new(plan(&text.replace('N', "0")));
+    set_clock(&mut harness, "2038-01-01T00:00:00Z");
+    harness.input(Input::Ready);
+    assert_eq!(after(&mut harness, 3 * 3_600), ["spawn a"]);
+    set_clock(&mut harness, "2026-11-16T02:59:00Z");
+    harness.request(Request::Reload(Box::new(plan(&text.replace('N', "1")))));
+    harness.exit("a", 0);
+    harness.take_output();
+    assert_eq!(after(&mut harness, 60), ["spawn a"]);
+}
+
+#[test]
 fn w15_the_next_time_is_reported_in_utc_with_the_zone() {
     let job = "{ name: 'a', exec: 'x', when: { cron: '0 3 * * *', timezone: 'Europe/Berlin' } }";
     let harness = running_at("2026-11-16T01:00:00Z", job);

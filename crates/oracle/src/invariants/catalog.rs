@@ -21,7 +21,7 @@ impl Oracle<'_> {
             return self.job_violation("D5", job, "the same status is sent twice");
         }
         let DesiredService::Present(status) = desired else {
-            self.seen[job].left_catalog = true;
+            (self.seen[job].leaves_catalog_now, self.seen[job].left_catalog) = (true, true);
             return Ok(());
         };
         if self.maintenance {

@@ -199,7 +199,8 @@ pub(super) struct Seen {
     /// It has become unhealthy.
     pub(super) became_unhealthy: bool,
     pub(super) heartbeats: usize,
-    /// It has left the catalog.
+    /// It has left the catalog, in this part or any other of the step.
+    pub(super) leaves_catalog_now: bool,
     pub(super) left_catalog: bool,
     /// How often it sends `ready`.
     pub(super) ready: u32,

@@ -292,7 +292,7 @@ impl Oracle<'_> {
         }
         let Some((stopping, _)) = self.jobs[job].stopping else { return Ok(()) };
         let (now, was) = (self.now, &self.previous[job]);
-        let in_catalog = was.desired != DesiredService::Absent;
+        let in_catalog = was.desired != DesiredService::Absent || self.seen[job].leaves_catalog_now;
         let model = &mut self.jobs[job];
         model.left = true;
         // A registered job waits for the confirmation of its deregistration, or for the timeout.
