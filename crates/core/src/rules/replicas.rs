@@ -62,7 +62,13 @@ impl Core {
             for (condition, code) in codes {
                 let held = self.job(job).conditions.get(condition) == Some(&true)
                     || self.job(job).triggered_at.is_some();
-                if held || !self.waits_for_all_replicas(job, condition, code) {
+                // An event of a replica that is queued decides it.
+                let is_queued = self.queue.iter().any(|event| {
+                    let mut of_group =
+                        self.plan_state.graph.group_subscribers(event.origin, event.code).iter();
+                    event.code == code && of_group.any(|one| (one.job, one.condition) == (job, condition))
+                });
+                if held || is_queued || !self.waits_for_all_replicas(job, condition, code) {
                     continue;
                 }
                 if let Some(origin) = self.source_that_holds(job, condition, code, true) {

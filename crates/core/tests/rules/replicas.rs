@@ -211,6 +211,22 @@ fn w20_a_group_becomes_healthy_when_the_last_unhealthy_replica_is_removed() {
     assert!(has_run(&mut harness));
 }
 
+#[test]
+fn w20_w7_an_event_that_a_reload_causes_counts_once() {
+    let jobs = |health: &str| {
+        format!(
+            "{{ name: 'web', exec: 'x', replicas: 1, health: {{ {health} interval: 5, ttl: 15 }} }}, \
+             {{ name: 'b', exec: 'y', when: {{ source: 'web', each: 'healthy' }} }}"
+        )
+    };
+    let mut harness = Harness::running(&jobs("exec: 'c',"));
+    let new = plan(&format!("{{ jobs: [{}] }}", jobs("")));
+    harness.request(Request::Reload(Box::new(new)));
+    assert!(has_run(&mut harness));
+    harness.exit("b", 0);
+    assert!(!has_run(&mut harness));
+}
+
 fn rolling(harness: &mut Harness) {
     let jobs = (0..3).map(JobIx).collect();
     harness.input(Input::Request { id: RequestId(9), request: Request::RollingRestart(jobs) });

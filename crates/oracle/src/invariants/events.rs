@@ -53,7 +53,7 @@ impl Oracle<'_> {
                 self.see_shutdown(input);
                 for (seen, job) in self.seen.iter_mut().zip(&self.plan.jobs) {
                     let restarts = seen.acted > 0 && job.restarts != Restarts::Limited(0);
-                    let waits = seen.fired > seen.acted || (seen.by_hand && seen.acted == 0);
+                    let waits = seen.fired > seen.acted || seen.by_hand;
                     seen.acts_before_shutdown = job.exec.action().is_some() && (waits || restarts);
                 }
             }

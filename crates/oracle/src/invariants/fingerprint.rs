@@ -154,6 +154,7 @@ impl JobModel {
             drain_run,
             drain_done,
             stopped,
+            is_spaced,
             left,
             deregister_deadline,
             free_at,
@@ -200,7 +201,7 @@ impl JobModel {
             print.list(starts, |print, start| print.age(*start, limit.within));
         }
         let periodic = matches!(planned.when.trigger, Trigger::Interval { .. });
-        print.add(minutes);
+        print.add((minutes, is_spaced));
         if let Trigger::Interval { every: interval, .. } = planned.when.trigger {
             // Only the phase of the ticks counts.
             print.add(ticks_from.map(|from| now.since(from).as_nanos() % interval.as_nanos()));

@@ -115,7 +115,10 @@ impl Oracle<'_> {
             }
             // It may have run only within this part.
             let waited = self.previous[job].state == State::Waiting || self.seen[job].is_new;
-            if self.plan.jobs[job].exec.is_none() && waited && left {
+            let began = self.plan.jobs[job].exec.is_none() && waited;
+            // Its checks may have resumed and ended in this part.
+            let resumed = self.maintenance_before && !self.maintenance;
+            if (began || resumed) && left {
                 let seen = &mut self.seen[job];
                 (seen.ran_within_part, seen.ran_within_step) = (true, true);
             }
@@ -312,8 +315,7 @@ impl Oracle<'_> {
                 Restarts::Unlimited => true,
                 Restarts::Limited(most) => status.restarts < most,
             };
-        if !may_restart && !seen.ended && model.run.as_ref().is_some_and(|run| run.replaced == Some(self.now))
-        {
+        if !may_restart && !seen.ended && seen.replaced {
             return self.job_violation(
                 "H8",
                 job,

@@ -124,6 +124,8 @@ pub(super) struct JobModel {
     /// When its drain program exited.
     pub(super) drain_done: Option<Time>,
     pub(super) stopped: Option<u64>,
+    /// True if its first start was delayed, because it is an action in a ring (W14).
+    pub(super) is_spaced: bool,
     /// True if its hooks are done and it leaves the catalog.
     pub(super) left: bool,
     /// Until when it waits for its deregistration.
@@ -198,6 +200,8 @@ pub(super) struct Seen {
     pub(super) expected_changes: Vec<Code>,
     /// It has become unhealthy.
     pub(super) became_unhealthy: bool,
+    /// It got a stop signal because it is unhealthy (H8).
+    pub(super) replaced: bool,
     pub(super) heartbeats: usize,
     /// It has left the catalog, in this part or any other of the step.
     pub(super) leaves_catalog_now: bool,
@@ -261,6 +265,7 @@ impl JobModel {
             drain_run: None,
             drain_done: None,
             stopped: None,
+            is_spaced: false,
             left: false,
             deregister_deadline: Time::ZERO,
             free_at: None,

@@ -118,6 +118,7 @@ impl Oracle<'_> {
             }
             KillReason::Unhealthy => {
                 (model.replaced, model.stop_timeout, model.escalated) = (Some(now), kill_after, 0);
+                self.seen[job].replaced = true;
             }
             // A reload may have changed the global stop timeout.
             KillReason::Escalation => {

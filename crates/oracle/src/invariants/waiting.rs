@@ -110,11 +110,11 @@ impl Oracle<'_> {
     }
 
     /// W5: returns true if a job that has not started gives up at its start timeout. The event that starts a schedule by time of
-    /// day ends that, because its first time may be far away (W16).
+    /// day ends that, because its first time may be far away (W16); so does a start that is spaced (W14).
     pub(super) fn may_give_up(&self, job: usize) -> bool {
         let (when, model) = (&self.plan.jobs[job].when, &self.jobs[job]);
         let is_scheduled = when.cron().is_some() && model.triggered.is_some();
-        let is_started = self.awaits_next_tick(job);
+        let is_started = self.awaits_next_tick(job) || model.is_spaced;
         when.timeout.is_some() && model.runs == 0 && !model.resumed && !is_scheduled && !is_started
     }
 
