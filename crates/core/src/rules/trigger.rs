@@ -35,7 +35,14 @@ impl Core {
 
     fn trigger(&mut self, job: JobIx, event: Event) {
         let shutting_down = self.phase == Phase::Stopping;
-        let (newest_generation, periodic) = (self.last_ids.generation, self.planned(job).when.is_periodic());
+        let periodic = self.planned(job).when.is_periodic();
+        // An event from before the present generation of its job does not count for that.
+        let newest_generation = match event.origin {
+            Origin::Job(source) if event.id <= self.job(source).generation.created_after => {
+                self.job(source).generation.serial.saturating_sub(1)
+            }
+            _ => self.last_ids.generation,
+        };
         // S4: once the time for hooks is over, nothing starts.
         let starts = self.is_before_shutdown() || shutting_down;
         if !starts || !self.job(job).is_up() || self.was_triggered_once(job) {

@@ -468,3 +468,18 @@ fn e3_w19_an_action_ends_before_the_shutdown_that_it_leads_to() {
     let events = harness.take_events();
     assert_eq!(events[3..], ["a exitSuccess", "global shutdown", "a stopping", "a stopped"]);
 }
+
+#[test]
+fn x2_w19_a_hook_runs_for_every_generation_that_an_action_starts() {
+    let mut harness = Harness::running(
+        "{ name: 'x', exec: 'x' }, { name: 'hook', exec: 'x', when: { source: 'db', once: 'stopped' } }, \
+         { name: 'db', exec: 'x', restarts: 0, when: { interval: '1h' } }, \
+         { name: 'again', do: { start: 'db' }, when: { source: 'db', each: 'exitFailed' } }",
+    );
+    for round in 0..3 {
+        harness.take_output();
+        harness.exit("db", 1);
+        assert!(harness.take_effects().contains(&"spawn hook".to_owned()), "round {round}");
+        harness.exit("hook", 0);
+    }
+}

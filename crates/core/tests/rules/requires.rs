@@ -1,7 +1,7 @@
 //! W18, S10: requirements, bound jobs, and the order of stops.
 
-use containerpilot_core::plan::Signal;
-use containerpilot_core::{Outcome, Reply, Request, SkipReason, State, StopStage};
+use containerpilot_core::plan::{RequiredSource, Requirement, Signal};
+use containerpilot_core::{Input, Outcome, Reply, Request, RequestId, SkipReason, State, StopStage};
 
 use crate::harness::{Harness, plan};
 
@@ -538,4 +538,21 @@ fn w18_x7_a_delayed_start_that_a_shutdown_overtakes_is_skipped() {
     harness.exit_on("cache", TERM);
     assert_eq!(harness.exit, Some(0));
     assert_eq!(harness.status("app").state, State::Ended(Outcome::Skipped(SkipReason::Shutdown)));
+}
+
+#[test]
+fn w18_x7_of_jobs_that_require_each_other_one_that_can_run_waits() {
+    let mut plan = plan(
+        "{ jobs: [{ name: 'x', exec: 'x' }, { name: 'a', do: { setEnv: { A: '1' } }, restarts: 5 }, \
+         { name: 'b', exec: 'x', when: { cron: '* * * * *', source: 'a', once: 'exitSuccess' }, requires: ['a'] }] }",
+    );
+    // `check` refuses such a ring.
+    plan.jobs[1].requires = vec![Requirement { source: RequiredSource::Job("b".to_owned()), bind: false }];
+    let mut harness = Harness::new(plan);
+    let a = harness.core.job_named("a").unwrap();
+    harness.input(Input::Request { id: RequestId(1), request: Request::Start(a) });
+    harness.input(Input::Ready);
+    assert_eq!((harness.status("a").word(), harness.status("b").word()), ("complete", "waiting"));
+    harness.seconds(60);
+    assert!(harness.has_process("b"));
 }
