@@ -5,7 +5,7 @@
 
 use crate::effect::{DesiredService, Effect};
 use crate::ids::JobIx;
-use crate::plan::Job;
+use crate::plan::{Job, Status};
 use crate::state::health::HealthState;
 use crate::state::job::State;
 use crate::state::supervisor::Core;
@@ -60,12 +60,17 @@ impl Core {
         }
     }
 
-    /// D4: a service that has got an initial status is registered with it, unless its health is known or its job stops.
+    /// D4: a service that has got an initial status is registered with it, or as critical if it is unhealthy, unless its job
+    /// stops.
     fn advertise_new_initial_status(&mut self, job: JobIx) {
         let state = self.job(job);
-        let is_known = state.health.as_ref().is_some_and(|health| health.healthy.is_some());
-        if !is_known && !state.is_past_hooks() && !state.has_ended() {
-            self.advertise_initial_status(job);
+        if state.is_past_hooks() || state.has_ended() {
+            return;
+        }
+        match state.health.as_ref().and_then(|health| health.healthy) {
+            None => self.advertise_initial_status(job),
+            Some(false) => self.advertise(job, DesiredService::Present(Status::Critical)),
+            Some(true) => {}
         }
     }
 

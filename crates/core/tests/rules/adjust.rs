@@ -172,6 +172,16 @@ fn r5_d4_a_service_that_has_got_an_initial_status_is_registered() {
     harness.take_output();
     reload(&mut harness, &job("initial_status: 'critical'"));
     assert_eq!(harness.take_effects(), ["plan replaced", "advertise web critical"]);
+    // One that is unhealthy.
+    let job = |more: &str| R5.replace("tags: ['t']", more);
+    let mut harness = Harness::running(&job("tags: []"));
+    for _ in 0..20 {
+        harness.finish_check(false);
+        harness.seconds(5);
+    }
+    harness.take_output();
+    reload(&mut harness, &job("initial_status: 'warning'"));
+    assert!(harness.take_effects().contains(&"advertise web critical".to_owned()));
 }
 
 #[test]

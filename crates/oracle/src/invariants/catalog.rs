@@ -38,7 +38,11 @@ impl Oracle<'_> {
         let allowed = match status {
             Status::Passing => healthy || initial,
             Status::Warning => initial,
-            Status::Critical => initial || !is_new,
+            // R5: it may have got an initial status while it is unhealthy.
+            Status::Critical => {
+                let got_one = service.initial_status.is_some() && self.reloading.changing;
+                initial || !is_new || got_one
+            }
         };
         if !allowed {
             return self.job_violation(

@@ -29,7 +29,7 @@ impl Oracle<'_> {
         };
         let Some(event) = value("CONTAINERPILOT_EVENT") else { return Ok(()) };
         if value("CONTAINERPILOT_RESTARTS").as_deref() != Some("0") {
-            if self.exact && self.jobs[job].queue.len() > usize::from(self.seen[job].fired > 0) {
+            if self.exact && self.jobs[job].queue.len() > self.seen[job].fired as usize {
                 return self.job_violation("W21", job, "a restart goes before an event");
             }
             return Ok(());
