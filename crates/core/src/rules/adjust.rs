@@ -63,8 +63,9 @@ impl Core {
     /// D4: a service that has got an initial status is registered with it, or as critical if it is unhealthy, unless its job
     /// stops.
     fn advertise_new_initial_status(&mut self, job: JobIx) {
-        let state = self.job(job);
-        if state.is_past_hooks() || state.has_ended() {
+        let (state, service) = (self.job(job), self.planned(job).service.as_ref());
+        let has_one = service.is_some_and(|service| service.initial_status.is_some());
+        if !has_one || state.is_past_hooks() || state.has_ended() {
             return;
         }
         match state.health.as_ref().and_then(|health| health.healthy) {

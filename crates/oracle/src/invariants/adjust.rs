@@ -26,6 +26,7 @@ impl Oracle<'_> {
             if old == new {
                 continue;
             }
+            self.seen[to].adjusted = true;
             if self.seen[to].ended {
                 // What follows the end of a run was decided before.
                 self.seen[to].ended_as = Some(Box::new(old.clone()));

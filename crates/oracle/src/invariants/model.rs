@@ -211,6 +211,8 @@ pub(super) struct Seen {
     pub(super) expected_ready: u32,
     /// It starts with a reload.
     pub(super) reloaded: bool,
+    /// A reload has changed its definition, not its process (R5).
+    pub(super) adjusted: bool,
     /// It has started and ended in one part of a step, without a process.
     pub(super) ran_within_part: bool,
     /// The same in any part of this step.

@@ -62,7 +62,7 @@ impl Oracle<'_> {
 
     fn check_limits(&mut self, job: usize, status: &JobStatus) -> Check {
         let model = &mut self.jobs[job];
-        if status.restarts < self.before[job].restarts {
+        if status.restarts < self.before[job].restarts && !self.seen[job].adjusted {
             model.restarts_at_adjustment = 0;
         }
         match self.plan.jobs[job].restarts {
