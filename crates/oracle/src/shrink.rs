@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::{
-    Catalog, Check, Drain, Job, OnCompletion, OnUnhealthy, Restarts, Signal, Trigger, When,
+    Catalog, Check, Drain, Exec, Job, OnCompletion, OnUnhealthy, Restarts, Signal, Trigger, When,
 };
 use containerpilot_core::request::Request;
 
@@ -66,7 +66,12 @@ impl fmt::Display for Failure {
 }
 
 pub(crate) fn write_job(out: &mut fmt::Formatter<'_>, nth: usize, job: &Job) -> fmt::Result {
-    writeln!(out, "  job {nth} `{}` {:?}, exec: {}", job.name, job.role, job.exec.is_some())?;
+    let exec = match &job.exec {
+        Exec::Program(_) => "a program".to_owned(),
+        Exec::Action(action) => action.to_string(),
+        Exec::Nothing => "nothing".to_owned(),
+    };
+    writeln!(out, "  job {nth} `{}` {:?}, runs {exec}", job.name, job.role)?;
     writeln!(out, "    when {:?}", job.when)?;
     writeln!(out, "    restarts {:?}, timeout {:?}, {:?}", job.restarts, job.timeout, job.stop)?;
     if job.has_stop_order() || !job.requires.is_empty() {

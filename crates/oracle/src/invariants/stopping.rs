@@ -292,7 +292,9 @@ impl Oracle<'_> {
         }
         let Some((stopping, _)) = self.jobs[job].stopping else { return Ok(()) };
         let (now, was) = (self.now, &self.previous[job]);
-        let in_catalog = was.desired != DesiredService::Absent || self.seen[job].leaves_catalog_now;
+        // D8: in maintenance mode it is not there, also if that began in this part.
+        let was_there = was.desired != DesiredService::Absent || self.seen[job].leaves_catalog_now;
+        let in_catalog = was_there && !self.maintenance;
         let model = &mut self.jobs[job];
         model.left = true;
         // A registered job waits for the confirmation of its deregistration, or for the timeout.
