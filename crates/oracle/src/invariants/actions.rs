@@ -92,7 +92,8 @@ impl Oracle<'_> {
         let in_shutdown =
             self.phase == Phase::Stopping && !std::mem::take(&mut self.seen[job].acts_before_shutdown);
         let (seen, model) = (&mut self.seen[job], &mut self.jobs[job]);
-        if seen.by_hand || periodic {
+        // Further ones in this step are restarts.
+        if (seen.by_hand && seen.acted == 0) || periodic {
             model.triggered = Some(generations);
         }
         model.runs += 1;

@@ -180,7 +180,9 @@ impl Oracle<'_> {
     fn followers(&self, job: usize) -> impl Iterator<Item = usize> + '_ {
         let source = &self.plan.jobs[job];
         let acts = self.plan.jobs.iter().any(|job| job.exec.action().is_some());
-        let affected = self.affected_by_action(job);
+        // Jobs with the same name are not told apart.
+        let same = (0..self.plan.jobs.len()).filter(|other| self.plan.jobs[*other].name == source.name);
+        let affected: Vec<usize> = same.flat_map(|job| self.affected_by_action(job)).collect();
         self.plan.jobs.iter().enumerate().filter_map(move |(nth, job)| {
             let is_stop = |code| matches!(code, Code::Stopping | Code::Stopped);
             let mut patterns = job.when.patterns().iter();
