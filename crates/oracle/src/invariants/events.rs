@@ -1,6 +1,7 @@
 //! E1–E6, W2, W12: events, and the jobs that they start.
 
 use containerpilot_core::event::{Code, Source};
+use containerpilot_core::ids::{EventId, WatchIx};
 use containerpilot_core::input::{Input, Instance};
 use containerpilot_core::plan::{EventPattern, FirstTick, Plan, Repeat, Restarts, StartLimit, Trigger};
 use containerpilot_core::state::journal::{Detail, Event, Origin};
@@ -44,7 +45,7 @@ impl Oracle<'_> {
             (Origin::Global, Code::Startup) if self.startup.is_some() => self.see_second_startup()?,
             (Origin::Global, Code::Startup) => {
                 self.startup = Some(self.now);
-                self.hold_early_answers();
+                self.hold_early_answers(event.id);
             }
             (Origin::Global, Code::Shutdown) => {
                 if self.shutdown.replace((self.now, event.id.0)).is_some() {
@@ -65,7 +66,7 @@ impl Oracle<'_> {
                 }
                 self.maintenance = on;
                 // An action may start it with the startup.
-                self.hold_early_answers();
+                self.hold_early_answers(event.id);
                 if !on {
                     for watch in 0..self.held_answers.len() {
                         if let Some(held) = self.held_answers[watch].take() {
@@ -267,15 +268,16 @@ impl Oracle<'_> {
         }
     }
 
-    /// C8: answers from before the startup are held if it is in maintenance mode.
-    fn hold_early_answers(&mut self) {
-        if self.phase_before == Phase::Starting && self.is_paused() {
-            for ((known, held), answered) in
-                self.watches.iter_mut().zip(&mut self.held_answers).zip(&mut self.answered)
-            {
-                if std::mem::take(answered) {
-                    *held = Some(std::mem::take(known));
-                }
+    /// C8: answers from before the startup are held if maintenance mode starts before them.
+    fn hold_early_answers(&mut self, starts: EventId) {
+        if self.phase_before != Phase::Starting || !self.is_paused() {
+            return;
+        }
+        for watch in 0..self.watches.len() {
+            let of_watch = |event: &&Event| event.origin == Origin::Watch(WatchIx::at(watch));
+            let is_known = self.events.iter().filter(of_watch).any(|event| event.id < starts);
+            if !is_known && std::mem::take(&mut self.answered[watch]) {
+                self.held_answers[watch] = Some(std::mem::take(&mut self.watches[watch]));
             }
         }
     }

@@ -229,7 +229,8 @@ impl Oracle<'_> {
             _ if in_ring && seen.fired > 0 => Pending::Perhaps,
             (true, true) if seen.fired == 0 => Pending::No,
             (true, true) if seen.fired > 1 || pending == Pending::Yes => Pending::Yes,
-            _ if seen.fired > 0 && seen.by_hand => Pending::Perhaps,
+            // An action may stop its source just before it starts it.
+            _ if seen.by_hand && (seen.fired > 0 || seen.is_new) => Pending::Perhaps,
             (false, _) if seen.fired > 1 => Pending::Yes,
             _ if seen.fired == 1 && restarted => Pending::Perhaps,
             (true, true) if pending == Pending::Perhaps => Pending::Perhaps,
