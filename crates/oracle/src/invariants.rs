@@ -367,9 +367,8 @@ impl<'a> Oracle<'a> {
         for job in 0..after.len() {
             self.check_leaving(job, &after, core.phase())?;
             self.check_hooks_of_new_generation(job, &after)?;
-            let (seen, model) = (&self.seen[job], &mut self.jobs[job]);
-            let by_hand = model.fires == 0 || seen.by_hand;
-            model.is_spaced |= after[job].state == State::Delaying && model.runs == 0 && by_hand;
+            let model = &mut self.jobs[job];
+            model.is_spaced |= after[job].state == State::Delaying && model.runs + model.fires == 0;
         }
         self.spare = std::mem::replace(&mut self.previous, after);
         (self.phase, self.maintenance_before) = (core.phase(), self.maintenance);

@@ -16,8 +16,9 @@ impl Core {
     /// Handles an event that a job waits for.
     pub(crate) fn matched(&mut self, subscription: Subscription, event: Event) {
         let Subscription { job, condition, clears } = subscription;
-        // A job that was skipped keeps the conditions that it gave up with.
-        if !self.job(job).is_up() {
+        let state = self.job(job);
+        // A job that was skipped keeps the conditions that it gave up with. What was sent before a generation is not for it.
+        if !state.is_up() || event.id <= state.generation.created_after {
             return;
         }
         if self.planned(job).when.needs_all() {

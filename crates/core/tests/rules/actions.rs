@@ -502,3 +502,18 @@ fn w5_w14_an_action_that_a_user_has_started_does_not_give_up_in_its_back_off() {
     let events = harness.take_events();
     assert!(events.contains(&"a exitSuccess".to_owned()) && !events.contains(&"a timerExpired".to_owned()));
 }
+
+#[test]
+fn w7_w19_an_event_from_before_a_generation_does_not_start_it() {
+    let mut harness = Harness::running(
+        "{ name: 'x', exec: 'x' }, { name: 'main', do: { start: 'db' }, restarts: 0, when: { interval: '1h', source: 'x', once: 'exitSuccess' } }, \
+         { name: 'db', do: { start: 'app' }, when: 'manual' }, \
+         { name: 'app', exec: 'x', when: { source: 'main', each: 'stopping' } }, { name: 'y', exec: 'x' }",
+    );
+    harness.request(Request::Stop(JobIx(3)));
+    harness.take_output();
+    harness.exit("x", 0);
+    assert!(harness.take_effects().contains(&"spawn app".to_owned()));
+    harness.exit("app", 0);
+    assert!(!harness.take_effects().contains(&"spawn app".to_owned()));
+}
