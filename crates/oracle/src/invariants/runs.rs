@@ -61,11 +61,9 @@ impl Oracle<'_> {
             model.by_hand += 1;
             model.off_schedule += u64::from(off_schedule);
             (model.runs_since_manual_start, model.early, model.restart_due) = (0, Some(0), None);
+            model.starts.clear();
         }
         if let Some(limit) = planned.start_limit.filter(|_| !periodic && !in_shutdown) {
-            if by_hand {
-                model.starts.clear();
-            }
             model.starts.retain(|start| now.since(*start) < limit.within);
             model.starts.push(now);
             if model.starts.len() > limit.count as usize {
