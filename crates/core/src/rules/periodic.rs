@@ -121,16 +121,18 @@ impl Core {
     /// up once. A clock that was set back runs no time twice, unless it is set to before the schedule started: then the
     /// schedule starts again, because it may have started with a clock that was years ahead.
     pub(crate) fn set_clock(&mut self, unix: Duration) {
+        let (before, now) = (self.unix_now().as_secs(), unix.as_secs());
         self.clock = Clock { at: self.now, unix };
-        let now = unix.as_secs();
         for job in self.all_jobs() {
             let (state, timers) = self.job_and_timers(job);
             let Some(times) = &mut state.ticks.cron else { continue };
             if state.ticks.timer.is_none() {
                 // A reload may add times to a schedule that has had all of them (R5).
-                if now < times.since {
-                    *times = CronTimes { since: now, next: now };
-                }
+                *times = if now < times.since {
+                    CronTimes { since: now, next: now }
+                } else {
+                    CronTimes { next: times.next.max(before), ..*times }
+                };
                 continue;
             }
             let times = *times;

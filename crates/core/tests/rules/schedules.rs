@@ -139,6 +139,22 @@ fn w15_r5_times_that_a_reload_adds_count_from_a_clock_that_was_set_back() {
 }
 
 #[test]
+fn w15_r5_times_that_a_reload_adds_after_a_clock_was_set_back_do_not_come_twice() {
+    let text = "{ jobs: [{ name: 'a', exec: 'x', restarts: N, when: { cron: '* * * * *' } }] }";
+    let mut harness = Harness::new(plan(&text.replace('N', "0")));
+    set_clock(&mut harness, "2026-11-16T02:00:30Z");
+    harness.input(Input::Ready);
+    set_clock(&mut harness, "2026-11-16T03:00:30Z");
+    assert_eq!(harness.take_effects(), ["spawn a"], "the times of an hour are made up once");
+    set_clock(&mut harness, "2026-11-16T02:59:30Z");
+    harness.request(Request::Reload(Box::new(plan(&text.replace('N', "1")))));
+    harness.exit("a", 0);
+    harness.take_output();
+    assert_eq!(after(&mut harness, 89), NONE, "03:00 comes again and is no run");
+    assert_eq!(after(&mut harness, 1), ["spawn a"]);
+}
+
+#[test]
 fn w15_the_next_time_is_reported_in_utc_with_the_zone() {
     let job = "{ name: 'a', exec: 'x', when: { cron: '0 3 * * *', timezone: 'Europe/Berlin' } }";
     let harness = running_at("2026-11-16T01:00:00Z", job);

@@ -92,8 +92,8 @@ impl Oracle<'_> {
         let in_shutdown =
             self.phase == Phase::Stopping && !std::mem::take(&mut self.seen[job].acts_before_shutdown);
         let (seen, model) = (&mut self.seen[job], &mut self.jobs[job]);
-        // Further ones in this step are restarts.
-        if (seen.by_hand && seen.acted == 0) || periodic {
+        // Further ones in this step are restarts, and a hook that gets a new generation with its job is performed for its event.
+        if (seen.by_hand && seen.acted == 0 && seen.fired == 0) || periodic {
             model.triggered = Some(generations);
         }
         model.runs += 1;

@@ -72,7 +72,9 @@ impl Oracle<'_> {
             run.ticks_from = Some(self.now);
         }
         let Restarts::Limited(most) = planned.restarts else { return };
-        let causes = if planned.when.is_periodic() { 1 } else { model.fires + model.by_hand };
+        // W21: queued events have not had their runs.
+        let fires = model.fires.saturating_sub(model.queue.len() as u64);
+        let causes = if planned.when.is_periodic() { 1 } else { fires + model.by_hand };
         let allowed = causes.saturating_add(u64::from(model.resumed)).saturating_mul(1 + most);
         // Those of the events so far, the delayed restart, and the restarts of the current event.
         let so_far = (model.runs - model.off_schedule).saturating_add(1 + most);

@@ -1,5 +1,7 @@
 //! E1–E6, W2, W12: events, and the jobs that they start.
 
+use std::collections::BTreeSet;
+
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::{EventId, WatchIx};
 use containerpilot_core::input::{Input, Instance};
@@ -309,8 +311,10 @@ impl Oracle<'_> {
         let known = std::mem::replace(&mut self.watches[watch], instances);
         let instances = &self.watches[watch];
         // Other tags and metadata are no event.
-        let place = |it: &Instance| (it.id.clone(), it.address.clone(), it.port);
-        if !known.iter().map(place).eq(instances.iter().map(place)) {
+        let places = |instances: &[Instance]| -> BTreeSet<(String, String, u16)> {
+            instances.iter().map(|it| (it.id.clone(), it.address.clone(), it.port)).collect()
+        };
+        if places(&known) != places(instances) {
             let code = if instances.is_empty() { Code::Unhealthy } else { Code::Healthy };
             self.expected_watch_events.extend([(watch, Code::Changed), (watch, code)]);
         }

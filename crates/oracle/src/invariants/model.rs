@@ -86,7 +86,7 @@ pub(super) struct JobModel {
     /// The generation of the job.
     pub(super) generation: u64,
     pub(super) created: Time,
-    /// True if the last generation had a run at the same time.
+    /// True if an earlier generation had a run at the same time.
     pub(super) ran_just_before: bool,
     /// The time that its ticks count from (W4).
     pub(super) ticks_from: Option<Time>,
@@ -300,7 +300,7 @@ impl JobModel {
         let mut new = Self::new(job);
         (new.generation, new.created, new.desired) = (self.generation + 1, now, self.desired);
         new.serial = serial;
-        new.ran_just_before = self.ended_at == Some(now);
+        new.ran_just_before = self.ended_at == Some(now) || (self.ran_just_before && self.created == now);
         for (new, old) in new.checks.iter_mut().zip(&self.checks) {
             (new.running, new.canceled, new.began) = (old.running, old.canceled, old.began);
         }
