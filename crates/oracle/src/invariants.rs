@@ -368,7 +368,7 @@ impl<'a> Oracle<'a> {
             self.check_leaving(job, &after, core.phase())?;
             self.check_hooks_of_new_generation(job, &after)?;
             let model = &mut self.jobs[job];
-            model.is_spaced |= after[job].state == State::Delaying && model.runs + model.fires == 0;
+            model.is_spaced |= after[job].state == State::Delaying && model.runs == 0;
         }
         self.spare = std::mem::replace(&mut self.previous, after);
         (self.phase, self.maintenance_before) = (core.phase(), self.maintenance);

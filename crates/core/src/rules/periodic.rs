@@ -20,15 +20,11 @@ impl Core {
         }
         if self.is_paused() || !self.planned(job).when.runs_at_once() {
             let is_cron = self.planned(job).when.cron().is_some();
-            let now = self.now;
-            let (state, timers) = self.job_and_timers(job);
-            state.ticks.due = now;
+            self.job_mut(job).ticks.due = self.now;
             if is_cron {
                 // W16: the event has come in time.
-                let had_timeout = state.start_timeout.is_some();
-                timers.cancel(&mut state.start_timeout);
-                state.cause = Some(Cause::Tick(Some(event)));
-                self.plan_state.reachability_dirty |= had_timeout;
+                self.end_start_timeout(job);
+                self.job_mut(job).cause = Some(Cause::Tick(Some(event)));
             }
             return self.set_next_tick(job);
         }

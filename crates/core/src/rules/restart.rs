@@ -147,6 +147,7 @@ impl Core {
             }
             return;
         }
+        self.end_start_timeout(job);
         self.job_mut(job).pending.put_back(event);
         let in_time = fmt_duration(delay);
         let fields = LogEvent::Restarting.fields().duration(delay);
@@ -163,11 +164,7 @@ impl Core {
 
     /// W14: starts a job for a user or an action, with the delay of a restart.
     pub(crate) fn start_spaced(&mut self, job: JobIx) {
-        // W5: it was started in time. Jobs that wait for its `timerExpired` may have become unreachable.
-        let (state, timers) = self.job_and_timers(job);
-        let had_timeout = state.start_timeout.is_some();
-        timers.cancel(&mut state.start_timeout);
-        self.plan_state.reachability_dirty |= had_timeout;
+        self.end_start_timeout(job);
         if let Some(timer) = self.job(job).restart_timer() {
             // It takes the place of a restart, at its time.
             return self.timers.replace(timer, TimerKind::Job(job, JobTimer::SpacedStart));

@@ -27,9 +27,8 @@ impl Core {
     pub(crate) fn start(&mut self, job: JobIx, event: Option<Event>) {
         let periodic = self.planned(job).when.is_periodic();
         let by_itself = event.is_some_and(|event| self.triggers_itself(job, &event));
-        let (state, timers) = self.job_and_timers(job);
-        let had_timeout = state.start_timeout.is_some();
-        timers.cancel(&mut state.start_timeout);
+        self.end_start_timeout(job);
+        let state = self.job_mut(job);
         // What waited for the restart delay (W14) or a requirement (W18) is served by this run, too.
         state.pending.serve();
         (state.held, state.ticks.pending) = (None, false);
@@ -41,8 +40,6 @@ impl Core {
                 state.early_exits = if by_itself { state.early_exits } else { 0 };
             }
         }
-        // Jobs that wait for its `timerExpired` may have become unreachable.
-        self.plan_state.reachability_dirty |= had_timeout;
         match &self.planned(job).exec {
             Exec::Program(_) => {}
             Exec::Action(_) => return self.start_action(job),

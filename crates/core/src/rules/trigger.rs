@@ -125,6 +125,14 @@ impl Core {
         }
     }
 
+    /// W5: what the job waits for has come in time. Jobs that wait for its `timerExpired` may have become unreachable.
+    pub(crate) fn end_start_timeout(&mut self, job: JobIx) {
+        let (state, timers) = self.job_and_timers(job);
+        let had_timeout = state.start_timeout.is_some();
+        timers.cancel(&mut state.start_timeout);
+        self.plan_state.reachability_dirty |= had_timeout;
+    }
+
     /// W5: the job was not started within `when.timeout`.
     pub(crate) fn start_timeout(&mut self, job: JobIx) {
         self.job_mut(job).start_timeout = None;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use containerpilot_core::ids::JobIx;
-use containerpilot_core::plan::Level;
+use containerpilot_core::plan::{Level, Signal};
 use containerpilot_core::{Input, Request, State, Time};
 
 use crate::harness::{Harness, plan};
@@ -496,6 +496,25 @@ fn w5_w14_an_action_that_a_user_has_started_does_not_give_up_in_its_back_off() {
     let waiting = job("when: { source: 'SIGHUP', timeout: '200ms' }");
     harness.request(Request::Reload(Box::new(plan(&waiting))));
     harness.request(Request::Start(JobIx(0)));
+    assert_eq!(harness.status("a").state, State::Delaying);
+    harness.take_events();
+    harness.seconds(60);
+    let events = harness.take_events();
+    assert!(events.contains(&"a exitSuccess".to_owned()) && !events.contains(&"a timerExpired".to_owned()));
+}
+
+#[test]
+fn w5_w14_an_action_whose_event_has_come_does_not_give_up_in_its_back_off() {
+    let job = |when: &str| {
+        let ring = "{ name: 'b', do: { setEnv: { A: 'x' } }, when: { source: 'SIGUSR2' } }, { name: 'x', exec: 'x' }";
+        format!("{{ jobs: [{{ name: 'a', do: {{ start: 'b' }}, {when} }}, {ring}] }}")
+    };
+    let mut harness = Harness::new(plan(&job("restarts: 'unlimited'")));
+    harness.input(Input::Ready);
+    harness.seconds(1);
+    let waiting = job("when: { source: 'b', once: 'exitSuccess', timeout: '200ms' }");
+    harness.request(Request::Reload(Box::new(plan(&waiting))));
+    harness.input(Input::Signal(Signal::USR2));
     assert_eq!(harness.status("a").state, State::Delaying);
     harness.take_events();
     harness.seconds(60);

@@ -124,7 +124,7 @@ pub(super) struct JobModel {
     /// When its drain program exited.
     pub(super) drain_done: Option<Time>,
     pub(super) stopped: Option<u64>,
-    /// True if its first start, by a user or an action, was delayed, because it is an action in a ring (W14).
+    /// True if its first start was delayed, because it is an action in a ring (W14).
     pub(super) is_spaced: bool,
     /// True if its hooks are done and it leaves the catalog.
     pub(super) left: bool,
