@@ -5,6 +5,7 @@ pub(crate) mod client;
 mod completions;
 mod control;
 mod events;
+mod exec;
 mod explain;
 mod flags;
 pub(crate) mod fuzz;
@@ -51,6 +52,8 @@ pub(crate) enum Failure {
     Failed(String),
     /// The command failed and has already printed why: exit code 1.
     Reported,
+    /// `exec` has not executed its program: this exit code.
+    NotExecuted(u8, String),
     /// The command line is wrong: exit code 2.
     Usage(String),
     /// The arguments of this command are wrong: exit code 2.
@@ -74,7 +77,9 @@ impl From<ReadError> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(message) | Self::InvalidInput(message) => out.write_str(message),
+            Self::Failed(message) | Self::NotExecuted(_, message) | Self::InvalidInput(message) => {
+                out.write_str(message)
+            }
             Self::Reported => Ok(()),
             Self::Usage(message) => write!(out, "{message}\nTry `containerpilot help`."),
             Self::CommandUsage(command, message) => {
@@ -93,7 +98,11 @@ pub(crate) fn main(args: &[OsString]) -> u8 {
     };
     // If standard error is closed, the exit code still reports the failure.
     let _ = writeln!(std::io::stderr(), "containerpilot: {failure}");
-    if matches!(failure, Failure::Failed(_)) { 1 } else { 2 }
+    match failure {
+        Failure::Failed(_) | Failure::Reported => 1,
+        Failure::NotExecuted(code, _) => code,
+        Failure::Usage(_) | Failure::CommandUsage(..) | Failure::InvalidInput(_) => 2,
+    }
 }
 
 fn dispatch(args: &[OsString]) -> Result<u8, Failure> {
@@ -195,6 +204,7 @@ fn run_command(command: &'static Command, global: &Arguments) -> Result<u8, Fail
         "graph" => graph::graph(&own),
         "simulate" => simulate::simulate(&own),
         "status" => status::status(&own),
+        "exec" => exec::exec(&own),
         "explain" => explain::explain(&own),
         "health" => health::health(&own),
         "wait" => wait::wait(&own),
@@ -243,7 +253,7 @@ fn prints_json_errors(command: &str, args: &Arguments) -> bool {
 /// Checks the number of arguments against the table of commands.
 fn check_argument_count(command: &Command, given: &Arguments) -> Result<(), Failure> {
     let name = command.name;
-    let words = || command.arguments.split(' ').filter(|word| !word.is_empty());
+    let words = || command.arguments.split(' ').filter(|word| !word.is_empty() && *word != "--");
     let many = words().any(|word| word.ends_with(['…', ']']) && word.contains('…'));
     let most = if many { usize::MAX } else { words().count() };
     if let Some(extra) = given.rest.get(most) {

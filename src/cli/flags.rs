@@ -58,6 +58,8 @@ pub(crate) struct Arguments {
     pub(crate) rest: Vec<OsString>,
     /// True if `--` precedes the rest.
     pub(crate) double_dash: bool,
+    /// How many of the rest precede a `--` that follows other arguments.
+    pub(crate) before_dashes: Option<usize>,
 }
 
 impl Arguments {
@@ -176,6 +178,7 @@ pub(crate) fn parse_mixed(flags: &[&'static Flag], args: &[OsString]) -> Result<
         rest = found.rest;
         if found.double_dash || rest.is_empty() {
             all.double_dash = found.double_dash && all.rest.is_empty();
+            all.before_dashes = found.double_dash.then_some(all.rest.len());
             all.rest.extend(rest);
             return Ok(all);
         }

@@ -325,6 +325,20 @@ pub(crate) const SIGNAL: Command = Command {
     flags: &[&CONFIG, &SOCKET],
 };
 
+pub(crate) const EXEC: Command = Command {
+    name: "exec",
+    arguments: "JOB -- PROGRAM [ARGS…]",
+    about: "run a command with the environment of a job",
+    details: "Runs PROGRAM in this terminal with what a process of the job would get now: its variables and secrets, \
+              user and groups, working directory, umask, limits, nice value and capabilities. The job need not be running. \
+              The command is not a part of the job: its output is not logged, and a stop of the job does not end it.\n\n\
+              Only root and the user of the supervisor may do this; a job of another user needs root.\n\n\
+              Exits with the code of PROGRAM; with 127 if it was not found, 126 if it could not be executed, and 125 if \
+              anything else failed before that.\n\n\
+              For example: containerpilot exec web -- sh",
+    flags: &[&CONFIG, &SOCKET],
+};
+
 pub(crate) const RELOAD: Command = Command {
     name: "reload",
     arguments: "",
@@ -461,6 +475,7 @@ pub(crate) const COMMANDS: &[&Command] = &[
     &RESTART,
     &SCALE,
     &SIGNAL,
+    &EXEC,
     &RELOAD,
     &MAINTENANCE,
     &PUTENV,
@@ -483,7 +498,10 @@ pub(crate) const EXIT_CODES: [(&str, &str); 4] = [
     ("0", "success"),
     ("1", "failure; the reason is on standard error"),
     ("2", "invalid command line; for `simulate` also an invalid configuration or scenario"),
-    ("other", "`run` exits with the code of the first job that failed, see `containerpilot help run`"),
+    (
+        "other",
+        "`run` exits with the code of the first job that failed, `exec` with that of its program, see `containerpilot help run`",
+    ),
 ];
 
 /// The environment variables of the program.

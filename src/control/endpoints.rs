@@ -13,11 +13,12 @@ use tokio::time::timeout;
 
 use super::bodies::{self, BodyError};
 use super::render;
-use super::responses::{JobMessage, Maintenance, ReloadFailed};
+use super::responses::{JobExecution, JobMessage, Maintenance, ReloadFailed};
 use super::routes::{self, Endpoint, Found};
 use super::{ControlHandles, events};
 use crate::messages::query::{
-    ControlRequest, Explained, JobAction, JobLookupError, ambiguous_job, group_members, name_a_replica,
+    ControlRequest, ExecutionError, Explained, JobAction, JobLookupError, ambiguous_job, group_members,
+    name_a_replica,
 };
 use crate::messages::reload::ReloadOutcome;
 use crate::net::server::{
@@ -83,8 +84,12 @@ impl Handler for ControlApi {
 impl ControlApi {
     /// The file's mode already keeps other users out. This check holds even if the mode was changed from outside.
     fn admits(&self, peer_uid: Option<u32>) -> bool {
-        self.open_to_others.load(Ordering::Relaxed)
-            || peer_uid.is_some_and(|uid| uid == 0 || uid == self.own_uid)
+        self.open_to_others.load(Ordering::Relaxed) || self.is_own_user(peer_uid)
+    }
+
+    /// Returns true for root and the supervisor's own user.
+    fn is_own_user(&self, peer_uid: Option<u32>) -> bool {
+        peer_uid.is_some_and(|uid| uid == 0 || uid == self.own_uid)
     }
 
     async fn call(&self, endpoint: Endpoint, job: String, request: &Request) -> EndpointResult {
@@ -103,6 +108,7 @@ impl ControlApi {
             Endpoint::Health => self.health().await,
             Endpoint::Events => self.events(query, &head.headers).await,
             Endpoint::Logs => self.logs(job, query).await,
+            Endpoint::Execution => self.execution(job, peer_uid).await,
             Endpoint::Explain => {
                 let explained = self.handles.queries.explain(job.clone()).await;
                 let explained = explained.map_err(|error| unresolved(&job, &error))?;
@@ -142,6 +148,20 @@ impl ControlApi {
             Endpoint::Scale => self.scale(job, bodies::replicas(body)?, peer_uid).await,
             Endpoint::Signal => self.act_on(job, JobAction::Signal(bodies::signal(body)?), peer_uid).await,
         }
+    }
+
+    /// X12. The variables of a job may be secret: users whom only the mode of the socket admits do not get them.
+    async fn execution(&self, job: String, peer_uid: Option<u32>) -> EndpointResult {
+        if !self.is_own_user(peer_uid) {
+            let reason = "only root and the supervisor's own user may run commands as a job";
+            return Err(refusal(StatusCode::FORBIDDEN, reason.to_owned()));
+        }
+        let execution = self.handles.queries.execution(job.clone()).await.map_err(|error| match error {
+            ExecutionError::Job(error) => unresolved(&job, &error),
+            ExecutionError::Setup(why) => refusal(StatusCode::CONFLICT, format!("{job}: {why}")),
+        })?;
+        self.log(format!("{} requested the environment of {job}", user(peer_uid)));
+        Ok(ok(JSON, render::line(&JobExecution::new(job, &execution))))
     }
 
     /// X9: the last lines of the last run of a job, if that failed and they are still kept.

@@ -3,7 +3,15 @@
 //! For a reader, a missing member has its default and an unknown one is ignored, so that the commands also work with an older or newer
 //! supervisor.
 
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use containerpilot_config::values::RESOURCES;
+use containerpilot_core::plan::{Capabilities, Limit, Process};
 use serde::{Deserialize, Serialize};
+
+use crate::process::spawn::Execution;
 
 /// `GET /v3/status`
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -109,6 +117,93 @@ pub(crate) struct Job {
     pub(crate) pending_events: u64,
     /// Events that were dropped because too many were pending; `None` without a queue.
     pub(crate) dropped_events: Option<u64>,
+}
+
+/// `GET /v3/jobs/NAME/execution`
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct JobExecution {
+    pub(crate) job: String,
+    /// The variables without those of secrets, each with a NUL at its end, in base64: they may have any bytes.
+    pub(crate) environment: String,
+    /// The files of secrets by the names of their variables.
+    pub(crate) secrets: BTreeMap<String, String>,
+    pub(crate) user: u32,
+    pub(crate) group: u32,
+    pub(crate) groups: Vec<u32>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) umask: Option<u16>,
+    /// Soft and hard limits by the name of the resource; `None` means unlimited.
+    pub(crate) limits: BTreeMap<String, [Option<u64>; 2]>,
+    pub(crate) no_new_privileges: bool,
+    pub(crate) nice: Option<i8>,
+    pub(crate) oom_score_adj: Option<i16>,
+    /// The names of the only capabilities that are kept.
+    pub(crate) capabilities: Option<Vec<String>>,
+}
+
+impl JobExecution {
+    pub(crate) fn new(job: String, execution: &Execution) -> Self {
+        let Execution { environment, user, group, groups, process } = execution;
+        let limits = process.limits.iter().filter_map(|limit| {
+            let (name, _) = RESOURCES.iter().find(|(_, resource)| *resource == limit.resource)?;
+            Some(((*name).to_owned(), [limit.soft, limit.hard]))
+        });
+        let kept = process.capabilities.map(|kept| {
+            let names = Capabilities::NAMES.iter().enumerate().filter(|(number, _)| kept.contains(*number));
+            names.map(|(_, name)| (*name).to_owned()).collect()
+        });
+        Self {
+            job,
+            environment: BASE64_STANDARD.encode(environment),
+            secrets: process.secrets.clone(),
+            user: *user,
+            group: *group,
+            groups: groups.clone(),
+            cwd: process.cwd.clone(),
+            umask: process.umask,
+            limits: limits.collect(),
+            no_new_privileges: process.no_new_privileges,
+            nice: process.nice,
+            oom_score_adj: process.oom_score_adj,
+            capabilities: kept,
+        }
+    }
+
+    /// The opposite of `new`. An error names what this version does not know.
+    pub(crate) fn read(self) -> Result<Execution, String> {
+        let limit = |(name, [soft, hard]): (String, [Option<u64>; 2])| {
+            let known = RESOURCES.iter().find(|(resource, _)| *resource == name);
+            let (_, resource) = known.ok_or_else(|| format!("unknown resource `{name}`"))?;
+            Ok(Limit { resource: *resource, soft, hard })
+        };
+        let kept = |names: Vec<String>| {
+            let mut kept = Capabilities::default();
+            for name in names {
+                let number = Capabilities::NAMES.iter().position(|known| *known == name);
+                kept.insert(number.ok_or_else(|| format!("unknown capability `{name}`"))?);
+            }
+            Ok::<_, String>(kept)
+        };
+        let environment = BASE64_STANDARD.decode(&self.environment);
+        Ok(Execution {
+            environment: environment.map_err(|error| format!("the environment is not base64: {error}"))?,
+            user: self.user,
+            group: self.group,
+            groups: self.groups,
+            process: Process {
+                cwd: self.cwd,
+                secrets: self.secrets,
+                umask: self.umask,
+                limits: self.limits.into_iter().map(limit).collect::<Result<_, String>>()?,
+                no_new_privileges: self.no_new_privileges,
+                nice: self.nice,
+                oom_score_adj: self.oom_score_adj,
+                capabilities: self.capabilities.map(kept).transpose()?,
+                ..Process::default()
+            },
+        })
+    }
 }
 
 const fn yes() -> bool {

@@ -11,6 +11,7 @@ pub(super) enum Endpoint {
     Health,
     Events,
     Logs,
+    Execution,
     Explain,
     ExplainLock,
     ExplainWatch,
@@ -39,7 +40,7 @@ const fn post(path: &'static str, endpoint: Endpoint) -> Route {
     Route { path, method: "POST", endpoint }
 }
 
-const ROUTES: [Route; 20] = [
+const ROUTES: [Route; 21] = [
     get("/v3/ping", Endpoint::Ping),
     post("/v3/environ", Endpoint::Environ),
     post("/v3/env", Endpoint::Environ),
@@ -51,6 +52,7 @@ const ROUTES: [Route; 20] = [
     get("/v3/health", Endpoint::Health),
     get("/v3/events", Endpoint::Events),
     get("/v3/jobs/{name}/logs", Endpoint::Logs),
+    get("/v3/jobs/{name}/execution", Endpoint::Execution),
     get("/v3/jobs/{name}/explain", Endpoint::Explain),
     get("/v3/locks/{name}/explain", Endpoint::ExplainLock),
     get("/v3/watches/{name}/explain", Endpoint::ExplainWatch),

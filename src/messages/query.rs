@@ -22,6 +22,7 @@ use containerpilot_core::{Core, Time};
 use tokio::sync::{broadcast, oneshot};
 
 use super::reload::ReloadRequest;
+use crate::process::spawn::Execution;
 
 /// How far the system clock may differ from the supervisor's before it is adopted.
 const MAX_DRIFT: Duration = Duration::from_secs(1);
@@ -39,6 +40,8 @@ pub(crate) enum Query {
     ExplainWatch(String, oneshot::Sender<Result<WatchExplanation, JobLookupError>>),
     /// The state of a rendered file, and what depends on it.
     ExplainFile(String, oneshot::Sender<Result<ExplainedFile, JobLookupError>>),
+    /// What a process of a job would get now (X12).
+    Execution(String, oneshot::Sender<Result<Execution, ExecutionError>>),
     /// The name of a job, for data that is kept by name: several jobs with one name are not an error.
     Name(String, oneshot::Sender<Result<String, JobLookupError>>),
     /// The events in the journal, and new ones.
@@ -75,6 +78,20 @@ pub(crate) enum JobLookupError {
     Replicas(usize),
     /// The loop did not answer: the supervisor is exiting, or answering has failed.
     NoAnswer,
+}
+
+/// Why there is nothing to run a command with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ExecutionError {
+    Job(JobLookupError),
+    /// Its user does not exist any more, for example.
+    Setup(String),
+}
+
+impl From<JobLookupError> for ExecutionError {
+    fn from(error: JobLookupError) -> Self {
+        Self::Job(error)
+    }
 }
 
 /// The state of everything at one moment.

@@ -10,10 +10,12 @@ use containerpilot_core::request::Reply;
 use tokio::sync::oneshot;
 
 use super::query::{
-    ControlRequest, EventStream, Explained, ExplainedFile, JobLookupError, Query, Snapshot, WallClock,
+    ControlRequest, EventStream, ExecutionError, Explained, ExplainedFile, JobLookupError, Query, Snapshot,
+    WallClock,
 };
 use super::reload::{ReloadOutcome, ReloadRequest};
 use super::{LoopMessage, LoopSender};
+use crate::process::spawn::Execution;
 
 /// Sends queries to the loop.
 #[derive(Clone, Debug)]
@@ -50,6 +52,12 @@ impl QueryHandle {
     /// What a watch knows, and what depends on it.
     pub(crate) async fn explain_watch(&self, watch: String) -> Result<WatchExplanation, JobLookupError> {
         self.query(|reply| Query::ExplainWatch(watch, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
+    }
+
+    /// What a process of a job would get now.
+    pub(crate) async fn execution(&self, job: String) -> Result<Execution, ExecutionError> {
+        let reply = self.query(|reply| Query::Execution(job, reply)).await;
+        reply.unwrap_or(Err(JobLookupError::NoAnswer.into()))
     }
 
     /// See [`Query::Name`].

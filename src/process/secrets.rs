@@ -134,7 +134,7 @@ pub(crate) fn value_of_file(file: &str) -> Result<Vec<u8>, String> {
 }
 
 /// The content of a file without one newline at its end.
-fn value(file: &str) -> Result<Vec<u8>, Errno> {
+pub(crate) fn value(file: &str) -> Result<Vec<u8>, Errno> {
     // Two bytes more for the newline, and one to find out that it is larger.
     let read = regular_file::read(file, MAX_BYTES as u64 + 3);
     let mut value = read.map_err(|error| error.raw_os_error().map_or(NOT_REGULAR, Errno::from_raw))?;

@@ -5,6 +5,7 @@
 //! which step of a start failed.
 
 mod error;
+mod execution;
 mod identity;
 mod start;
 mod variables;
@@ -25,6 +26,7 @@ use nix::errno::Errno;
 
 pub(crate) use self::error::NotAProgram;
 use self::error::SpawnError;
+pub(crate) use self::execution::Execution;
 use self::identity::Identity;
 use self::start::Attempt;
 pub(crate) use self::start::{Progress, Start};
@@ -216,8 +218,8 @@ impl Spawner {
 
         let identity =
             Identity::of(process).map_err(|error| SpawnError::Identity { program: shown(), error })?;
-        self.shared.update(&self.environment, &request.environment.jobs).map_err(nul_byte)?;
-        let own = OwnVariables::new(request, identity.home.as_deref(), &self.shared).map_err(nul_byte)?;
+        let variables =
+            self.variables(process, request.environment, identity.home.as_deref()).map_err(nul_byte)?;
         let words = std::iter::once(&command.program).chain(&command.arguments);
         let arguments = CStrings::of(words.map(|word| word.as_bytes())).map_err(nul_byte)?;
         let files = match is_path(program) {
@@ -241,11 +243,7 @@ impl Spawner {
         let spec = ExecSpec {
             files: Arc::clone(&files),
             arguments,
-            environment: Variables([
-                (Arc::new(own.strings), Vec::new()),
-                (self.shared.jobs(), own.hidden_jobs),
-                (self.shared.supervisor(), own.hidden_supervisor),
-            ]),
+            environment: variables,
             cwd,
             stdin: (!request.own_stdin).then(|| slots.null.as_raw_fd()),
             output: (!request.raw_output).then(|| (slots.out.as_raw_fd(), slots.err.as_raw_fd())),
@@ -267,10 +265,27 @@ impl Spawner {
             capabilities: process.capabilities,
             secrets,
             share_memory,
+            in_place: false,
         };
         let child =
             sys::start(spec, result).map_err(|errno| SpawnError::Clone { program: shown(), errno })?;
         Ok((child, Attempt::new(request, files), hidden))
+    }
+
+    /// The environment of a process without its secrets; EINVAL if a variable contains a NUL byte.
+    fn variables(
+        &mut self,
+        process: &Process,
+        environment: &containerpilot_core::variables::Environment,
+        home: Option<&[u8]>,
+    ) -> Result<Variables, Errno> {
+        self.shared.update(&self.environment, &environment.jobs)?;
+        let own = OwnVariables::new(process, environment, home, &self.shared)?;
+        Ok(Variables([
+            (Arc::new(own.strings), Vec::new()),
+            (self.shared.jobs(), own.hidden_jobs),
+            (self.shared.supervisor(), own.hidden_supervisor),
+        ]))
     }
 
     /// The pipe where a process waits for its secrets, and what the log hides (P11). A process without secrets has none.
@@ -306,8 +321,13 @@ impl Spawner {
         };
         let path = own.or_else(|| trigger().map(|(_, value)| value.as_bytes())).or_else(supervisor);
         let path = path.unwrap_or(DEFAULT_PATH);
-        std::env::split_paths(OsStr::from_bytes(path)).map(|folder| folder.join(program)).collect()
+        in_path(path, program)
     }
+}
+
+/// The program in each directory of a search path.
+fn in_path(path: &[u8], program: &Path) -> Vec<PathBuf> {
+    std::env::split_paths(OsStr::from_bytes(path)).map(|folder| folder.join(program)).collect()
 }
 
 /// Returns true if the program is a path and is not searched in `PATH`.

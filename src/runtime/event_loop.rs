@@ -24,6 +24,7 @@ use crate::process::reaper::Owner;
 use crate::process::sys::{self, POLL_FAILED_DELAY, PollFd};
 use crate::runtime::oom::OomCounter;
 use crate::runtime::panics::caught;
+use crate::runtime::queries::execution;
 
 /// Signals that are handled in one iteration. A sender that is faster than the loop must not keep it from other sources.
 const MAX_SIGNALS: usize = 64;
@@ -261,6 +262,14 @@ impl<D: Decider> Runtime<D> {
             }
             LoopMessage::Query(Query::Reload(request)) => {
                 self.reload(request);
+                None
+            }
+            LoopMessage::Query(Query::Execution(name, reply)) => {
+                failpoint("query");
+                if let Some(core) = self.core.core() {
+                    // It fails if the client has gone.
+                    drop(reply.send(execution(core, &mut self.executor.spawner, &name)));
+                }
                 None
             }
             LoopMessage::Query(query) => {

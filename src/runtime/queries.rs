@@ -19,9 +19,10 @@ use tokio::sync::{broadcast, oneshot};
 
 use crate::discovery::Discovery;
 use crate::messages::query::{
-    ControlRequest, EventRecord, EventStream, Explained, ExplainedFile, JobAction, JobLookupError, Query,
-    Record, Snapshot, StartRecord, WallClock, unknown_job_hint,
+    ControlRequest, EventRecord, EventStream, ExecutionError, Explained, ExplainedFile, JobAction,
+    JobLookupError, Query, Record, Snapshot, StartRecord, WallClock, unknown_job_hint,
 };
+use crate::process::spawn::{Execution, Spawner};
 
 /// How many events are kept for slow clients.
 const EVENT_RING: usize = 4096;
@@ -92,8 +93,8 @@ impl QueryHandler {
                 drop(reply.send(found));
             }
             Query::Events(reply) => drop(reply.send(self.subscribe(core))),
-            // The loop handles reloads itself.
-            Query::Reload(_) => {}
+            // The loop handles them itself.
+            Query::Reload(_) | Query::Execution(..) => {}
             Query::ControlRequest(request, reply) => match command(core.plan(), request) {
                 Ok(command) => {
                     let id = self.next_id();
@@ -202,6 +203,13 @@ fn records<'a>(
     // A stable sort: an event comes before the starts after it.
     records.sort_by_key(|(place, _)| *place);
     records.into_iter().map(|(_, record)| Arc::new(record)).collect()
+}
+
+/// X12: what a process of this job would get now.
+pub(crate) fn execution(core: &Core, spawner: &mut Spawner, name: &str) -> Result<Execution, ExecutionError> {
+    let job = find_job(core.plan(), name)?;
+    let planned = core.plan().jobs.get(job.index()).ok_or(JobLookupError::NoAnswer)?;
+    spawner.execution(&planned.process, &core.environment(job)).map_err(ExecutionError::Setup)
 }
 
 /// Explains a rendered file by its name.

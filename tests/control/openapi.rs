@@ -51,9 +51,10 @@ fn validate(whole: &Value, schema: &Value, value: &Value) -> Result<(), String> 
         validate(whole, &schema["items"], item)?;
     }
     if let Some(members) = value.as_object() {
-        let known = schema["properties"].as_object().ok_or("no properties")?;
+        let (known, others) = (&schema["properties"], &schema["additionalProperties"]);
         for (key, member) in members {
-            let schema = known.get(key).ok_or(format!("`{key}` is not described"))?;
+            let schema = known.get(key).or(Some(others).filter(|others| others.is_object()));
+            let schema = schema.ok_or(format!("`{key}` is not described"))?;
             validate(whole, schema, member).map_err(|why| format!("{key}: {why}"))?;
         }
         for required in schema["required"].as_array().into_iter().flatten() {

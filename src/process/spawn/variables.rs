@@ -8,10 +8,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use containerpilot_config::template::Environment;
-use containerpilot_core::variables::JobVariables;
+use containerpilot_core::plan::Process;
+use containerpilot_core::variables::{self, JobVariables};
 use nix::errno::Errno;
 
-use super::Request;
 use crate::process::sys::CStrings;
 
 /// `NAME=value` strings, sorted by name, without duplicates.
@@ -97,21 +97,22 @@ impl OwnVariables {
     /// The variables of a process's configuration, `HOME` of its user, the variables of its trigger, and those of the top level of
     /// the configuration, in this order of precedence.
     pub(super) fn new(
-        request: &Request<'_>,
+        process: &Process,
+        environment: &variables::Environment,
         home: Option<&[u8]>,
         shared: &SharedVariables,
     ) -> Result<Self, Errno> {
         let mut variables = Self { hidden_supervisor: shared.hidden.clone(), ..Self::default() };
-        let own = &request.process.env;
-        let cause = &request.environment.cause;
+        let own = &process.env;
+        let cause = &environment.cause;
         let trigger = cause.iter().enumerate().filter(|(nth, (name, _))| {
             let later = cause.iter().skip(nth + 1).any(|(other, _)| other == name);
             !later && !own.contains_key(&**name)
         });
         // P10: everything else wins over the variables of the top level.
-        let putenv = request.environment.jobs.set_by_putenv();
+        let putenv = environment.jobs.set_by_putenv();
         let has_home = home.is_some();
-        let base = request.process.shared_env.iter().filter(|(name, _)| {
+        let base = process.shared_env.iter().filter(|(name, _)| {
             let is_given = own.contains_key(*name)
                 || putenv.contains_key(*name)
                 || cause.iter().any(|(other, _)| *other == **name)
@@ -122,7 +123,7 @@ impl OwnVariables {
         let home = home.filter(|_| !own.contains_key("HOME")).map(|home| ("HOME", home));
         let own = own.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let trigger = trigger.map(|(_, (name, value))| (&**name, value.as_bytes()));
-        let secrets = &request.process.secrets;
+        let secrets = &process.secrets;
         let all = own.chain(home).chain(trigger).chain(base);
         for (name, value) in all.filter(|(name, _)| !secrets.contains_key(*name)) {
             let name = name.as_bytes();

@@ -66,6 +66,15 @@ impl CStrings {
 pub(crate) struct Variables(pub(crate) [(Arc<CStrings>, Vec<usize>); 3]);
 
 impl Variables {
+    /// All variables, each with a NUL at its end, as in `/proc/PID/environ`.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let shown = self.0.iter().flat_map(|(strings, hidden)| {
+            let all = strings.bytes.split_inclusive(|byte| *byte == 0).enumerate();
+            all.filter(|(nth, _)| hidden.binary_search(nth).is_err()).flat_map(|(_, string)| string)
+        });
+        shown.copied().collect()
+    }
+
     /// See [`CStrings::list`].
     pub(super) fn list(&self) -> Vec<*const c_char> {
         let mut list =
@@ -132,6 +141,8 @@ pub(crate) struct ExecSpec {
     /// Whether the child shares the supervisor's memory until it executes its program. It must not change its user or
     /// groups then, and has no cgroup: only a copy can be created in one.
     pub(crate) share_memory: bool,
+    /// Whether the present process executes the program itself (X12). It keeps its process group and its terminal.
+    pub(crate) in_place: bool,
 }
 
 /// A pipe with the variables of secrets. It has two numbers: an error and the position of the secret that it is about, or 0 and the

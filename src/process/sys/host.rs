@@ -42,6 +42,12 @@ pub(crate) fn effective_ids() -> (u32, u32) {
     (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw())
 }
 
+/// The supplementary groups of this process.
+pub(crate) fn supplementary_groups() -> Vec<u32> {
+    let groups = nix::unistd::getgroups().unwrap_or_default();
+    groups.into_iter().map(nix::unistd::Gid::as_raw).collect()
+}
+
 /// Returns false if this process has no privilege to switch users and groups. If that is not known, it may have it.
 pub(crate) fn may_switch_users() -> bool {
     const SETGID_AND_SETUID: u64 = 0b11 << 6;

@@ -52,6 +52,28 @@ struct ChildMemory {
     is_in_cgroup: bool,
 }
 
+impl ChildMemory {
+    fn new(spec: ExecSpec) -> Box<Self> {
+        let (secrets, secret_bytes) = spec.secrets.map_or((0, 0), |pipe| (pipe.count, pipe.max_bytes));
+        let watchdog_pid = spec.watchdog_pid.then(|| Box::new(UnsafeCell::new(WATCHDOG_PID)));
+        let own = watchdog_pid.iter().map(|variable| variable.get().cast_const().cast::<c_char>());
+        let mut environment: Vec<*const c_char> = own.chain(spec.environment.list()).collect();
+        environment.extend(std::iter::repeat_n(std::ptr::null(), secrets));
+        Box::new(Self {
+            files: spec.files.list(),
+            arguments: spec.arguments.list(),
+            environment,
+            cwd: spec.cwd.list(),
+            // Untouched pages take no memory.
+            secrets: vec![0; secret_bytes],
+            stack: Box::new_uninit_slice(STACK_BYTES),
+            is_in_cgroup: spec.cgroup.is_some(),
+            watchdog_pid,
+            spec,
+        })
+    }
+}
+
 /// A child on the way to its program.
 #[derive(Debug)]
 pub(crate) struct NewChild {
@@ -129,23 +151,7 @@ pub(crate) fn may_share_memory() -> bool {
 /// and exits. `result` is the read end of that pipe.
 pub(crate) fn start(spec: ExecSpec, result: OwnedFd) -> Result<NewChild, Errno> {
     let shared = if spec.share_memory { libc::CLONE_VM } else { 0 };
-    let (secrets, secret_bytes) = spec.secrets.map_or((0, 0), |pipe| (pipe.count, pipe.max_bytes));
-    let watchdog_pid = spec.watchdog_pid.then(|| Box::new(UnsafeCell::new(WATCHDOG_PID)));
-    let own = watchdog_pid.iter().map(|variable| variable.get().cast_const().cast::<c_char>());
-    let mut environment: Vec<*const c_char> = own.chain(spec.environment.list()).collect();
-    environment.extend(std::iter::repeat_n(std::ptr::null(), secrets));
-    let mut memory = Box::new(ChildMemory {
-        files: spec.files.list(),
-        arguments: spec.arguments.list(),
-        environment,
-        cwd: spec.cwd.list(),
-        // Untouched pages take no memory.
-        secrets: vec![0; secret_bytes],
-        stack: Box::new_uninit_slice(STACK_BYTES),
-        is_in_cgroup: spec.cgroup.is_some(),
-        watchdog_pid,
-        spec,
-    });
+    let mut memory = ChildMemory::new(spec);
     let in_cgroup = match memory.spec.cgroup {
         Some(cgroup) => clone_into(&mut memory, cgroup).ok(),
         None => None,
@@ -213,10 +219,7 @@ extern "C" fn run_child(memory: *mut c_void) -> c_int {
     // All other pointers are valid, and each length is that of its buffer.
     unsafe {
         let memory = &mut *memory.cast::<ChildMemory>();
-        let mut failure = exec_child(memory);
-        let (mode, length) = examine(memory, &mut failure, &mut head);
-        let record: RecordHead =
-            [failure.step as u32, failure.errno as i32 as u32, failure.file as u32, mode];
+        let (record, length) = try_program(memory, &mut head);
         let parts = [
             libc::iovec { iov_base: (&raw const record).cast_mut().cast(), iov_len: size_of::<RecordHead>() },
             libc::iovec { iov_base: head.as_mut_ptr().cast(), iov_len: length },
@@ -226,6 +229,31 @@ extern "C" fn run_child(memory: *mut c_void) -> c_int {
             let _ = call(libc::SYS_exit_group, [127]);
         }
     }
+}
+
+/// Executes the program. Returns only if that fails: the record of it, and the length of what is in `head`.
+///
+/// # Safety
+/// As for [`run_child`].
+unsafe fn try_program(memory: &mut ChildMemory, head: &mut [u8; HEAD_BYTES]) -> (RecordHead, usize) {
+    // SAFETY: the caller promises it.
+    let (failure, (mode, length)) = unsafe {
+        let mut failure = exec_child(memory);
+        let examined = examine(memory, &mut failure, head);
+        (failure, examined)
+    };
+    ([failure.step as u32, failure.errno as i32 as u32, failure.file as u32, mode], length)
+}
+
+/// Executes a program in the present process (X12), which must have no other threads. Returns only if that fails.
+pub(crate) fn execute_in_place(spec: ExecSpec) -> Option<ExecError> {
+    let mut memory = ChildMemory::new(spec);
+    let mut head = [0; HEAD_BYTES];
+    // SAFETY: the memory is that of this process, which nothing else uses.
+    let (words, length) = unsafe { try_program(&mut memory, &mut head) };
+    let words = words.iter().flat_map(|word| word.to_ne_bytes());
+    let record: Vec<u8> = words.chain(head.into_iter().take(length)).collect();
+    ExecError::from_record(&record)
 }
 
 /// A descriptor as an argument of a system call.
@@ -264,7 +292,9 @@ unsafe fn exec_child(memory: &mut ChildMemory) -> Failure {
                 let _ = call(libc::SYS_write, [file, at(c"0".as_ptr()), 1]);
             }
         }
-        must!(ProcessGroup, SYS_setpgid, 0, 0);
+        if !spec.in_place {
+            must!(ProcessGroup, SYS_setpgid, 0, 0);
+        }
         if let Some(pipe) = spec.secrets
             && let Err(failure) = secrets::read(pipe, &mut memory.secrets, &mut memory.environment)
         {
@@ -273,6 +303,7 @@ unsafe fn exec_child(memory: &mut ChildMemory) -> Failure {
         let (memory, spec) = (&*memory, &memory.spec);
         match spec.stdin {
             Some(null) => must!(Descriptors, SYS_dup3, fd(null), 0, 0),
+            None if spec.in_place => {}
             // As tini does: on a terminal the program is in the foreground. Without a terminal this fails, harmlessly.
             None => {
                 let own = call(libc::SYS_getpid, []).unwrap_or(0) as libc::pid_t;

@@ -15,8 +15,9 @@ use crate::state::supervisor::Core;
 use crate::variables::{CauseVariables, Environment, JobVariables, MAX_WATCH_VARIABLE, watch_variable};
 
 impl Core {
-    /// The variables of a job's next process.
-    pub(crate) fn environment(&self, job: JobIx) -> Environment {
+    /// The variables of a job's next process. A command that is run as the job has them, too (X12).
+    #[must_use]
+    pub fn environment(&self, job: JobIx) -> Environment {
         Environment { jobs: self.shared_variables(), cause: Arc::new(self.cause_variables(job)) }
     }
 
