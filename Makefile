@@ -28,7 +28,7 @@ deps:
 lint:
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo clippy --test docker --test example -- -D warnings
+	cargo clippy --workspace --test docker --test example -- -D warnings
 
 # Rewrites the generated pages (reference, manual page, schema) and the expected messages. Review the diff!
 docs:
