@@ -13,11 +13,15 @@ use crate::messages::{LoopMessage, LoopReceiver};
 use crate::process::descendants::kill_descendants;
 #[cfg(not(test))]
 use crate::process::sys;
+use crate::regular_file;
 use crate::runtime::effects::EffectExecutor;
 use crate::runtime::panics::caught;
 
 /// How often messages are handled while services are being deregistered.
 const MESSAGE_INTERVAL: Duration = Duration::from_millis(20);
+
+/// S12: where Kubernetes looks for the reason of an exit.
+const TERMINATION_LOG: &str = "/dev/termination-log";
 
 impl<D: Decider> Runtime<D> {
     /// Kills the remaining processes, deregisters all services, writes the whole log and closes the connections, each until its deadline.
@@ -57,6 +61,8 @@ impl<D: Decider> Runtime<D> {
         });
         write_entries(&receiver, &logs);
         drop(receiver);
+        // Kubernetes shows its end as the message of the container. Without Kubernetes there is no such file.
+        let _ = regular_file::append(TERMINATION_LOG, format!("{}\n", exit.entry.message).as_bytes());
         logs.finish(log, Some(&exit.entry));
         if let Some(control) = control {
             control.finish(connections);

@@ -1,6 +1,7 @@
 //! Logging (L1–L4, L6).
 
 use std::fs;
+use std::process::Command;
 
 use crate::supervisor::{Mode, Supervisor, modes, wait_until};
 
@@ -277,4 +278,19 @@ fn s12_last_line_is_the_exit_code_also_after_what_a_left_process_writes() {
         let last = log.lines().last().unwrap_or_default();
         assert!(last.ends_with("Z exiting with code 0: received SIGTERM"), "{last}");
     }
+}
+
+#[test]
+fn s12_kubernetes_finds_the_reason_in_the_termination_log() {
+    if !modes().contains(&Mode::Pid1) {
+        return;
+    }
+    // A `/dev` of its own, with the file that Kubernetes mounts there.
+    let script = "mount -t tmpfs none /mnt && mknod -m 666 /mnt/null c 1 3 && echo so it said > /mnt/termination-log &&
+        mount --move /mnt /dev && \"$0\" -config '{ jobs: [{ name: \"app\", exec: [\"sh\", \"-c\", \"exit 3\"] }] }' > /dev/null
+        echo $?; cat /dev/termination-log";
+    let binary = env!("CARGO_BIN_EXE_containerpilot");
+    let output = Command::new("unshare").args(["--mount", "sh", "-c", script, binary]).output().unwrap();
+    let expected = "3\nso it said\nexiting with code 3: app exited with code 3\n";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{output:?}");
 }
