@@ -29,6 +29,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod timestamps;
+mod top;
 mod wait;
 
 use std::ffi::OsString;
@@ -52,8 +53,8 @@ pub(crate) enum Failure {
     Failed(String),
     /// The command failed and has already printed why: exit code 1.
     Reported,
-    /// `exec` has not executed its program: this exit code.
-    NotExecuted(u8, String),
+    /// The command failed with this exit code.
+    WithCode(u8, String),
     /// The command line is wrong: exit code 2.
     Usage(String),
     /// The arguments of this command are wrong: exit code 2.
@@ -77,7 +78,7 @@ impl From<ReadError> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(message) | Self::NotExecuted(_, message) | Self::InvalidInput(message) => {
+            Self::Failed(message) | Self::WithCode(_, message) | Self::InvalidInput(message) => {
                 out.write_str(message)
             }
             Self::Reported => Ok(()),
@@ -100,7 +101,7 @@ pub(crate) fn main(args: &[OsString]) -> u8 {
     let _ = writeln!(std::io::stderr(), "containerpilot: {failure}");
     match failure {
         Failure::Failed(_) | Failure::Reported => 1,
-        Failure::NotExecuted(code, _) => code,
+        Failure::WithCode(code, _) => code,
         Failure::Usage(_) | Failure::CommandUsage(..) | Failure::InvalidInput(_) => 2,
     }
 }
@@ -207,6 +208,7 @@ fn run_command(command: &'static Command, global: &Arguments) -> Result<u8, Fail
         "exec" => exec::exec(&own),
         "explain" => explain::explain(&own),
         "health" => health::health(&own),
+        "top" => top::top(&own),
         "wait" => wait::wait(&own),
         "logs" => logs::logs(&own),
         "events" => events::events(&own),

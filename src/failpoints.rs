@@ -14,6 +14,7 @@
 //! | `wait`, `signal`, `message`, `reap`, `probe`, `check-output`, `network`: the loop handles a source | `runtime::event_loop` | the other sources go on; this one continues with what comes next |
 //! | `query`: the loop answers a client | `runtime::event_loop` | the client gets a 503 |
 //! | `exit`, `state`: the last output of a process, events for clients | `runtime::event_loop`, `decide` | the exit still reaches the core |
+//! | `top`: the command draws its screen | nothing | the terminal is restored before the message |
 //! | `shutdown`: the last part of the exit | `runtime::shutdown` | the log is still written, the exit code is kept |
 //!
 //! `CONTAINERPILOT_FAILPOINT=NAME:N` panics when that failpoint is reached for the N-th time, `NAME:N+` also every time after that.

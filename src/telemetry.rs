@@ -5,7 +5,7 @@
 
 mod exposition;
 pub(crate) mod fuzz;
-mod job_usage;
+pub(crate) mod job_usage;
 mod process;
 mod quantile;
 mod self_metrics;

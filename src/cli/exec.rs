@@ -21,7 +21,7 @@ pub(super) fn exec(args: &Arguments) -> Result<(), Failure> {
         _ => return Err(usage()),
     };
     let Some((program, arguments)) = command.split_first() else { return Err(usage()) };
-    let failed = |why: String| Failure::NotExecuted(FAILED, why);
+    let failed = |why: String| Failure::WithCode(FAILED, why);
     let response = Client::of(args).get(&format!("/v3/jobs/{}/execution", percent_encoded(&job)));
     let response = response.map_err(|error| failed(error.to_string()))?;
     if !response.is_success() {
@@ -41,5 +41,5 @@ pub(super) fn exec(args: &Arguments) -> Result<(), Failure> {
         ExitStatus::Code(code) => code,
         ExitStatus::Signal(_) => FAILED,
     };
-    Err(Failure::NotExecuted(code, error.message))
+    Err(Failure::WithCode(code, error.message))
 }

@@ -163,7 +163,7 @@ fn row(now: &str, job: &Job) -> Vec<Cell> {
     ]
 }
 
-fn state(job: &Job) -> Cell {
+pub(super) fn state(job: &Job) -> Cell {
     let tone = match job.state.as_str() {
         "running" => Tone::Good,
         "failed" => Tone::Bad,
@@ -173,7 +173,7 @@ fn state(job: &Job) -> Cell {
     (tone, job.state.clone())
 }
 
-fn health(job: &Job) -> Cell {
+pub(super) fn health(job: &Job) -> Cell {
     match (job.health.as_str(), job.state.as_str()) {
         ("healthy", _) => (Tone::Good, "healthy".to_owned()),
         ("unhealthy", _) => (Tone::Bad, "unhealthy".to_owned()),
@@ -184,7 +184,7 @@ fn health(job: &Job) -> Cell {
 }
 
 /// What the job waits for, what happens next, or what went wrong.
-fn note(now: &str, job: &Job) -> String {
+pub(super) fn note(now: &str, job: &Job) -> String {
     let waits = matches!(job.state.as_str(), "waiting" | "restarting");
     let failed = waits.then(|| job.failed_runs(now)).flatten();
     failed.into_iter().chain(next_step(now, job)).collect::<Vec<_>>().join("; ")

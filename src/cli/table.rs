@@ -92,6 +92,17 @@ pub(crate) const ROLLING: Flag = Flag {
     kind: FlagKind::Bool,
     help: "one replica at a time, each healthy before the next",
 };
+pub(crate) const INTERVAL: Flag = Flag {
+    name: "interval",
+    kind: FlagKind::Text("TIME"),
+    help: "how often to refresh, from 100ms; the default is 2s",
+};
+pub(crate) const ONCE: Flag = Flag { name: "once", kind: FlagKind::Bool, help: "print one table and exit" };
+pub(crate) const SORT: Flag = Flag {
+    name: "sort",
+    kind: FlagKind::Text("COLUMN"),
+    help: "the column to sort by: job, state, health, restarts, pid, uptime, cpu or memory",
+};
 pub(crate) const ALL: Flag =
     Flag { name: "all", kind: FlagKind::Bool, help: "all jobs that can be in this state" };
 
@@ -219,6 +230,20 @@ pub(crate) const EXPLAIN: Command = Command {
               JOB may also be `watch.NAME`, for the instances that a watch sees and the jobs that it starts, or \
               `service.NAME`, for the job that advertises a service, or `@GROUP`, for every job of a group.",
     flags: &[&CONFIG, &SOCKET, &FORMAT],
+};
+
+pub(crate) const TOP: Command = Command {
+    name: "top",
+    arguments: "",
+    about: "show the jobs live on a terminal, with their CPU time and memory",
+    details: "Shows a table of all jobs that is refreshed while it is shown. Keys: arrows, Page Up, Page Down, Home and End \
+              move; `/` filters by text; `<` and `>` choose the column to sort by, `o` reverses the order; Enter or `l` \
+              shows the last lines of the job, `e` explains it; `s`, `t`, `r` and `k` start it, stop it, restart it and \
+              send it a signal, after a question; `q` quits. `?` lists all keys.\n\n\
+              CPU is that of the last interval: 100% is one processor. Both CPU and memory are those of all processes of the \
+              current run. If the supervisor does not answer, `top` says so and tries again.\n\n\
+              If standard input or output is not a terminal, prints the table at each interval; with --once, one table.",
+    flags: &[&CONFIG, &SOCKET, &INTERVAL, &SORT, &ONCE],
 };
 
 pub(crate) const HEALTH: Command = Command {
@@ -466,6 +491,7 @@ pub(crate) const COMMANDS: &[&Command] = &[
     &RUN,
     &STATUS,
     &EXPLAIN,
+    &TOP,
     &HEALTH,
     &WAIT,
     &LOGS,

@@ -25,6 +25,7 @@ use crate::net::server::{
     Body, Handler, JSON, Limits, Request, Response, StatusCode, TEXT, error, method_not_allowed, ok,
     with_status,
 };
+use crate::telemetry::job_usage;
 
 const EVENTS: &str = "text/event-stream";
 
@@ -102,8 +103,11 @@ impl ControlApi {
             Endpoint::Reload => self.reload(query, peer_uid).await,
             Endpoint::Maintenance(on) => self.maintenance(on).await,
             Endpoint::Status => {
+                let [usage] = routes::parameters(query, ["usage"]).map_err(bad_request)?;
+                let usage = routes::flag("usage", usage, false).map_err(bad_request)?;
                 let snapshot = self.handles.queries.overview().await.ok_or_else(no_answer)?;
-                Ok(ok(JSON, render::status(&snapshot)))
+                let usage = usage.then(|| job_usage::read(&snapshot));
+                Ok(ok(JSON, render::status(&snapshot, usage.as_ref())))
             }
             Endpoint::Health => self.health().await,
             Endpoint::Events => self.events(query, &head.headers).await,

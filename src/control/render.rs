@@ -1,10 +1,11 @@
 //! Turns snapshots of the supervisor into the control socket's responses.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use containerpilot_core::catalog::connectivity::Known;
 use containerpilot_core::effect::DesiredService;
-use containerpilot_core::ids::{EventId, JobIx};
+use containerpilot_core::ids::{EventId, JobIx, RunId};
 use containerpilot_core::input::{Answer, ExitStatus, Instance};
 use containerpilot_core::plan::{Role, fmt_utc};
 use containerpilot_core::report::explain::Reason;
@@ -27,6 +28,7 @@ use crate::messages::query::{
     CatalogReport, ConsulReport, EventRecord, Explained, ExplainedFile, Snapshot, StartRecord, WallClock,
 };
 use crate::messages::reload::ReloadSummary;
+use crate::telemetry::job_usage::Usage;
 
 /// One line of JSON.
 pub(super) fn line(response: &impl Serialize) -> String {
@@ -56,7 +58,8 @@ fn seconds(duration: Duration) -> f64 {
 }
 
 /// `GET /v3/status`.
-pub(super) fn status(snapshot: &Snapshot) -> String {
+/// `usage` has what the processes of runs use, if that was asked for.
+pub(super) fn status(snapshot: &Snapshot, usage: Option<&BTreeMap<RunId, Usage>>) -> String {
     let overview = &snapshot.overview;
     let clock = Clock { now: overview.now, wall: snapshot.clock };
     let names = |job: JobIx| overview.jobs.get(job.index()).map_or("", |job| job.name.as_str());
@@ -91,7 +94,12 @@ pub(super) fn status(snapshot: &Snapshot) -> String {
             .enumerate()
             .map(|(nth, job)| {
                 let service = snapshot.catalog.services.get(nth).and_then(Option::as_ref);
-                job_json(job, service, clock, &names, &source)
+                let used = job.status.run.and_then(|run| usage?.get(&run));
+                responses::Job {
+                    cpu_seconds: used.map(|used| used.cpu_seconds()),
+                    memory_bytes: used.map(|used| used.resident_bytes()),
+                    ..job_json(job, service, clock, &names, &source)
+                }
             })
             .collect(),
         watches: overview.watches.iter().map(|watch| watch_json(watch, Some(clock))).collect(),
@@ -234,6 +242,8 @@ fn job_json<'a>(
         in_seconds: seconds(deadline.at.since(clock.now)),
     });
     responses::Job {
+        cpu_seconds: None,
+        memory_bytes: None,
         name: job.name.clone(),
         replica_of: job.replica_of.clone(),
         role: match job.role {

@@ -73,6 +73,11 @@ pub(crate) struct Job {
     /// Why the supervisor ended the last run; `None` if that exited by itself.
     pub(crate) ended_by: Option<String>,
     pub(crate) uptime_seconds: Option<f64>,
+    /// The processor time and the resident memory of its run's processes, if they were asked for and are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cpu_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) memory_bytes: Option<u64>,
     /// The runs that have ended.
     pub(crate) runs: Runs,
     /// Without the ticks of a periodic job.

@@ -10,7 +10,7 @@ use crate::process::sys;
 
 /// What the processes of a group use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Usage {
+pub(crate) struct Usage {
     /// User and system time, with that of children that have exited and were waited for.
     cpu_ticks: u64,
     /// Resident memory. Memory that processes share counts for each of them.
@@ -19,17 +19,17 @@ pub(super) struct Usage {
 
 impl Usage {
     #[expect(clippy::cast_precision_loss, reason = "2^53 ticks are 2.8 million years")]
-    pub(super) fn cpu_seconds(self) -> f64 {
+    pub(crate) fn cpu_seconds(self) -> f64 {
         self.cpu_ticks as f64 / TICKS_PER_SECOND as f64
     }
 
-    pub(super) fn resident_bytes(self) -> u64 {
+    pub(crate) fn resident_bytes(self) -> u64 {
         self.resident_pages.saturating_mul(sys::page_size() as u64)
     }
 }
 
 /// The usage of every current run. Reads `/proc/PID/stat` of all processes once; without `/proc`, nothing is known.
-pub(super) fn read(snapshot: &Snapshot) -> BTreeMap<RunId, Usage> {
+pub(crate) fn read(snapshot: &Snapshot) -> BTreeMap<RunId, Usage> {
     let jobs = snapshot.overview.jobs.iter();
     // The process of a run leads a group of its own.
     let leaders: BTreeMap<i32, RunId> =

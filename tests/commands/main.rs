@@ -11,6 +11,7 @@ mod groups;
 mod queries;
 mod replicas;
 mod streams;
+mod top;
 
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;

@@ -46,11 +46,16 @@ pub(crate) fn replace(slot: &OwnedFd, with: BorrowedFd<'_>) -> Result<(), Errno>
 
 /// The number of columns of a terminal; `None` if the descriptor is not a terminal or the number is unknown.
 pub(crate) fn terminal_width(terminal: &impl AsFd) -> Option<usize> {
+    terminal_size(terminal).map(|(columns, _)| columns).filter(|columns| *columns >= 20)
+}
+
+/// The number of columns and of lines of a terminal. `None` as for [`terminal_width`].
+pub(crate) fn terminal_size(terminal: &impl AsFd) -> Option<(usize, usize)> {
     // SAFETY: the kernel writes a `winsize` to `size` only, and any bytes are a valid `winsize`.
-    let columns = unsafe {
+    let size = unsafe {
         let mut size: libc::winsize = std::mem::zeroed();
         let result = libc::ioctl(terminal.as_fd().as_raw_fd(), libc::TIOCGWINSZ, &raw mut size);
-        (result == 0).then_some(size.ws_col)
+        (result == 0).then_some((size.ws_col, size.ws_row))
     };
-    columns.map(usize::from).filter(|columns| *columns >= 20)
+    size.map(|(columns, lines)| (columns.into(), lines.into())).filter(|size| size.0 > 0 && size.1 > 0)
 }
