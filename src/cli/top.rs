@@ -166,7 +166,9 @@ fn live(client: &Client, sort: Column, interval: Duration) -> Result<(), Failure
 
 /// Draws everything in one write. Each line is placed by itself: a character with another width than expected shifts no other line.
 fn show(app: &mut App, colour: bool) -> Result<(), Failure> {
-    let (columns, lines) = sys::terminal_size(&io::stdout()).unwrap_or((80, 24));
+    let (columns, lines) = sys::terminal_size(&io::stdout()).unwrap_or_default();
+    let known = |number: usize, default: usize| if number == 0 { default } else { number };
+    let (columns, lines) = (known(columns, 80), known(lines, 24));
     let mut frame = String::new();
     for (nth, line) in draw::draw(app, columns, lines, colour).iter().enumerate() {
         frame += &format!("\x1b[{};1H\x1b[0m\x1b[2K{line}", nth + 1);

@@ -49,7 +49,7 @@ pub(crate) fn terminal_width(terminal: &impl AsFd) -> Option<usize> {
     terminal_size(terminal).map(|(columns, _)| columns).filter(|columns| *columns >= 20)
 }
 
-/// The number of columns and of lines of a terminal. `None` as for [`terminal_width`].
+/// The number of columns and of lines of a terminal, 0 if a number is unknown. `None` if the descriptor is not a terminal.
 pub(crate) fn terminal_size(terminal: &impl AsFd) -> Option<(usize, usize)> {
     // SAFETY: the kernel writes a `winsize` to `size` only, and any bytes are a valid `winsize`.
     let size = unsafe {
@@ -57,5 +57,5 @@ pub(crate) fn terminal_size(terminal: &impl AsFd) -> Option<(usize, usize)> {
         let result = libc::ioctl(terminal.as_fd().as_raw_fd(), libc::TIOCGWINSZ, &raw mut size);
         (result == 0).then_some((size.ws_col, size.ws_row))
     };
-    size.map(|(columns, lines)| (columns.into(), lines.into())).filter(|size| size.0 > 0 && size.1 > 0)
+    size.map(|(columns, lines)| (columns.into(), lines.into()))
 }
