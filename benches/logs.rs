@@ -2,11 +2,16 @@
 //!
 //! `cargo bench --bench logs` runs `writer | relay | sink` for each relay several times, alternating, and prints the best
 //! and the median rate in million lines of 100 bytes per second. `cargo bench --bench logs -- 5` runs five rounds. The
-//! relay is `cat` or the release binary with one of its log formats and the writer as its job.
+//! relay is `cat` or the release binary with one of its log formats and the writer as its job; `stderr` and `join` are the format
+//! `default` with a level for stderr, to which the job writes then, and with a pattern for continuation lines.
+//!
+//! `cat-file`, `file`, `rotate` and `file-json` have no sink: they write to a file in memory, the latter three by `logging.file` of the
+//! job, and are measured until the relay has ended. `rotate` has `maxSize: "10MB"`.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,13 +20,17 @@ const LINE: usize = 100;
 
 /// How the job writes: a name, lines per write, lines in total.
 const WRITERS: [(&str, usize, usize); 2] = [("64K", 640, 10_000_000), ("line", 1, 3_000_000)];
-const RELAYS: [&str; 4] = ["cat", "default", "json", "text"];
+const RELAYS: [&str; 10] =
+    ["cat", "default", "json", "text", "stderr", "join", "cat-file", "file", "rotate", "file-json"];
+/// Where files are written: in memory, because this measures the log and not a disk.
+const MEMORY: &str = "/dev/shm";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
-        ["write", lines, per_write] => write(number(lines), number(per_write)),
+        ["write", lines, per_write] => write(number(lines), number(per_write), io::stdout().as_fd()),
+        ["write-stderr", lines, per_write] => write(number(lines), number(per_write), io::stderr().as_fd()),
         ["sink", lines] => sink(number(lines)),
         [rounds] => compare(number(rounds)),
         _ => compare(5),
@@ -46,14 +55,14 @@ fn own(words: &[&str]) -> io::Result<Command> {
 }
 
 /// The job: writes lines of 100 bytes, each ending in `~` and a newline.
-fn write(lines: usize, per_write: usize) -> io::Result<()> {
+fn write(lines: usize, per_write: usize, output: BorrowedFd<'_>) -> io::Result<()> {
     let line: Vec<u8> = (0..LINE - 2).map(|at| b'a' + (at % 26) as u8).chain(*b"~\n").collect();
     let block = line.repeat(per_write);
-    let mut stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let mut output = File::from(output.try_clone_to_owned()?);
     let mut left = lines;
     while left > 0 {
         let now = left.min(per_write);
-        stdout.write_all(block.get(..now * LINE).unwrap_or(&block))?;
+        output.write_all(block.get(..now * LINE).unwrap_or(&block))?;
         left -= now;
     }
     Ok(())
@@ -79,13 +88,28 @@ fn writer(lines: &str, per_write: &str, stdout: Stdio) -> io::Result<Child> {
     own(&["write", lines, per_write])?.stdout(stdout).spawn()
 }
 
+/// The file that is written, in a folder in memory.
+fn log_file() -> PathBuf {
+    PathBuf::from(MEMORY).join(format!("containerpilot-bench-logs-{}", std::process::id())).join("log")
+}
+
 /// Runs the release binary with the writer as its only job.
-fn supervisor(format: &str, lines: &str, per_write: &str) -> io::Result<Command> {
+fn supervisor(relay: &str, lines: &str, per_write: &str) -> io::Result<Command> {
     let path = std::env::temp_dir().join(format!("containerpilot-bench-logs-{}.json5", std::process::id()));
     let program = std::env::current_exe()?;
+    let file = log_file();
+    let (format, logging) = match relay {
+        "stderr" => ("default", r#"{ stderr: "error" }"#.to_owned()),
+        "join" => ("default", r#"{ join: "^\\s" }"#.to_owned()),
+        "file" => ("default", format!("{{ file: {file:?}, maxSize: 0 }}")),
+        "rotate" => ("default", format!("{{ file: {file:?}, maxSize: \"10MB\", keep: 3 }}")),
+        "file-json" => ("json", format!("{{ file: {file:?}, maxSize: \"10MB\", keep: 3 }}")),
+        format => (format, "{}".to_owned()),
+    };
+    let write = if relay == "stderr" { "write-stderr" } else { "write" };
     let config = format!(
-        r#"{{ logging: {{ format: "{format}" }}, jobs: [{{ name: "main", exec: [{program:?}, "write", "{lines}", "{per_write}"] }}],
-             control: {{ socket: "{}" }} }}"#,
+        r#"{{ logging: {{ format: "{format}" }}, jobs: [{{ name: "main", exec: [{program:?}, "{write}", "{lines}", "{per_write}"],
+             logging: {logging} }}], control: {{ socket: "{}" }} }}"#,
         path.with_extension("socket").display(),
     );
     fs::write(&path, config)?;
@@ -96,6 +120,9 @@ fn supervisor(format: &str, lines: &str, per_write: &str) -> io::Result<Command>
 
 /// Runs `writer | relay | sink` and returns the time until the last line has arrived at the sink.
 fn once(relay: &str, per_write: usize, lines: usize) -> io::Result<Duration> {
+    if matches!(relay, "cat-file" | "file" | "rotate" | "file-json") {
+        return once_to_file(relay, per_write, lines);
+    }
     let (lines, per_write) = (lines.to_string(), per_write.to_string());
     let (read_end, write_end) = io::pipe()?;
     let mut sink = own(&["sink", &lines])?.stdin(read_end).spawn()?;
@@ -114,6 +141,33 @@ fn once(relay: &str, per_write: usize, lines: usize) -> io::Result<Duration> {
         child.wait()?;
     }
     if status.success() { Ok(time) } else { Err(io::Error::other("lines are missing")) }
+}
+
+/// Runs `writer | relay > FILE` and returns the time until the relay has ended.
+fn once_to_file(relay: &str, per_write: usize, lines: usize) -> io::Result<Duration> {
+    let (lines, per_write) = (lines.to_string(), per_write.to_string());
+    let file = log_file();
+    let folder = file.parent().ok_or_else(|| io::Error::other("no folder"))?;
+    fs::create_dir_all(folder)?;
+    let start = Instant::now();
+    let status = if relay == "cat-file" {
+        let (input, output) = io::pipe()?;
+        let mut cat = Command::new("cat").stdin(input).stdout(File::create(&file)?).spawn()?;
+        writer(&lines, &per_write, output.into())?.wait()?;
+        cat.wait()?
+    } else {
+        supervisor(relay, &lines, &per_write)?.stdout(Stdio::null()).status()?
+    };
+    let time = start.elapsed();
+    let size: u64 =
+        fs::read_dir(folder)?.flatten().filter_map(|one| one.metadata().ok()).map(|one| one.len()).sum();
+    fs::remove_dir_all(folder)?;
+    let expected = if relay == "rotate" || relay == "file-json" { 20 << 20 } else { number(&lines) * LINE };
+    if status.success() && size >= expected as u64 {
+        Ok(time)
+    } else {
+        Err(io::Error::other("lines are missing"))
+    }
 }
 
 fn compare(rounds: usize) -> io::Result<()> {

@@ -2,7 +2,7 @@
 //!
 //! The event loop holds a [`Logs`] and never waits for it: entries go into a bounded queue. The log thread starts with the
 //! first entry, so a single program with inherited streams runs without it. The thread reads the pipes of the jobs, splits
-//! lines, formats and writes them. It waits for the pipes while the output accepts data, and for the output while it does
+//! lines, formats and writes them. Each job with a file of its own (L8) has such a thread, too. It waits for the pipes while the output accepts data, and for the output while it does
 //! not. So a reader that stops reading slows down the jobs that write, and nothing else (L4). While the thread waits for the
 //! pipes its state is unlocked, and [`Logs::finish`] can write the rest of the log without waking it.
 //!
@@ -15,7 +15,7 @@
 //!
 //! Memory is bounded: one read (256 KiB), one batch that could not be written (about 256 KiB), incomplete lines
 //! (16 MiB for all jobs together), one long line in progress (16 MiB), 16 MiB of entries, and the last 16 KiB of each job
-//! that has written anything. The streams of exited processes are bounded too, see `log_thread/exited.rs`.
+//! that has written anything. Each file of a job has the same bounds, except for the entries. The streams of exited processes are bounded too, see `log_thread/exited.rs`.
 //!
 //! * A line of up to 16 MiB is one entry. A longer line is split into several entries, each but the last marked as
 //!   continued; a shorter line (64 KiB or more) is also split while the others hold 16 MiB.
@@ -26,7 +26,11 @@
 //!
 //! The log never prints an environment or a configuration value by itself; callers are responsible for their messages (L5).
 
+mod channel;
 pub(crate) mod check_output;
+mod job_file;
+mod job_files;
+mod join;
 mod log_thread;
 mod loss;
 mod output;
@@ -45,33 +49,34 @@ mod writer;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::log_entry::{self as core_log, Fields};
-use containerpilot_core::plan::{Level, Logging};
+use containerpilot_core::plan::{JobLogging, Level, LogFile, Logging};
 use containerpilot_log_format::HiddenValues;
 pub(crate) use containerpilot_log_format::is_hidden;
 
-use self::log_thread::{LogWorker, OUTPUT_BYTES, OUTPUT_LINES};
+use self::channel::Channel;
+use self::job_files::JobFiles;
+use self::log_thread::LogWorker;
 use self::output::{Output, write_stderr};
 use self::queue::{Entry, Queue, Work};
 pub(crate) use self::ready_line::ReadyLine;
 use self::tail::Tail;
 pub(crate) use self::tail::{Line, LineCounts, Reader};
+use self::writer::Writer;
+use crate::error_text::describe;
 use crate::process::sys::Waker;
 
-/// After this many panics the log thread gives up.
-const MAX_PANICS: u32 = 100;
-const PANICKED: &str = "internal error on the log thread: lines may be lost; please report it";
-const UNFINISHED: &str = "the log could not be finished in time: lines may be lost";
 /// How long the event loop waits for the log thread in one iteration, while the output accepts bytes and more is queued than
 /// the thread has written (L9).
 const GIVE_WAY: Duration = Duration::from_millis(10);
-/// How long after its deadline the log thread may take to finish.
-const GRACE: Duration = Duration::from_millis(100);
+
+/// How many of the last lines are added to an entry (L6).
+const OUTPUT_LINES: usize = 5;
+const OUTPUT_BYTES: usize = 1024;
 
 /// A time in RFC 3339, as in the log.
 pub(crate) fn rfc3339(time: SystemTime) -> String {
@@ -87,16 +92,15 @@ pub(crate) struct Source {
     pub(crate) check: Option<String>,
     /// The values of its secrets, which are hidden (P11). A process without secrets has none.
     pub(crate) hidden: Option<HiddenValues>,
+    /// How its lines are logged (L8).
+    pub(crate) logging: JobLogging,
 }
 
 /// The event loop's part of the log. Nothing here blocks except [`Logs::finish`].
 #[derive(Debug)]
 pub(crate) struct Logs {
-    shared: Arc<Shared>,
-    /// The state of the log thread. The thread locks it except while it waits for the pipes.
-    worker: Arc<Mutex<LogWorker>>,
-    /// Whether the thread is started.
-    started: AtomicBool,
+    log: Channel,
+    files: JobFiles,
     /// Whether the thread is not woken before [`Logs::end_batch`].
     batching: AtomicBool,
 }
@@ -115,7 +119,7 @@ impl Tails {
 
     /// The last few lines of one run of a job.
     pub(crate) fn last_lines_of_run(&self, job: &str, pid: u32) -> Vec<String> {
-        self.read(job, |tail| tail.of_run(pid, OUTPUT_LINES, OUTPUT_BYTES))
+        self.shared.last_lines_of_run(job, pid)
     }
 
     fn read<T>(&self, job: &str, what: impl FnOnce(&Tail) -> Vec<T>) -> Vec<T> {
@@ -148,9 +152,22 @@ impl Tails {
 struct Shared {
     queue: Queue,
     /// The lowest level that is written.
-    level: AtomicU8,
+    level: Arc<AtomicU8>,
     /// The last lines of each job.
-    tails: Mutex<BTreeMap<Box<str>, Arc<Mutex<Tail>>>>,
+    tails: Arc<Mutex<BTreeMap<Box<str>, Arc<Mutex<Tail>>>>>,
+}
+
+/// Writes messages about the file of a job to the log (L8).
+#[derive(Clone, Debug)]
+struct Reporter {
+    log: Arc<Shared>,
+    job: Box<str>,
+}
+
+impl Reporter {
+    fn report(&self, level: Level, message: &str) {
+        self.log.report(level, Some(&self.job), message);
+    }
 }
 
 impl Shared {
@@ -161,18 +178,30 @@ impl Shared {
         }
         Arc::clone(tails.entry(job.into()).or_default())
     }
-}
 
-/// The log thread.
-fn run(worker: &Mutex<LogWorker>, shared: &Shared) {
-    for _ in 0..MAX_PANICS {
-        // The thread must survive a panic: jobs would get SIGPIPE if their pipes were closed.
-        match catch_unwind(AssertUnwindSafe(|| LogWorker::run(worker))) {
-            Ok(all_written) => return shared.queue.set_finished(all_written),
-            Err(_) => write_stderr(PANICKED),
+    /// The last few lines of one run of a job.
+    fn last_lines_of_run(&self, job: &str, pid: u32) -> Vec<String> {
+        let tails = self.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(tail) = tails.get(job).cloned() else { return Vec::new() };
+        drop(tails);
+        tail.lock().unwrap_or_else(PoisonError::into_inner).of_run(pid, OUTPUT_LINES, OUTPUT_BYTES)
+    }
+
+    /// Writes an entry from a log thread.
+    fn report(&self, level: Level, job: Option<&str>, message: &str) {
+        if (level as u8) >= self.level.load(Ordering::Relaxed) {
+            self.queue.push_entry(Entry {
+                time: SystemTime::now(),
+                level,
+                job: job.map(Into::into),
+                message: message.into(),
+                fields: None,
+                output_of: None,
+                last_lines: None,
+            });
+            self.queue.wake();
         }
     }
-    shared.queue.set_finished(false);
 }
 
 impl Logs {
@@ -184,23 +213,17 @@ impl Logs {
     fn start_on(output: Output, logging: &Logging) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             queue: Queue::new(Waker::new()?),
-            level: AtomicU8::new(logging.level as u8),
-            tails: Mutex::default(),
+            level: Arc::new(AtomicU8::new(logging.level as u8)),
+            tails: Arc::default(),
         });
-        let worker = Arc::new(Mutex::new(LogWorker::new(Arc::clone(&shared), output, logging)?));
-        Ok(Self { shared, worker, started: AtomicBool::new(false), batching: AtomicBool::new(false) })
+        let log = Channel::new(LogWorker::new(shared, Writer::new(output, logging.format), None)?);
+        Ok(Self { log, files: JobFiles::new(logging.format), batching: AtomicBool::new(false) })
     }
 
     /// Starts the log thread if it is not running. If that fails, the next entry tries again; until then everything waits
     /// in the queue and in the pipes.
     pub(crate) fn start_thread(&self) {
-        if self.started.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        let (worker, shared) = (Arc::clone(&self.worker), Arc::clone(&self.shared));
-        let started = std::thread::Builder::new().name("logs".into()).spawn(move || run(&worker, &shared));
-        if let Err(error) = started {
-            self.started.store(false, Ordering::Relaxed);
+        if let Err(error) = self.log.start() {
             write_stderr(&format!("cannot start the log thread: {error}; trying again with the next entry"));
         }
     }
@@ -213,8 +236,8 @@ impl Logs {
     /// Wakes the log thread if there is work for it. Waits for it a moment if it is far behind and can write (L9).
     pub(crate) fn end_batch(&self) {
         self.batching.store(false, Ordering::Relaxed);
-        self.shared.queue.wake();
-        self.shared.queue.give_way(GIVE_WAY);
+        self.log.shared.queue.wake();
+        self.log.shared.queue.give_way(GIVE_WAY);
     }
 
     /// Wakes the log thread unless a batch is open. The thread is started at once, before further jobs can use up the
@@ -222,17 +245,17 @@ impl Logs {
     fn wake(&self) {
         self.start_thread();
         if !self.batching.load(Ordering::Relaxed) {
-            self.shared.queue.wake();
+            self.log.shared.queue.wake();
         }
     }
 
     /// Returns true if there was never an entry or a pipe.
     pub(crate) fn is_unused(&self) -> bool {
-        !self.started.load(Ordering::Relaxed) && self.shared.queue.is_empty()
+        !self.log.is_started() && self.log.shared.queue.is_empty()
     }
 
     fn push_work(&self, work: Work) {
-        self.shared.queue.push_work(work);
+        self.log.shared.queue.push_work(work);
         self.wake();
     }
 
@@ -249,16 +272,42 @@ impl Logs {
         source: Source,
         line: Option<ReadyLine>,
     ) {
-        self.push_work(Work::Attach { stdout, stderr, source, line });
+        let channel = source.logging.file.as_ref().and_then(|file| {
+            // Messages about the file are written to the log.
+            self.start_thread();
+            let channel = self.files.attach(&source.job, source.pid, file, &self.log.shared);
+            channel.inspect_err(|error| self.no_thread(&source.job, file, error)).ok()
+        });
+        let work = Work::Attach { stdout, stderr, source, line };
+        match channel {
+            None => self.push_work(work),
+            Some(channel) => channel.push_work(work),
+        }
+    }
+
+    fn no_thread(&self, job: &str, file: &LogFile, error: &io::Error) {
+        let message = format!(
+            "cannot start the thread that writes {}: {}; logging the output of this run here",
+            file.path,
+            describe(error)
+        );
+        self.entry(Level::Error, Some(job), &message);
+    }
+
+    /// Changes how the lines of a job are logged, also those of its running process (R5). Whether they are in a file at all
+    /// counts from the next run on.
+    pub(crate) fn adjust(&self, job: &str, logging: &JobLogging) {
+        if !self.files.adjust(job, logging) && !self.is_unused() {
+            self.push_work(Work::Adjust(job.to_owned(), logging.clone()));
+        }
     }
 
     /// A process has exited. Everything it has written is written before any later entry, also a last line without a
     /// newline (P4).
     pub(crate) fn process_exited(&self, pid: u32) {
-        if self.is_unused() {
-            return;
+        if !self.files.exited(pid) && !self.is_unused() {
+            self.push_work(Work::Exited(pid, SystemTime::now(), None));
         }
-        self.push_work(Work::Exited(pid, SystemTime::now()));
     }
 
     /// Writes an entry of the supervisor, about a job or in general.
@@ -277,10 +326,10 @@ impl Logs {
         output_of: Option<u32>,
     ) {
         let Some(entry) = self.new_entry(level, job, message, fields, output_of) else { return };
-        let many = self.shared.queue.push_entry(entry);
+        let many = self.log.shared.queue.push_entry(entry);
         self.wake();
         if many {
-            self.shared.queue.wake();
+            self.log.shared.queue.wake();
         }
     }
 
@@ -293,22 +342,24 @@ impl Logs {
         fields: Option<Fields>,
         output_of: Option<u32>,
     ) -> Option<Entry> {
-        ((level as u8) >= self.shared.level.load(Ordering::Relaxed)).then(|| Entry {
+        ((level as u8) >= self.log.shared.level.load(Ordering::Relaxed)).then(|| Entry {
             time: SystemTime::now(),
             level,
             job: job.map(Into::into),
             message: message.into(),
             fields: fields.map(Box::new),
             output_of,
+            last_lines: output_of.and_then(|pid| self.files.last_lines(job, pid)),
         })
     }
 
     pub(crate) fn tails(&self) -> Tails {
-        Tails { shared: Arc::clone(&self.shared) }
+        Tails { shared: Arc::clone(&self.log.shared) }
     }
 
     /// Forgets the last lines of a removed job, once everything it has written is read.
     pub(crate) fn forget(&self, job: &str) {
+        self.files.forget(job);
         if !self.is_unused() {
             self.push_work(Work::Forget(job.to_owned()));
         }
@@ -317,13 +368,15 @@ impl Logs {
     /// Changes level, format and output after a reload. If the new output cannot be opened, the old one is kept and an
     /// error is logged.
     pub(crate) fn configure(&self, logging: &Logging) {
-        self.shared.level.store(logging.level as u8, Ordering::Relaxed);
+        self.log.shared.level.store(logging.level as u8, Ordering::Relaxed);
         self.push_work(Work::Configure(logging.clone()));
+        self.files.set_format(logging.format);
     }
 
-    /// Reopens the log file after a rotation (L1).
+    /// Reopens the log file and those of jobs after a rotation (L1).
     pub(crate) fn reopen(&self) {
         self.push_work(Work::Reopen);
+        self.files.reopen();
     }
 
     /// Writes everything that is in the pipes and the queue, and then the last entry (S12). Waits for that until the deadline
@@ -332,40 +385,12 @@ impl Logs {
         let last = last.and_then(|last| {
             self.new_entry(last.level, None, &last.message, Some(last.fields.clone()), None)
         });
-        let all_written = last.is_none() && self.is_unused() || self.write_all(deadline, last);
+        let files = self.files.finish(deadline);
+        let log_written = last.is_none() && self.is_unused() || self.log.write_all(deadline, last);
+        let unwritten = files.iter().filter(|file| !file.wait_finished(deadline)).count();
+        let all_written = log_written && unwritten == 0;
         // Closes the streams of the readers.
-        self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.log.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).clear();
         all_written
-    }
-
-    /// Writes everything: on this thread if the log thread is waiting or was never started, because two thread switches
-    /// take longer than the writing.
-    fn write_all(&self, deadline: Instant, last: Option<Entry>) -> bool {
-        self.shared.queue.push_work(Work::Finish(deadline, last));
-        let idle = match self.worker.try_lock() {
-            Ok(worker) => Some(worker),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        };
-        if let Some(mut worker) = idle {
-            match catch_unwind(AssertUnwindSafe(|| worker.finish_now(deadline))) {
-                Ok(all_written) => return all_written,
-                Err(_) => write_stderr(PANICKED),
-            }
-        }
-        self.shared.queue.wake();
-        self.shared.queue.wait_finished(deadline + GRACE).unwrap_or_else(|| {
-            // The thread is stuck in a write, for example to a disk that does not answer.
-            write_stderr(UNFINISHED);
-            false
-        })
-    }
-}
-
-impl Drop for Logs {
-    /// Stops the log thread.
-    fn drop(&mut self) {
-        self.shared.queue.push_work(Work::Finish(Instant::now(), None));
-        self.shared.queue.wake();
     }
 }

@@ -149,7 +149,7 @@ mod tests {
         let plan = main_program(None, &words).unwrap();
         assert!(plan.pass_signals);
         let job = &plan.jobs[0];
-        assert_eq!((job.role, job.raw_output, plan.jobs.len()), (Role::Main, true, 1));
+        assert_eq!((job.role, job.output.is_raw(), plan.jobs.len()), (Role::Main, true, 1));
         let exec = job.exec.program().unwrap();
         assert_eq!(exec.program, "/bin/{{ .X }}");
         assert_eq!(exec.arguments, ["a b", "'\"\\\n", "ä😀", "", "-1"]);
@@ -182,6 +182,6 @@ mod tests {
         let plan = main_program(Some(Plan { pass_signals: false, ..plan }), &words(["app"])).unwrap();
         assert!(!plan.pass_signals);
         let last = plan.jobs.last().unwrap();
-        assert_eq!((last.name.as_str(), last.role, last.raw_output), ("app", Role::Main, false));
+        assert_eq!((last.name.as_str(), last.role, last.output.is_raw()), ("app", Role::Main, false));
     }
 }

@@ -7,11 +7,12 @@ mod exited;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use containerpilot_core::plan::{Level, Logging};
+use containerpilot_config::template::Pattern;
+use containerpilot_core::plan::{JobLogging, Level};
 use containerpilot_log_format::StreamName;
 
 use self::exited::Lingering;
@@ -20,7 +21,7 @@ use super::output::{Output, write_stderr};
 use super::queue::{Entry, Work};
 use super::stream::{Context, Stream};
 use super::writer::Writer;
-use super::{ReadyLine, Shared, Source};
+use super::{ReadyLine, Reporter, Shared, Source};
 use crate::error_text::describe;
 use crate::failpoints::failpoint;
 use crate::process::sys::{self, Readable};
@@ -38,9 +39,8 @@ const BATCH_DELAY: Duration = Duration::from_micros(150);
 /// accumulate for `WORK_DELAY`. A process that starts and exits in that time is read without being added to epoll.
 const FREQUENT_WORK: Duration = Duration::from_millis(1);
 const WORK_DELAY: Duration = Duration::from_micros(500);
-/// How many of the last lines are added to an entry (L6).
-pub(super) const OUTPUT_LINES: usize = 5;
-pub(super) const OUTPUT_BYTES: usize = 1024;
+/// How long an entry about an exit waits for the thread of the job's file to read the last lines.
+const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 
 /// The state of the log thread.
 #[derive(Debug)]
@@ -79,12 +79,24 @@ pub(super) struct LogWorker {
     new_streams: Vec<u64>,
     /// Work that was taken from the queue and is not done yet.
     unfinished: VecDeque<(u64, Work)>,
+    /// Streams with an entry that may be continued, and when it is written, about the oldest first.
+    continuations: VecDeque<(Instant, u64)>,
+    /// Whether another thread has waited for this one in vain, see [`LastLines`](super::queue::LastLines).
+    stuck: Arc<AtomicBool>,
+    /// If this is the file of a job (L8): what messages about it are written to.
+    reporter: Option<Reporter>,
+    /// Whether it ends with the last stream.
+    retired: bool,
     /// Whether everything was written, once the log is finished.
     end: Option<bool>,
 }
 
 impl LogWorker {
-    pub(super) fn new(shared: Arc<Shared>, output: Output, logging: &Logging) -> std::io::Result<Self> {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        writer: Writer,
+        reporter: Option<Reporter>,
+    ) -> std::io::Result<Self> {
         let readable = Readable::new()?;
         readable.add(&shared.queue.waker, WAKER)?;
         Ok(Self {
@@ -93,7 +105,7 @@ impl LogWorker {
             streams: BTreeMap::new(),
             next_stream: WAKER + 1,
             processes: BTreeMap::new(),
-            writer: Writer::new(output, logging.format),
+            writer,
             held: 0,
             backlog: VecDeque::new(),
             unread: VecDeque::new(),
@@ -110,8 +122,20 @@ impl LogWorker {
             writing: false,
             new_streams: Vec::new(),
             unfinished: VecDeque::new(),
+            continuations: VecDeque::new(),
+            stuck: Arc::default(),
+            reporter,
+            retired: false,
             end: None,
         })
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(super) fn stuck(&self) -> &Arc<AtomicBool> {
+        &self.stuck
     }
 
     /// Runs until the log is finished, by this thread or by [`LogWorker::finish_now`]. Returns true if everything was
@@ -124,12 +148,17 @@ impl LogWorker {
                 return all_written;
             }
             failpoint("log");
+            worker.stuck.store(false, Ordering::Relaxed);
             if let Some((deadline, last)) = worker.work() {
                 return worker.finish(deadline, last);
             }
+            worker.end_entries();
             worker.write_pending(u64::MAX);
             worker.read_ready();
             worker.flush();
+            if worker.retired && worker.streams.is_empty() && !worker.writer.is_blocked() {
+                return worker.finish(Instant::now(), None);
+            }
             worker = Self::wait(shared, worker);
         }
     }
@@ -154,6 +183,7 @@ impl LogWorker {
         }
         let delay = worker.busy_rounds >= BUSY_ROUNDS && worker.read && !worker.half_full;
         let readable = Arc::clone(&worker.readable);
+        let due = worker.continuations.front().map(|(due, _)| *due);
         let mut ready = std::mem::take(&mut worker.ready);
         drop(worker);
 
@@ -161,7 +191,7 @@ impl LogWorker {
             std::thread::sleep(BATCH_DELAY);
         }
         let started = Instant::now();
-        readable.wait(&mut ready);
+        readable.wait(&mut ready, due.map(|due| due.saturating_duration_since(started)));
         let at_once = started.elapsed() < BATCH_DELAY;
 
         let mut worker = lock(shared);
@@ -210,17 +240,24 @@ impl LogWorker {
         while let Some((number, work)) = self.unfinished.pop_front() {
             match work {
                 Work::Attach { stdout, stderr, source, line } => self.attach(stdout, stderr, source, line),
-                Work::Exited(pid, exited) => {
+                Work::Exited(pid, exited, last_lines) => {
                     self.write_entries(number);
                     for number in self.processes.remove(&pid).unwrap_or_default() {
                         self.process_exited(number, exited);
                     }
                     self.limit_unread();
+                    if let (Some(last_lines), Some(reporter)) = (last_lines, &self.reporter) {
+                        // Before the next run writes more than is kept.
+                        let _ = last_lines.send(self.shared.last_lines_of_run(&reporter.job, pid));
+                    }
                 }
                 Work::Configure(logging) => match Output::open(&logging.output) {
                     Ok(output) => self.writer.change(output, logging.format),
                     Err(error) => self.log_error(&format!("{error}; keeping the old one")),
                 },
+                Work::ConfigureFile(file, format) => self.writer.change_file(file, format),
+                Work::Adjust(job, logging) => self.adjust(&job, &logging),
+                Work::Retire => self.retired = true,
                 Work::Forget(job) => {
                     drop(
                         self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).remove(job.as_str()),
@@ -250,15 +287,40 @@ impl LogWorker {
 
     /// Logs an error of the log itself.
     fn log_error(&self, message: &str) {
-        self.shared.queue.push_entry(Entry {
-            time: SystemTime::now(),
-            level: Level::Error,
-            job: None,
-            message: message.into(),
-            fields: None,
-            output_of: None,
-        });
-        self.shared.queue.wake();
+        match &self.reporter {
+            None => self.shared.report(Level::Error, None, message),
+            Some(reporter) => reporter.report(Level::Error, message),
+        }
+    }
+
+    /// Changes how the lines of the runs of a job are logged.
+    fn adjust(&mut self, job: &str, logging: &JobLogging) {
+        let join = pattern(logging);
+        let is_own = |stream: &Stream| stream.source().job == job && stream.source().check.is_none();
+        let own = self.streams.iter_mut().filter(|(_, stream)| is_own(stream));
+        let changed: Vec<u64> = own
+            .map(|(number, stream)| {
+                stream.set_logging(logging.stderr, join.as_ref());
+                *number
+            })
+            .collect();
+        changed.into_iter().for_each(|number| self.update_stream(number));
+    }
+
+    /// Ends the entries that were not continued in time (L8): their streams are in the backlog then.
+    fn end_entries(&mut self) {
+        if self.continuations.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        while let Some((_, number)) = self.continuations.pop_front_if(|(due, _)| *due <= now) {
+            let Some(stream) = self.streams.get_mut(&number) else { continue };
+            if let Some(due) = stream.end_entry(now) {
+                self.continuations.push_back((due, number));
+            } else {
+                self.update_stream(number);
+            }
+        }
     }
 
     fn attach(&mut self, stdout: OwnedFd, stderr: OwnedFd, source: Source, line: Option<ReadyLine>) {
@@ -267,6 +329,7 @@ impl LogWorker {
             self.buffer = vec![0; READ];
         }
         let tail = source.check.is_none().then(|| self.shared.tail(&source.job));
+        let join = pattern(&source.logging);
         let (source, line) = (Arc::new(source), line.map(Arc::new));
         let numbers = [(stdout, StreamName::Stdout), (stderr, StreamName::Stderr)].map(|(fd, name)| {
             let number = self.next_stream;
@@ -274,6 +337,7 @@ impl LogWorker {
             match Stream::new(fd, Arc::clone(&source), name, tail.clone()) {
                 Ok(mut stream) => {
                     stream.ready_line.clone_from(&line);
+                    stream.set_logging(source.logging.stderr, join.as_ref());
                     self.streams.insert(number, Box::new(stream));
                     self.new_streams.push(number);
                 }
@@ -356,8 +420,8 @@ impl LogWorker {
         let job = entry.job.as_deref();
         let output = match (job, entry.output_of) {
             (Some(job), Some(pid)) => {
-                let tail = self.shared.tail(job);
-                tail.lock().unwrap_or_else(PoisonError::into_inner).of_run(pid, OUTPUT_LINES, OUTPUT_BYTES)
+                let other_thread = entry.last_lines.as_ref().map(|lines| lines.wait(DRAIN_LIMIT));
+                other_thread.unwrap_or_else(|| self.shared.last_lines_of_run(job, pid))
             }
             _ => Vec::new(),
         };
@@ -380,6 +444,9 @@ impl LogWorker {
             let Some(stream) = self.streams.get_mut(&number) else { continue };
             let mut context = context(&mut self.writer, &mut self.held, &self.shared);
             stream.feed(self.buffer.get(..count).unwrap_or_default(), &mut context);
+            if let Some(due) = stream.await_continuation() {
+                self.continuations.push_back((due, number));
+            }
             if stream.queued || stream.is_at_end() {
                 self.update_stream(number);
             }
@@ -399,8 +466,9 @@ impl LogWorker {
             self.discard_rest();
         }
         if !self.lost.is_none() {
+            let log = if self.reporter.is_some() { self.writer.name() } else { "the log" };
             write_stderr(&format!(
-                "{} of the log were lost: the output did not accept them in time",
+                "{} of {log} were lost: the output did not accept them in time",
                 self.lost
             ));
         }
@@ -434,6 +502,11 @@ fn lock(shared: &Mutex<LogWorker>) -> MutexGuard<'_, LogWorker> {
 
 /// The context of every operation on a stream. It borrows single fields, so that the streams can be borrowed too.
 fn context<'a>(writer: &'a mut Writer, held: &'a mut usize, shared: &Shared) -> Context<'a> {
-    let discard = writer.is_gone() || shared.level.load(Ordering::Relaxed) > Level::Info as u8;
-    Context { writer, held, discard }
+    let gone = writer.is_gone();
+    Context { writer, held, gone, lowest: shared.level.load(Ordering::Relaxed) }
+}
+
+/// The pattern of continuation lines. The configuration was checked.
+fn pattern(logging: &JobLogging) -> Option<Arc<Pattern>> {
+    logging.join.as_ref().and_then(|join| Pattern::new(join).ok()).map(Arc::new)
 }

@@ -9,8 +9,9 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 
-use containerpilot_core::plan;
+use containerpilot_core::plan::{self, LogFile};
 
+use super::job_file::JobFile;
 use crate::error_text::describe;
 use crate::process::sys;
 
@@ -34,6 +35,8 @@ enum Method {
     Socket(OwnedFd),
     /// A shared blocking stream: polled first, with small writes.
     Polled(File),
+    /// The file of a job (L8).
+    Job(JobFile),
 }
 
 impl Output {
@@ -49,6 +52,31 @@ impl Output {
             io::Error::new(error.kind(), message)
         })?;
         Ok(Self { target: target.clone(), method })
+    }
+
+    /// The file of a job. It is opened with the first write.
+    pub(super) fn job_file(settings: LogFile) -> Self {
+        let target = plan::Output::File(settings.path.clone());
+        Self { target, method: Method::Job(JobFile::new(settings)) }
+    }
+
+    /// Changes the rotation of the file of a job. Returns false if it is not this file.
+    pub(super) fn set_rotation(&mut self, settings: &LogFile) -> bool {
+        match &mut self.method {
+            Method::Job(file) if self.target == plan::Output::File(settings.path.clone()) => {
+                file.set_rotation(settings);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Why the last rotation has failed, once.
+    pub(super) fn take_problem(&mut self) -> Option<String> {
+        match &mut self.method {
+            Method::Job(file) => file.take_problem(),
+            _ => None,
+        }
     }
 
     /// An output to this descriptor, in place of standard output.
@@ -68,14 +96,17 @@ impl Output {
                 }
                 file.write(bytes.get(..ATOMIC_WRITE).unwrap_or(bytes))
             }
+            Method::Job(file) => file.write(bytes),
         }
     }
 
     /// Writable when the output accepts data again.
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+    pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.method {
-            Method::Direct(file) | Method::Polled(file) => file.as_fd(),
-            Method::Socket(fd) => fd.as_fd(),
+            Method::Direct(file) | Method::Polled(file) => Some(file.as_fd()),
+            Method::Socket(fd) => Some(fd.as_fd()),
+            // A regular file is always writable.
+            Method::Job(_) => None,
         }
     }
 
@@ -84,12 +115,16 @@ impl Output {
         let metadata = match &self.method {
             Method::Direct(file) | Method::Polled(file) => file.metadata().ok()?,
             Method::Socket(fd) => File::from(fd.try_clone().ok()?).metadata().ok()?,
+            Method::Job(file) => return file.id(),
         };
         Some((metadata.dev(), metadata.ino()))
     }
 
     /// Reopens a log file by its path after a rotation. If that fails, the old file stays open.
     pub(super) fn reopen(&mut self) -> io::Result<()> {
+        if let Method::Job(file) = &mut self.method {
+            return file.reopen();
+        }
         if let plan::Output::File(path) = &self.target {
             self.method = Method::Direct(open_file(path)?);
         }

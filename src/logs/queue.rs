@@ -11,10 +11,13 @@
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::log_entry::Fields;
-use containerpilot_core::plan::{Level, Logging};
+use containerpilot_core::plan::{Format, JobLogging, Level, LogFile, Logging};
 
 use super::loss::Loss;
 use super::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -43,6 +46,27 @@ pub(super) struct Entry {
     pub(super) fields: Option<Box<Fields>>,
     /// The process whose last lines are added (L6).
     pub(super) output_of: Option<u32>,
+    /// These lines, if another thread reads them (L8).
+    pub(super) last_lines: Option<LastLines>,
+}
+
+/// The last lines of an exited process, from the thread of a file (L8).
+#[derive(Debug)]
+pub(super) struct LastLines {
+    pub(super) lines: Receiver<Vec<String>>,
+    /// Whether that thread was waited for in vain, and has done nothing since.
+    pub(super) stuck: Arc<AtomicBool>,
+}
+
+impl LastLines {
+    /// Waits for them, but not twice for a thread that does not answer: the log must not depend on it.
+    pub(super) fn wait(&self, limit: Duration) -> Vec<String> {
+        let limit = if self.stuck.load(Ordering::Relaxed) { Duration::ZERO } else { limit };
+        self.lines.recv_timeout(limit).unwrap_or_else(|error| {
+            self.stuck.store(error == RecvTimeoutError::Timeout, Ordering::Relaxed);
+            Vec::new()
+        })
+    }
 }
 
 impl Entry {
@@ -67,10 +91,16 @@ pub(super) enum Work {
         /// The line that is looked for (H11).
         line: Option<ReadyLine>,
     },
-    /// The process with this pid was found to have exited at this time: read the rest of its output.
-    Exited(u32, SystemTime),
+    /// The process with this pid was found to have exited at this time: read the rest of its output, and send the last lines.
+    Exited(u32, SystemTime, Option<Sender<Vec<String>>>),
     /// Change format and output.
     Configure(Logging),
+    /// Change the file of a job and its format (L8).
+    ConfigureFile(LogFile, Format),
+    /// Change how the lines of this job are logged (L8).
+    Adjust(String, JobLogging),
+    /// End with the last pipe.
+    Retire,
     /// Forget the last lines of this job.
     Forget(String),
     /// Reopen the log file.
@@ -270,6 +300,11 @@ impl Queue {
     pub(super) fn set_finished(&self, all_written: bool) {
         self.lock().all_written.get_or_insert(all_written);
         self.finished.notify_all();
+    }
+
+    /// Returns true if the log thread has finished.
+    pub(super) fn is_finished(&self) -> bool {
+        self.lock().all_written.is_some()
     }
 
     /// Waits until the log thread has finished. Returns whether everything was written, and `None` after the deadline.

@@ -6,15 +6,18 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
+use containerpilot_config::template::Pattern;
+use containerpilot_core::plan::Level;
 use containerpilot_log_format::{HiddenValues, Redactor, StreamName};
 
 use super::ReadyLine;
 use super::Source;
+use super::join::{DELAY, Join};
 use super::loss::Loss;
 use super::tail::Tail;
-use super::writer::{LONG_LINE, Writer, not_before};
+use super::writer::{LONG_LINE, Origin, Writer, not_before};
 use crate::process::sys::{self, Readable};
 
 /// All streams together hold at most this much, or [`LONG_LINE`] each if that is more. A longer line is split into several
@@ -35,7 +38,8 @@ pub(super) struct Stream {
     /// What waits for it.
     readable: Option<Arc<Readable>>,
     source: Arc<Source>,
-    name: StreamName,
+    /// Which of its streams it is, and the level of the lines.
+    origin: Origin,
     /// Keeps the last lines, if the process is a run of a job.
     tail: Option<Arc<Mutex<Tail>>>,
     /// Bytes that were read; those before `done` are written.
@@ -56,6 +60,8 @@ pub(super) struct Stream {
     redactor: Option<Box<Redactor>>,
     /// The line that is looked for, until it is found (H11).
     pub(super) ready_line: Option<Arc<ReadyLine>>,
+    /// Joins continuation lines (L8).
+    join: Option<Box<Join>>,
 }
 
 /// The content of a pipe is being read to its end, because the process has exited.
@@ -72,8 +78,10 @@ pub(super) struct Context<'a> {
     pub(super) writer: &'a mut Writer,
     /// How many bytes all streams hold.
     pub(super) held: &'a mut usize,
-    /// Whether lines of jobs are not written: because of the level, or because the output is closed.
-    pub(super) discard: bool,
+    /// Whether the output is closed: nothing is written.
+    pub(super) gone: bool,
+    /// The lowest level that is written.
+    pub(super) lowest: u8,
 }
 
 impl Stream {
@@ -88,7 +96,7 @@ impl Stream {
             fd: Some(fd),
             readable: None,
             source,
-            name,
+            origin: Origin { stream: name, level: Level::Info },
             tail,
             held: Vec::new(),
             done: 0,
@@ -100,7 +108,28 @@ impl Stream {
             error: None,
             redactor: None,
             ready_line: None,
+            join: None,
         })
+    }
+
+    /// Sets the level of stderr, and which lines belong to the entry before them (L8).
+    pub(super) fn set_logging(&mut self, stderr: Level, join: Option<&Arc<Pattern>>) {
+        if self.origin.stream == StreamName::Stderr {
+            self.origin.level = stderr;
+        }
+        match (&mut self.join, join) {
+            (Some(present), Some(pattern)) => present.pattern = Arc::clone(pattern),
+            (present, pattern) => {
+                // What was held for continuations consists of complete lines now.
+                self.queued |= present.is_some() && !self.held.is_empty();
+                *present = pattern.map(|pattern| Box::new(Join::new(Arc::clone(pattern))));
+            }
+        }
+    }
+
+    /// Returns true if its lines are not written: because of their level, or because the output is closed.
+    pub(super) fn is_hidden(&self, gone: bool, lowest: u8) -> bool {
+        gone || lowest > self.origin.level as u8
     }
 
     pub(super) fn source(&self) -> &Source {
@@ -215,6 +244,15 @@ impl Stream {
     }
 
     fn feed_lines(&mut self, chunk: &[u8], context: &mut Context<'_>) {
+        if let Some(join) = &mut self.join {
+            (join.last_read, join.due) = (Instant::now(), false);
+            self.hold(chunk, context);
+            self.queued |= context.writer.is_blocked();
+            if !self.queued {
+                self.write_entries(context);
+            }
+            return;
+        }
         if self.queued || context.writer.is_blocked() {
             self.hold(chunk, context);
             self.queued = true;
@@ -223,12 +261,12 @@ impl Stream {
         let Some(last) = memchr::memrchr(b'\n', chunk) else {
             self.hold(chunk, context);
             if *context.held > MAX_HELD && self.held.len() > LONG_LINE {
-                self.read_at = context.writer.label(&self.source, self.name, self.read_at);
+                self.read_at = context.writer.label(&self.source, self.origin, self.read_at);
                 self.write_held(true, context);
             }
             return;
         };
-        self.read_at = context.writer.label(&self.source, self.name, self.read_at);
+        self.read_at = context.writer.label(&self.source, self.origin, self.read_at);
         let mut rest = chunk;
         if !self.held.is_empty()
             && let Some(end) = memchr::memchr(b'\n', chunk)
@@ -246,10 +284,14 @@ impl Stream {
 
     /// Continues with what was held while the writer was blocked. Afterwards the stream may be queued again.
     pub(super) fn resume(&mut self, context: &mut Context<'_>) {
+        if self.join.is_some() {
+            self.write_entries(context);
+            return;
+        }
         let held = std::mem::take(&mut self.held);
         let rest = held.get(self.done..).unwrap_or_default();
         let whole = memchr::memrchr(b'\n', rest).map_or(0, |last| last + 1);
-        self.read_at = context.writer.label(&self.source, self.name, self.read_at);
+        self.read_at = context.writer.label(&self.source, self.origin, self.read_at);
         let done = self.write_lines(rest.get(..whole).unwrap_or_default(), context);
         *context.held = context.held.saturating_sub(done);
         self.queued = context.writer.is_blocked();
@@ -279,11 +321,108 @@ impl Stream {
             self.line_ended = false;
         } else if context.writer.is_blocked() {
             self.queued = true;
+        } else if self.join.is_some() {
+            self.write_last_entries(context);
         } else {
             self.line_ended = false;
-            self.read_at = context.writer.label(&self.source, self.name, self.read_at);
+            self.read_at = context.writer.label(&self.source, self.origin, self.read_at);
             self.write_held(false, context);
         }
+    }
+
+    /// Writes the entries that are complete, and the last one if its time is over (L8). Afterwards the stream may be queued.
+    fn write_entries(&mut self, context: &mut Context<'_>) {
+        let Some(mut join) = self.join.take() else { return };
+        let held = std::mem::take(&mut self.held);
+        let first = self.done;
+        let mut start = first;
+        join.end = join.end.max(start);
+        join.searched = join.searched.max(join.end);
+        // An entry from before has its own time.
+        let earlier = (join.end > start).then_some(join.read_at);
+        let mut time = context.writer.label(&self.source, self.origin, earlier.unwrap_or(self.read_at));
+        while !context.writer.is_blocked() {
+            let rest = held.get(join.searched..).unwrap_or_default();
+            let Some(end) = memchr::memchr(b'\n', rest).map(|end| join.searched + end) else {
+                join.searched = held.len();
+                break;
+            };
+            let line = held.get(join.end..end).unwrap_or_default();
+            if join.end > start && !join.continues(line) {
+                self.write_entry(held.get(start..join.end).unwrap_or_default(), context);
+                if start == first && earlier.is_some() {
+                    time = context.writer.label(&self.source, self.origin, self.read_at);
+                }
+                start = join.end;
+            }
+            self.look_for_ready(line);
+            (join.end, join.searched) = (end + 1, end + 1);
+        }
+        if join.due && join.end > start && !context.writer.is_blocked() {
+            self.write_entry(held.get(start..join.end).unwrap_or_default(), context);
+            start = join.end;
+        }
+        join.read_at = self.read_at;
+        self.keep_last(held.get(first..start).unwrap_or_default(), time);
+        *context.held = context.held.saturating_sub(start - first);
+        (self.held, self.done, self.queued) = (held, start, context.writer.is_blocked());
+        if start * 2 >= self.held.len() {
+            self.held.drain(..start);
+            if join.due {
+                self.held.shrink_to(KEPT_CAPACITY);
+            }
+            (self.done, join.end, join.searched) = (0, join.end - start, join.searched - start);
+        }
+        let is_long = self.held.len() - self.done > LONG_LINE;
+        if *context.held > MAX_HELD && is_long && !self.queued {
+            // Too long for one entry.
+            self.held.drain(..self.done);
+            (self.done, join.end, join.searched) = (0, 0, 0);
+            self.write_held(true, context);
+            self.queued = context.writer.is_blocked();
+        }
+        self.join = Some(join);
+    }
+
+    /// Writes lines that belong together, with their newlines, as one entry.
+    fn write_entry(&self, lines: &[u8], context: &mut Context<'_>) {
+        if !self.is_hidden(context.gone, context.lowest) {
+            context.writer.joined(lines.strip_suffix(b"\n").unwrap_or(lines));
+        }
+    }
+
+    /// Writes all that is held: nothing follows it for now.
+    fn write_last_entries(&mut self, context: &mut Context<'_>) {
+        if self.held.last().is_some_and(|byte| *byte != b'\n') {
+            self.hold(b"\n", context);
+        }
+        if let Some(join) = &mut self.join {
+            join.due = true;
+        }
+        self.write_entries(context);
+        // Otherwise continued when the output accepts data.
+        self.line_ended = self.queued;
+    }
+
+    /// Returns when the entry that is held is written at the latest, if there is one and that was not returned before.
+    pub(super) fn await_continuation(&mut self) -> Option<Instant> {
+        let join = self.join.as_mut().filter(|join| join.end > self.done && !join.timed)?;
+        join.timed = true;
+        Some(join.last_read + DELAY)
+    }
+
+    /// The time that [`Stream::await_continuation`] returned is over. Returns the next one if there was output since. Otherwise
+    /// the entry is due, and the stream is queued.
+    pub(super) fn end_entry(&mut self, now: Instant) -> Option<Instant> {
+        let join = self.join.as_mut()?;
+        let due = join.last_read + DELAY;
+        join.timed = join.end > self.done && due > now;
+        if join.timed {
+            return Some(due);
+        }
+        join.due = true;
+        self.queued = true;
+        None
     }
 
     /// Discards what it holds and what is in the pipe, and returns how much that was.
@@ -318,22 +457,27 @@ impl Stream {
 
     /// Writes complete lines. Returns how many bytes were written: fewer than all if the writer is blocked.
     fn write_lines(&mut self, lines: &[u8], context: &mut Context<'_>) -> usize {
-        let done = if context.discard {
+        let done = if self.is_hidden(context.gone, context.lowest) {
             lines.len()
         } else if context.writer.is_blocked() {
             0
         } else {
             context.writer.lines(lines)
         };
-        if let (Some(tail), Some(done @ [_, ..])) = (&self.tail, lines.get(..done)) {
-            let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
-            tail.push(self.source.pid, self.read_at, done);
-            tail.count(self.name, memchr::memchr_iter(b'\n', done).count());
-        }
         if let Some(done) = lines.get(..done) {
+            self.keep_last(done, self.read_at);
             self.look_for_ready(done);
         }
         done
+    }
+
+    /// Keeps the last of complete lines, and counts them.
+    fn keep_last(&self, lines: &[u8], time: SystemTime) {
+        if let (Some(tail), [_, ..]) = (&self.tail, lines) {
+            let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+            tail.push(self.source.pid, time, lines);
+            tail.count(self.origin.stream, memchr::memchr_iter(b'\n', lines).count());
+        }
     }
 
     /// Looks for the line by which the process tells that it is ready, in complete lines.
@@ -353,9 +497,10 @@ impl Stream {
             let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
             tail.push_line(self.source.pid, self.read_at, &line);
             // A long line is counted with its last part.
-            tail.count(self.name, usize::from(!continued));
+            let lines = memchr::memchr_iter(b'\n', &line).count() + usize::from(!continued);
+            tail.count(self.origin.stream, lines);
         }
-        if context.discard {
+        if self.is_hidden(context.gone, context.lowest) {
             return;
         }
         if continued || line.len() > LONG_LINE {
@@ -381,10 +526,18 @@ impl Drop for Stream {
 mod tests {
     use std::io::Write;
 
+    use containerpilot_core::plan::JobLogging;
+
     use super::*;
 
     fn stream(pipe: OwnedFd) -> Stream {
-        let source = Arc::new(Source { job: "main".into(), pid: 7, check: None, hidden: None });
+        let source = Arc::new(Source {
+            job: "main".into(),
+            pid: 7,
+            check: None,
+            hidden: None,
+            logging: JobLogging::default(),
+        });
         Stream::new(pipe, source, StreamName::Stdout, None).unwrap()
     }
 
@@ -414,7 +567,7 @@ mod tests {
         readable.add(&other, 8).unwrap();
         other.wake();
         let mut ready = Vec::new();
-        readable.wait(&mut ready);
+        readable.wait(&mut ready, None);
         assert_eq!(ready, [8]);
     }
 }

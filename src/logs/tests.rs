@@ -1,5 +1,7 @@
 //! The whole log with real pipes and the real log thread. No test sleeps; conditions are waited for.
 
+mod job_files;
+mod join;
 mod lines;
 mod output;
 mod queue;
@@ -14,7 +16,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use containerpilot_core::plan::{self, Format, Level, Logging};
+use containerpilot_core::plan::{self, Format, JobLogging, Level, Logging};
 use serde_json::Value;
 
 use super::output::Output;
@@ -41,9 +43,15 @@ fn filed(path: &Path) -> Logs {
 
 /// The write ends of a new process's stdout and stderr.
 fn attach(logs: &Logs, job: &str, pid: u32) -> (io::PipeWriter, io::PipeWriter) {
+    attach_with(logs, job, pid, JobLogging::default())
+}
+
+/// The same for a process whose lines are logged in a certain way.
+fn attach_with(logs: &Logs, job: &str, pid: u32, logging: JobLogging) -> (io::PipeWriter, io::PipeWriter) {
     let (stdout, stdout_writer) = io::pipe().unwrap();
     let (stderr, stderr_writer) = io::pipe().unwrap();
-    logs.attach(stdout.into(), stderr.into(), Source { job: job.into(), pid, check: None, hidden: None });
+    let source = Source { job: job.into(), pid, check: None, hidden: None, logging };
+    logs.attach(stdout.into(), stderr.into(), source);
     (stdout_writer, stderr_writer)
 }
 

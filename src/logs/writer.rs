@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::log_entry::Fields;
-use containerpilot_core::plan::{Format, Level};
+use containerpilot_core::plan::{Format, Level, LogFile};
 use containerpilot_log_format::{self as format, EntryFormatter, Labels, StreamName, stamp};
 
-use super::Source;
 use super::loss::Loss;
 use super::output::{Output, write_stderr};
+use super::{Reporter, Source};
 use crate::error_text::describe;
 
 /// A batch is written when it has this many bytes.
@@ -30,6 +30,7 @@ const MAX_SKEW: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Writer {
     output: Output,
+    format: Format,
     /// The format of job lines, labelled for one job, and of the supervisor's entries.
     form: EntryFormatter,
     own: EntryFormatter,
@@ -47,6 +48,8 @@ pub(super) struct Writer {
     failing: Option<Instant>,
     /// Whether the reader has closed the output: nothing is written any more.
     gone: bool,
+    /// If this is the file of a job (L8): what messages about it are written to.
+    log: Option<Reporter>,
 }
 
 /// Why nothing can be written now.
@@ -58,8 +61,15 @@ enum Stall {
     Failing(Instant),
 }
 
-/// The process that has written a line, to which stream, and when it was read.
-type Label = (Arc<Source>, StreamName, SystemTime);
+/// The process that has written a line, where to, and when it was read.
+type Label = (Arc<Source>, Origin, SystemTime);
+
+/// The stream that a line was written to, and the level of its lines.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    pub(super) stream: StreamName,
+    pub(super) level: Level,
+}
 
 /// A line that is formatted in pieces.
 #[derive(Debug)]
@@ -86,6 +96,7 @@ impl Writer {
     pub(super) fn new(output: Output, format: Format) -> Self {
         Self {
             output,
+            format,
             form: EntryFormatter::new(format),
             own: EntryFormatter::new(format),
             label: None,
@@ -96,7 +107,18 @@ impl Writer {
             stall: None,
             failing: None,
             gone: false,
+            log: None,
         }
+    }
+
+    /// Writes the file of a job: in the format `default` only its lines, without time, job and pid.
+    pub(super) fn for_job(output: Output, format: Format, log: Reporter) -> Self {
+        Self { log: Some(log), ..Self::new(output, format) }
+    }
+
+    /// Returns true if lines are written as they are.
+    fn is_plain(&self) -> bool {
+        self.log.is_some() && self.format == Format::Default
     }
 
     /// Returns true if no entry may be added now.
@@ -111,15 +133,13 @@ impl Writer {
 
     /// The following entries are lines of this process, read at this time.
     /// Returns their time in the log, which is not earlier than that of the last entry.
-    pub(super) fn label(
-        &mut self,
-        source: &Arc<Source>,
-        stream: StreamName,
-        read_at: SystemTime,
-    ) -> SystemTime {
+    pub(super) fn label(&mut self, source: &Arc<Source>, origin: Origin, read_at: SystemTime) -> SystemTime {
         let time = self.in_order(read_at);
-        label(&mut self.form, source, stream, time);
-        self.label = Some((Arc::clone(source), stream, time));
+        // Also of a plain line: the format may change before it is written.
+        self.label = Some((Arc::clone(source), origin, time));
+        if !self.is_plain() {
+            label(&mut self.form, source, origin, time);
+        }
         time
     }
 
@@ -151,6 +171,18 @@ impl Writer {
         done.min(lines.len())
     }
 
+    /// Adds the entry of lines that belong together, without the last newline.
+    pub(super) fn joined(&mut self, text: &[u8]) {
+        if text.len() > LONG_LINE {
+            self.long(text.to_vec(), false);
+        } else {
+            self.form.joined(text, &mut self.pending);
+        }
+        if self.long.is_some() || self.pending.len() >= BATCH {
+            self.flush();
+        }
+    }
+
     /// Adds the entry of a line without a newline.
     pub(super) fn line(&mut self, line: &[u8]) {
         self.form.line(line, &mut self.pending);
@@ -164,6 +196,9 @@ impl Writer {
 
     /// Adds an entry of the supervisor about the log itself.
     pub(super) fn warn(&mut self, message: &str) {
+        if let Some(log) = &self.log {
+            return log.report(Level::Warn, message);
+        }
         self.entry(SystemTime::now(), Level::Warn, None, None, message, &[]);
     }
 
@@ -193,7 +228,11 @@ impl Writer {
                 if self.gone {
                     break;
                 }
-                match self.output.write(bytes) {
+                let result = self.output.write(bytes);
+                if let (Some(log), Some(problem)) = (&self.log, self.output.take_problem()) {
+                    log.report(Level::Error, &problem);
+                }
+                match result {
                     Ok(0) => return self.fail(&io::ErrorKind::WriteZero.into()),
                     Ok(count) => self.written += count,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -215,7 +254,7 @@ impl Writer {
             if let Some(since) = self.failing.take() {
                 let message = format!("writing the log works again after {}s", since.elapsed().as_secs());
                 // The pieces of a long line must stay together.
-                if self.long.as_ref().is_none_or(|long| !long.has_begun()) {
+                if self.log.is_some() || self.long.as_ref().is_none_or(|long| !long.has_begun()) {
                     self.warn(&message);
                     continue;
                 }
@@ -238,7 +277,13 @@ impl Writer {
         }
         if self.failing.is_none() {
             self.failing = Some(Instant::now());
-            write_stderr(&format!("cannot write the log to {name}: {why}; retrying every second"));
+            let message = format!("cannot write the log to {name}: {why}; retrying every second");
+            match &self.log {
+                None => write_stderr(&message),
+                Some(log) => {
+                    log.report(Level::Error, &format!("{message}; the job waits when its pipe is full"))
+                }
+            }
         }
         self.stall = Some(Stall::Failing(Instant::now() + RETRY));
     }
@@ -247,7 +292,7 @@ impl Writer {
     pub(super) fn wait_for(&self) -> (Option<BorrowedFd<'_>>, Option<Duration>) {
         match self.stall {
             None => (None, Some(Duration::ZERO)),
-            Some(Stall::Full) => (Some(self.output.fd()), None),
+            Some(Stall::Full) => (self.output.fd(), None),
             Some(Stall::Failing(retry_at)) => {
                 (None, Some(retry_at.saturating_duration_since(Instant::now())))
             }
@@ -274,9 +319,30 @@ impl Writer {
     pub(super) fn change(&mut self, output: Output, format: Format) {
         let before = self.output.file_id();
         self.output = output;
-        self.form.set_format(format);
-        self.own.set_format(format);
+        self.set_format(format);
         self.continue_from(before);
+    }
+
+    /// Changes the format of the following entries.
+    fn set_format(&mut self, format: Format) {
+        self.format = format;
+        self.form.set_format(format);
+        self.form.clear_labels();
+        self.own.set_format(format);
+    }
+
+    /// Changes the file of a job, and the format.
+    pub(super) fn change_file(&mut self, file: LogFile, format: Format) {
+        if self.output.set_rotation(&file) {
+            self.set_format(format);
+        } else {
+            self.change(Output::job_file(file), format);
+        }
+    }
+
+    /// The name of the output in messages.
+    pub(super) fn name(&self) -> &str {
+        self.output.name()
     }
 
     /// Continues with a newly opened output. A half-written entry, also that of a long line, is written again completely if the
@@ -286,7 +352,8 @@ impl Writer {
         if before.is_none() || before != self.output.file_id() {
             match &mut self.long {
                 Some(long) if long.has_begun() => {
-                    long.restart(&self.form);
+                    let plain = self.log.is_some() && self.format == Format::Default;
+                    long.restart(&self.form, plain);
                     self.pending.clear();
                     self.written = 0;
                 }
@@ -327,10 +394,12 @@ impl LongLine {
     }
 
     /// Begins again, in the format of `form`.
-    fn restart(&mut self, form: &EntryFormatter) {
+    fn restart(&mut self, form: &EntryFormatter, plain: bool) {
         self.form = form.clone();
-        if let Some((source, stream, read_at)) = &self.label {
-            label(&mut self.form, source, *stream, *read_at);
+        if plain {
+            self.form.clear_labels();
+        } else if let Some((source, origin, read_at)) = &self.label {
+            label(&mut self.form, source, *origin, *read_at);
         }
         self.progress = Progress::Nothing;
     }
@@ -371,18 +440,28 @@ impl LongLine {
     }
 }
 
-fn label(form: &mut EntryFormatter, source: &Source, stream: StreamName, time: SystemTime) {
-    let Source { job, pid, check, hidden: _ } = source;
-    let writer = format::Writer::Process { pid: *pid, check: check.as_deref(), stream };
-    form.label(&stamp(time), Labels { level: Level::Info, job: Some(job), writer });
+fn label(form: &mut EntryFormatter, source: &Source, origin: Origin, time: SystemTime) {
+    let Source { job, pid, check, hidden: _, logging: _ } = source;
+    let writer = format::Writer::Process { pid: *pid, check: check.as_deref(), stream: origin.stream };
+    form.label(&stamp(time), Labels { level: origin.level, job: Some(job), writer });
 }
 
 #[cfg(test)]
 mod tests {
+    use containerpilot_core::plan::JobLogging;
+
     use super::*;
 
+    const STDOUT: Origin = Origin { stream: StreamName::Stdout, level: Level::Info };
+
     fn source() -> Arc<Source> {
-        Arc::new(Source { job: "web".into(), pid: 7, check: None, hidden: None })
+        Arc::new(Source {
+            job: "web".into(),
+            pid: 7,
+            check: None,
+            hidden: None,
+            logging: JobLogging::default(),
+        })
     }
 
     #[test]
@@ -390,7 +469,7 @@ mod tests {
         let (mut reader, writer) = std::io::pipe().unwrap();
         let mut output = Writer::new(Output::shared(writer.into()).unwrap(), Format::Default);
         let line = vec![b'x'; 50_000];
-        output.label(&source(), StreamName::Stdout, SystemTime::now());
+        output.label(&source(), STDOUT, SystemTime::now());
         let mut lines = 0;
         while !output.is_blocked() {
             output.line(&line);
@@ -424,7 +503,7 @@ mod tests {
             for reads in [0, 1, 20] {
                 let (mut old, writer) = std::io::pipe().unwrap();
                 let mut output = Writer::new(Output::shared(writer.into()).unwrap(), before);
-                output.label(&source(), StreamName::Stdout, SystemTime::now());
+                output.label(&source(), STDOUT, SystemTime::now());
                 output.long(text.clone(), false);
                 output.flush();
                 let mut buffer = vec![0; 32 << 10];

@@ -9,7 +9,7 @@ use containerpilot_core::ids::{CheckIx, CheckRunId, FileIx, JobIx, RenderId, Run
 use containerpilot_core::input::{ExitStatus, Input};
 use containerpilot_core::log_entry::Entry;
 use containerpilot_core::plan::diff::Moves;
-use containerpilot_core::plan::{FileData, Level, Plan, Probe, Signal, StopScope};
+use containerpilot_core::plan::{FileData, JobLogging, JobOutput, Level, Plan, Probe, Signal, StopScope};
 use containerpilot_core::variables::{Environment, JobVariables};
 
 use crate::discovery::Discovery;
@@ -125,6 +125,14 @@ impl EffectExecutor {
         self.probes.replanned();
         if old.logging != plan.logging {
             self.logs.configure(&plan.logging);
+        }
+        for (ix, job) in old.jobs.iter().enumerate() {
+            let new = moves.job(JobIx::at(ix)).and_then(|ix| plan.jobs.get(ix.index()));
+            match new.map(|new| &new.output).filter(|output| **output != job.output) {
+                Some(JobOutput::Logged(logging)) => self.logs.adjust(&job.name, logging),
+                Some(JobOutput::Raw) => self.logs.adjust(&job.name, &JobLogging::default()),
+                None => {}
+            }
         }
         // Data that is kept by name is dropped with the last job of that name.
         let names: BTreeSet<&str> = plan.jobs.iter().map(|job| job.name.as_str()).collect();
@@ -266,7 +274,7 @@ impl EffectExecutor {
             process: &job.process,
             source: &job.name,
             name: &format!("drain.{}", job.name),
-            raw_output: job.raw_output,
+            raw_output: job.output.is_raw(),
         };
         self.start_program(&program, run, &marked(environment, job_run))
     }

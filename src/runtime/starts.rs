@@ -12,7 +12,7 @@ use containerpilot_core::Input;
 use containerpilot_core::effect::Exit;
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{StartError, StartErrorKind};
-use containerpilot_core::plan::{Command, Plan, Process, Role};
+use containerpilot_core::plan::{Command, JobLogging, JobOutput, Plan, Process, Role};
 use containerpilot_core::variables::Environment;
 
 use super::{Decider, Runtime};
@@ -54,6 +54,13 @@ pub(super) struct Program<'a> {
     pub(super) source: &'a str,
     pub(super) name: &'a str,
     pub(super) raw_output: bool,
+}
+
+/// How the lines of a process are logged, and under which names.
+struct Labels<'a> {
+    job: &'a str,
+    check: Option<&'a str>,
+    logging: JobLogging,
 }
 
 impl Starts {
@@ -119,7 +126,7 @@ impl EffectExecutor {
             environment,
             process: &job.process,
             own_stdin: plan.pass_signals && job.role == Role::Main,
-            raw_output: job.raw_output,
+            raw_output: job.output.is_raw(),
             cgroup: self.reaper.cgroups.create(run),
             reports: prepared.reports,
         };
@@ -128,7 +135,12 @@ impl EffectExecutor {
             _ => None,
         };
         let metric = metric.map(|metric| metric.name.clone());
-        match self.start(&request, Owner::Run(run), &job.name, None, metric) {
+        let logging = match &job.output {
+            JobOutput::Raw => JobLogging::default(),
+            JobOutput::Logged(logging) => logging.clone(),
+        };
+        let labels = Labels { job: &job.name, check: None, logging };
+        match self.start(&request, Owner::Run(run), labels, metric) {
             Ok((pid, pipe)) => {
                 self.notices.started(run, prepared.take_socket(), pipe);
                 if let Some(pending) = self.starts.pending.get_mut(&Owner::Run(run)) {
@@ -155,7 +167,8 @@ impl EffectExecutor {
         let reports = Reports::default();
         let request =
             Request { command, environment, process, own_stdin: false, raw_output, cgroup: None, reports };
-        let started = self.start(&request, Owner::Check(run), source, Some(name.to_owned()), None);
+        let labels = Labels { job: source, check: Some(name), logging: JobLogging::default() };
+        let started = self.start(&request, Owner::Check(run), labels, None);
         started.err().map(|why| Err(why.message))
     }
 
@@ -163,15 +176,16 @@ impl EffectExecutor {
         &mut self,
         request: &Request<'_>,
         owner: Owner,
-        job: &str,
-        check: Option<String>,
+        labels: Labels<'_>,
         metric: Option<String>,
     ) -> Result<(i32, Option<OwnedFd>), StartError> {
         let mut start = self.spawner.spawn(request)?;
         let pid = start.pid;
         self.reaper.started(pid, owner);
         let hidden = start.hidden.clone();
-        let source = Source { job: job.to_owned(), pid: pid.unsigned_abs(), check, hidden };
+        let Labels { job, check, logging } = labels;
+        let check = check.map(str::to_owned);
+        let source = Source { job: job.to_owned(), pid: pid.unsigned_abs(), check, hidden, logging };
         if start.output.is_some() && matches!(owner, Owner::Run(_)) {
             // Its output will be read: before further jobs can use up the limit of threads and processes.
             self.logs.start_thread();

@@ -9,6 +9,7 @@ mod failures;
 mod files;
 mod health;
 mod jobs;
+mod log_files;
 mod logging;
 mod panics;
 mod processes;

@@ -17,8 +17,8 @@ use crate::values::{
     EnvFiles, Event, EventOrBool, Exec, ExitStatuses, Flag, Headers, HttpStatuses, HttpUrl, Interfaces,
     Limits, ListOf, LogOutput, Maintenance, MetricType, Mode, Numbers, Object, ObjectOrFalse, ObjectOrManual,
     ObjectOrText, OneOf, OneOrMany, Port, Ports, Queue, RestartLimit, Scheme, Seconds, SecondsOrUnset,
-    Secrets, SignalName, SignalNames, SpannedWords, StopSignals, TaggedAddresses, TcpAddress, Text, TextMap,
-    TextOrUnset, TextsOrObjects, UncheckedOneOf, UrlOrObject, Variables, Whole, Words,
+    Secrets, SignalName, SignalNames, Size, SpannedWords, StopSignals, TaggedAddresses, TcpAddress, Text,
+    TextMap, TextOrUnset, TextsOrObjects, UncheckedOneOf, UrlOrObject, Variables, Whole, Words,
 };
 
 section! {
@@ -413,7 +413,7 @@ section! {
             "How long after the start of the process failed checks do not count.";
         on_unhealthy: OneOf<OnUnhealthy> = "onUnhealthy", Is("\"report\""), "H8",
             "`restart` restarts the job when it becomes unhealthy.";
-        logging: Object<JobLoggingFields> = "logging", Nothing, "L2",
+        logging: Object<CheckLoggingFields> = "logging", Nothing, "L2",
             "How the output of the check is logged.";
     }
 }
@@ -438,9 +438,28 @@ section! {
 }
 
 section! {
-    /// `logging` of a job or a check.
-    pub struct JobLoggingFields = "`logging` of a job", "`logging` of a job or a check", any_case,
-        "How the output of a process is logged. Level and format are set in the top-level `logging`." {
+    /// `logging` of a job.
+    pub struct JobLoggingFields = "`logging` of a job", "`logging` of a job", any_case,
+        "How the output of a job is logged. Level and format are set in the top-level `logging`." {
+        raw: Flag = "raw", Is("false"), "L2",
+            "Passes the output through unchanged to stdout and stderr of the supervisor.";
+        file: TextOrUnset = "file", Nothing, "L8",
+            "The path of a file that gets the output in place of the log. With `replicas`, it must contain `$CONTAINERPILOT_REPLICA`.";
+        max_size: Size = "maxSize", Is("\"10MB\""), "L8",
+            "The file is rotated before it gets larger than this. 0 means never; otherwise at least 4 KB.";
+        keep: Whole<0, 1000> = "keep", Is("5"), "L8",
+            "How many old files are kept: `FILE.1` is the newest of them.";
+        stderr: OneOf<Level> = "stderr", Is("\"info\""), "L8",
+            "The level of what the job writes to stderr.";
+        join: TextOrUnset = "join", Nothing, "L8",
+            "A regular expression in Go's syntax (RE2). A line that matches belongs to the entry before it: `\"^\\\\s\"` for stack traces.";
+    }
+}
+
+section! {
+    /// `logging` of a check.
+    pub struct CheckLoggingFields = "`logging` of a check", "`logging` of a check", any_case,
+        "How the output of a check is logged. It is always in the log of the supervisor, unless it is `raw`." {
         raw: Flag = "raw", Is("false"), "L2",
             "Passes the output through unchanged to stdout and stderr of the supervisor.";
     }

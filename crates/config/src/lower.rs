@@ -11,6 +11,7 @@ mod health;
 mod http;
 mod job;
 mod lock;
+mod output;
 mod ready;
 mod replicas;
 mod requires;
@@ -106,8 +107,10 @@ impl Lower<'_> {
         let jobs = fields.jobs.iter().flat_map(|jobs| &jobs.value);
         let mut jobs: Vec<_> = jobs.map(|job| self.job_with_defaults(job, fields)).collect();
         let written = fields.jobs.iter().flat_map(|jobs| &jobs.value);
-        let replicas = written.zip(&jobs).map(|(fields, job)| self.replicas(fields, job.as_ref())).collect();
+        let replicas: Vec<_> =
+            written.zip(&jobs).map(|(fields, job)| self.replicas(fields, job.as_ref())).collect();
         self.replica_names(fields);
+        self.log_files(fields, &jobs, &replicas);
         self.service_ids(fields, &jobs);
         resolve_sources(&mut jobs, fields);
         let watches = fields.watches.iter().flat_map(|watches| &watches.value);

@@ -134,6 +134,7 @@ fn words(shape: Shape) -> String {
         Shape::Flag => "boolean".to_owned(),
         Shape::Whole { min, max } => format!("integer, {min} to {max}"),
         Shape::Ports => "integer, 0 to 65535, or a range in quotes".to_owned(),
+        Shape::Size => "bytes or size with a unit".to_owned(),
         Shape::Duration => "seconds or duration".to_owned(),
         Shape::DurationWithUnit => "duration with a unit".to_owned(),
         Shape::DurationOrNever => "seconds, duration or \"never\"".to_owned(),

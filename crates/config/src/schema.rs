@@ -172,7 +172,7 @@ fn value(shape: Shape) -> Schema {
         Shape::Ports => {
             any_of([Schema { minimum: Some(0), maximum: Some(65535), ..typed("number") }, typed("string")])
         }
-        Shape::Duration | Shape::DurationOrNever | Shape::Restarts | Shape::Principal => {
+        Shape::Size | Shape::Duration | Shape::DurationOrNever | Shape::Restarts | Shape::Principal => {
             any_of([typed("number"), typed("string")])
         }
         Shape::DurationWithUnit | Shape::Mode => typed("string"),

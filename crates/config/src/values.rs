@@ -19,6 +19,7 @@ mod resource_limits;
 mod restarts;
 mod secrets;
 mod signal;
+mod size;
 mod text;
 mod time;
 
@@ -46,6 +47,7 @@ pub use resource_limits::{Limits, RESOURCES};
 pub use restarts::RestartLimit;
 pub use secrets::Secrets;
 pub use signal::{ExitStatuses, SignalName, SignalNames, StopEscalation, StopSignals, nearest_signal};
+pub use size::Size;
 pub use text::{Flag, Text, TextOrUnset, parse_bool};
 pub use time::{
     DurationOrNever, DurationText, DurationWithUnit, Seconds, SecondsOrUnset, TimeLimit, Timestamp,

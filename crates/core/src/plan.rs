@@ -40,7 +40,7 @@ pub use health::{Check, Health, OnUnhealthy, Probe};
 pub use http::{HttpMethod, HttpProbe, HttpTarget, StatusRange};
 pub use job::{Command, Job, OnCompletion, Role};
 pub use lock::{LONGEST_TTL, Lock, SHORTEST_TTL};
-pub use logging::{Format, Level, Logging, Output};
+pub use logging::{Format, JobLogging, JobOutput, Level, LogFile, Logging, Output};
 pub use process::{Capabilities, Limit, Principal, Process, Resource};
 pub use ready::Ready;
 pub use replicas::{MAX_REPLICAS, PORT_VARIABLE, PortRange, REPLICA_VARIABLE, Replica, ReplicaGroup};

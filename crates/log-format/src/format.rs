@@ -139,6 +139,38 @@ impl EntryFormatter {
         }
     }
 
+    /// Removes prefix and suffix: in the format `default`, the following lines are written as they are.
+    pub fn clear_labels(&mut self) {
+        self.prefix.clear();
+        self.suffix.clear();
+    }
+
+    /// Appends the entry of several lines of a job that belong together (L8). In the format `default`, all but the first are
+    /// indented, so that none of them can look like an entry.
+    pub fn joined(&self, text: &[u8], out: &mut Vec<u8>) {
+        if self.format == Format::Default {
+            out.extend_from_slice(&self.prefix);
+            self.indented(text, out);
+            out.push(b'\n');
+        } else {
+            self.line(text, out);
+        }
+    }
+
+    fn indented(&self, text: &[u8], out: &mut Vec<u8>) {
+        let mut rest = text;
+        if !self.prefix.is_empty() {
+            while let Some((line, others)) =
+                memchr::memchr(b'\n', rest).and_then(|end| rest.split_at_checked(end + 1))
+            {
+                out.extend_from_slice(line);
+                out.push(b'\t');
+                rest = others;
+            }
+        }
+        out.extend_from_slice(rest);
+    }
+
     /// Appends the entry of one line of a job.
     pub fn line(&self, text: &[u8], out: &mut Vec<u8>) {
         match self.format {
@@ -187,7 +219,7 @@ impl EntryFormatter {
     /// Appends a piece of the text. A piece must not end inside a character.
     pub fn piece(&self, text: &[u8], out: &mut Vec<u8>) {
         match self.format {
-            Format::Default => out.extend_from_slice(text),
+            Format::Default => self.indented(text, out),
             Format::Text => escape::quoted(text, out),
             Format::Json => escape::json(text, out),
         }
@@ -362,6 +394,37 @@ mod tests {
         out.clear();
         assert_eq!(form.lines(whole, 50, 100, &mut out), 4, "up to the limit");
         assert_eq!(form.lines(b"", 50, 100, &mut out), 0);
+    }
+
+    #[test]
+    fn l8_joined_lines_are_one_entry_that_cannot_be_forged() {
+        let text = b"panic: oh\n  at a\n2026-11-15T00:15:28.645445913Z other 18 forged";
+        let write = |format| {
+            let mut form = EntryFormatter::new(format);
+            form.label(STAMP, CHILD);
+            let (mut out, mut pieces) = (Vec::new(), Vec::new());
+            form.joined(text, &mut out);
+            form.open(&mut pieces);
+            form.piece(text, &mut pieces);
+            form.close(false, &mut pieces);
+            assert_eq!(out, pieces);
+            String::from_utf8(out).unwrap()
+        };
+        let time = "2026-11-15T00:15:28.645445913Z";
+        assert_eq!(
+            write(Format::Default),
+            format!("{time} main 17 panic: oh\n\t  at a\n\t{time} other 18 forged\n")
+        );
+        assert_eq!(write(Format::Text).matches('\n').count(), 1);
+        let value: serde_json::Value = serde_json::from_str(&write(Format::Json)).unwrap();
+        assert_eq!(value["msg"], String::from_utf8_lossy(text).as_ref());
+        let mut form = EntryFormatter::new(Format::Default);
+        form.label(STAMP, CHILD);
+        form.clear_labels();
+        let mut out = Vec::new();
+        form.joined(b"one\ntwo", &mut out);
+        form.line(b"three", &mut out);
+        assert_eq!(out, b"one\ntwo\nthree\n", "as it was written");
     }
 
     #[test]

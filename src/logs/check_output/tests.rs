@@ -17,7 +17,13 @@ fn log() -> (Logs, PathBuf) {
 fn start(outputs: &mut CheckOutputs, pid: u32) -> (PipeWriter, PipeWriter) {
     let (stdout, stdout_writer) = io::pipe().unwrap();
     let (stderr, stderr_writer) = io::pipe().unwrap();
-    let source = Source { job: "web".into(), pid, check: Some("check.web".into()), hidden: None };
+    let source = Source {
+        job: "web".into(),
+        pid,
+        check: Some("check.web".into()),
+        hidden: None,
+        logging: containerpilot_core::plan::JobLogging::default(),
+    };
     outputs.started(stdout.into(), stderr.into(), source);
     (stdout_writer, stderr_writer)
 }

@@ -111,8 +111,9 @@ impl LogWorker {
     pub(super) fn discard_rest(&mut self) {
         self.lost += self.writer.unwritten();
         self.lost += self.shared.queue.drop_entries();
-        let hidden = context(&mut self.writer, &mut self.held, &self.shared).discard;
-        for stream in self.streams.values_mut().filter(|_| !hidden) {
+        let context = context(&mut self.writer, &mut self.held, &self.shared);
+        let (gone, lowest) = (context.gone, context.lowest);
+        for stream in self.streams.values_mut().filter(|stream| !stream.is_hidden(gone, lowest)) {
             self.lost += stream.discard(&mut self.buffer, &mut self.held);
         }
     }

@@ -33,7 +33,13 @@ fn l2_lines_of_a_check_are_labelled() {
     logs.attach(
         stdout.into(),
         stderr.into(),
-        Source { job: "main".into(), pid: 3, check: Some("web".into()), hidden: None },
+        Source {
+            job: "main".into(),
+            pid: 3,
+            check: Some("web".into()),
+            hidden: None,
+            logging: JobLogging::default(),
+        },
     );
     writer.write_all(b"ok").unwrap();
     drop(writer);
@@ -54,7 +60,13 @@ fn p11_secrets_are_hidden_in_lines_and_in_the_last_lines() {
     let (stdout, mut writer) = io::pipe().unwrap();
     let (stderr, mut errors) = io::pipe().unwrap();
     let hidden = HiddenValues::default();
-    let source = Source { job: "main".into(), pid: 3, check: None, hidden: Some(hidden.clone()) };
+    let source = Source {
+        job: "main".into(),
+        pid: 3,
+        check: None,
+        hidden: Some(hidden.clone()),
+        logging: JobLogging::default(),
+    };
     // The log has the pipes before the files are read.
     logs.attach(stdout.into(), stderr.into(), source);
     hidden.set(Patterns::new([&b"hunter2"[..]]).map(Arc::new));

@@ -15,6 +15,7 @@ fn entry(level: Level, message: &str) -> Entry {
         message: message.into(),
         fields: None,
         output_of: None,
+        last_lines: None,
     }
 }
 
@@ -68,7 +69,7 @@ fn l4_one_entry_is_always_kept() {
 #[test]
 fn l2_work_and_entries_keep_their_order() {
     let queue = queue();
-    let exited = |pid| Work::Exited(pid, SystemTime::UNIX_EPOCH);
+    let exited = |pid| Work::Exited(pid, SystemTime::UNIX_EPOCH, None);
     queue.push_entry(entry(Level::Info, "first"));
     queue.push_work(exited(7));
     queue.push_entry(entry(Level::Error, "second"));

@@ -84,14 +84,23 @@ impl Readable {
         let _ = self.0.delete(fd);
     }
 
-    /// Waits for a readable descriptor and puts the numbers of those that are into `ready`.
-    pub(crate) fn wait(&self, ready: &mut Vec<u64>) {
+    /// Waits for a readable descriptor, at most for this time (`None`: no limit), and puts the numbers of those that are into
+    /// `ready`.
+    pub(crate) fn wait(&self, ready: &mut Vec<u64>, limit: Option<Duration>) {
         ready.clear();
         let mut events = [EpollEvent::empty(); EVENTS];
+        let timeout = limit.map_or(EpollTimeout::NONE, |limit| {
+            EpollTimeout::try_from(milliseconds(limit)).unwrap_or(EpollTimeout::MAX)
+        });
         // The only possible error is EINTR: nothing is ready then, and the caller waits again.
-        let count = self.0.wait(&mut events, EpollTimeout::NONE).unwrap_or(0);
+        let count = self.0.wait(&mut events, timeout).unwrap_or(0);
         ready.extend(events.iter().take(count).map(EpollEvent::data));
     }
+}
+
+/// Rounded up: a wait that returns early would only be repeated.
+fn milliseconds(limit: Duration) -> i32 {
+    i32::try_from(limit.as_micros().div_ceil(1_000)).unwrap_or(i32::MAX)
 }
 
 /// Waits until `read` is readable, `write` is writable, or the limit passes.
@@ -102,8 +111,6 @@ pub(crate) fn wait_read_or_write(
 ) {
     let mut fds = vec![nix::poll::PollFd::new(read, PollFlags::POLLIN)];
     fds.extend(write.map(|fd| nix::poll::PollFd::new(fd, PollFlags::POLLOUT)));
-    // Rounded up: a wait that returns early would only be repeated.
-    let milliseconds = |limit: Duration| i32::try_from(limit.as_micros().div_ceil(1_000)).unwrap_or(i32::MAX);
     let timeout = limit.map_or(PollTimeout::NONE, |limit| {
         PollTimeout::try_from(milliseconds(limit)).unwrap_or(PollTimeout::MAX)
     });

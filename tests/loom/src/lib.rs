@@ -17,6 +17,9 @@ mod logs {
     #[derive(Debug)]
     pub(crate) struct Source;
 
+    #[derive(Debug)]
+    pub(crate) struct ReadyLine;
+
     mod sync {
         use std::time::Duration;
 

@@ -16,7 +16,7 @@ fn entry(level: Level, size: usize) -> Entry {
         job: None,
         message: "x".repeat(size).into(),
         fields: None,
-        output_of: None,
+        output_of: None, last_lines: None,
     }
 }
 
@@ -66,7 +66,7 @@ fn p4_entry_about_an_exit_comes_after_the_output() {
         let log_thread = log_thread(&queue, |queue| take(queue, 2));
         queue.push_entry(entry(Level::Info, 1));
         queue.wake();
-        queue.push_work(Work::Exited(7, SystemTime::UNIX_EPOCH));
+        queue.push_work(Work::Exited(7, SystemTime::UNIX_EPOCH, None));
         queue.push_entry(entry(Level::Warn, 1));
         queue.wake();
         let taken = log_thread.join().unwrap();

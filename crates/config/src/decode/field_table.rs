@@ -82,6 +82,8 @@ pub enum Shape {
     Ports,
     /// A number of seconds, or a duration.
     Duration,
+    /// A number of bytes, or a number with a unit.
+    Size,
     /// A duration with a unit.
     DurationWithUnit,
     /// A duration, or `"never"`.

@@ -5,7 +5,6 @@ use std::time::Duration;
 use containerpilot_core::plan::{Check, Health, OnUnhealthy, Probe};
 
 use super::Lower;
-use super::job::raw_output;
 use crate::decode::{Section, Spanned};
 use crate::diagnostics::Place;
 use crate::fields::HealthFields;
@@ -56,7 +55,8 @@ impl Lower<'_> {
         });
         let interval = interval?;
         let timeout = value_of(&fields.timeout).filter(|time| *time > 0).map_or(interval, to_duration);
-        let raw_output = raw_output(&fields.logging);
+        let raw_output =
+            fields.logging.as_ref().and_then(|given| value_of(&given.value.raw)).unwrap_or(false);
         let failures = value_of(&fields.failures).and_then(|count| u32::try_from(count).ok())?;
         let successes = value_of(&fields.successes).and_then(|count| u32::try_from(count).ok())?;
         let start_period = value_of(&fields.start_period).map_or(Duration::ZERO, to_duration);

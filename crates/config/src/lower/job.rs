@@ -12,7 +12,7 @@ use containerpilot_core::time::fmt_duration;
 use super::{Lower, TELEMETRY_JOB};
 use crate::decode::{Section, Spanned};
 use crate::default_names::job_name;
-use crate::fields::{BackoffFields, DrainFields, JobFields, JobLoggingFields, StartLimitFields};
+use crate::fields::{BackoffFields, DrainFields, JobFields, StartLimitFields};
 use crate::host::Host;
 use crate::limits::SHORTEST_TIME;
 use crate::values::{StopEscalation, TimeLimit, TimeOr, to_duration, value_of};
@@ -52,6 +52,7 @@ impl Lower<'_> {
         let ttl = health.as_ref().and_then(|health| health.as_ref()).map(|health| health.ttl);
         let service = self.service(fields, name.as_deref(), ttl);
         let (stop, start_limit) = (self.stop(fields), self.start_limit(fields));
+        let output = self.output(fields);
         Some(Job {
             name: name?,
             role: Role::User,
@@ -80,7 +81,7 @@ impl Lower<'_> {
             health: health?,
             service: service?,
             process: process?,
-            raw_output: raw_output(&fields.logging),
+            output: output?,
             replica: None,
         })
     }
@@ -279,9 +280,4 @@ impl Lower<'_> {
         }
         Some(Some(given.value.clone()))
     }
-}
-
-/// Returns true if the output of a job or a check is written unchanged (L2).
-pub(super) fn raw_output(logging: &Option<Spanned<JobLoggingFields>>) -> bool {
-    logging.as_ref().and_then(|given| value_of(&given.value.raw)).unwrap_or(false)
 }

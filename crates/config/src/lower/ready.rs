@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::plan::{Check, Health, OnUnhealthy, Probe, Ready};
 
 use super::Lower;
-use super::job::raw_output;
+use super::output::is_raw;
 use crate::decode::{Section, Spanned};
 use crate::fields::{JobFields, ReadyFields};
 use crate::limits::SHORTEST_TIME;
@@ -66,7 +66,7 @@ impl Lower<'_> {
     }
 
     fn ready_line(&mut self, job: &JobFields, line: &Spanned<String>) -> Option<Ready> {
-        if raw_output(&job.logging) {
+        if is_raw(&job.logging) {
             let message =
                 "`ready.line` cannot be combined with `logging.raw`: the supervisor does not see the output";
             self.error(line.key, message, "remove `raw`, or use ready: \"notify\" or { fd: 3 }");

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use containerpilot_core::plan::{
-    Check, Command, Exec, Health, Job, Metric, MetricKind, OnCompletion, OnUnhealthy, Probe, Process,
-    RestartOn, Restarts, Role, Service, Stop, Telemetry, Trigger, When,
+    Check, Command, Exec, Health, Job, JobOutput, Metric, MetricKind, OnCompletion, OnUnhealthy, Probe,
+    Process, RestartOn, Restarts, Role, Service, Stop, Telemetry, Trigger, When,
 };
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ impl Lower<'_> {
             health: Some(health),
             service,
             process: Process::default(),
-            raw_output: false,
+            output: JobOutput::default(),
             replica: None,
         };
         let process = &self.shared;
@@ -240,7 +240,7 @@ impl Sensor {
             health: None,
             service: None,
             process,
-            raw_output: false,
+            output: JobOutput::default(),
             replica: None,
         }
     }

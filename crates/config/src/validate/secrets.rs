@@ -3,9 +3,8 @@
 use crate::decode::Spanned;
 use crate::diagnostics::Severity;
 use crate::diagnostics::secrets::SecretArguments;
-use crate::fields::{ConfigFields, JobLoggingFields};
+use crate::fields::ConfigFields;
 use crate::validate::Checker;
-use crate::values::value_of;
 
 impl<'a> Checker<'a> {
     /// Warns about secrets in arguments, which every process can read, and about output that is not redacted.
@@ -26,15 +25,16 @@ impl<'a> Checker<'a> {
                 continue;
             }
             let checks = fields.health.iter().flat_map(|given| &given.value.items);
-            for logging in checks.map(|check| &check.logging).chain([&fields.logging]) {
-                self.raw_output(logging);
+            let checks = checks.filter_map(|check| check.logging.as_ref()?.value.raw.as_ref());
+            let own = fields.logging.iter().filter_map(|given| given.value.raw.as_ref());
+            for raw in checks.chain(own) {
+                self.raw_output(raw);
             }
         }
     }
 
-    fn raw_output(&mut self, logging: &Option<Spanned<JobLoggingFields>>) {
-        let Some(raw) = logging.as_ref().and_then(|given| given.value.raw.as_ref()) else { return };
-        if value_of(&Some(raw.clone())) == Some(true) {
+    fn raw_output(&mut self, raw: &Spanned<bool>) {
+        if raw.value {
             let message =
                 "`raw` output is not redacted: secrets that the process prints are shown".to_owned();
             self.report(Severity::Warning, raw.key, message, "remove `raw`, or do not print secrets");

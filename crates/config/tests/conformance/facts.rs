@@ -115,7 +115,7 @@ fn job_facts(plan: &Plan, job: &Job) -> Value {
         // The jobs that this one waits for before it stops (S2). 3.8 has only the last one.
         "stopping_wait": plan.jobs.iter().filter(|other| waits_for_stopping(other, &job.name)).map(|other| &other.name)
             .collect::<Vec<_>>(),
-        "raw_logging": job.raw_output,
+        "raw_logging": job.output.is_raw(),
         "when": when_facts(job),
         "health": job.health.as_ref().map(|health| {
             let check = &health.checks[0];

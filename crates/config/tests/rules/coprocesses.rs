@@ -51,7 +51,7 @@ fn c6_a_coprocess_is_a_job_with_its_own_role() {
     let job = coprocess("command: 'x'");
     assert_eq!(job.role, Role::Coprocess);
     assert!(job.health.is_none() && job.service.is_none(), "it is not registered in the catalog");
-    assert!(!job.raw_output, "its output goes through the log");
+    assert!(!job.output.is_raw(), "its output goes through the log");
     let times = [100, 10_000, 10_000].map(Duration::from_millis);
     let [initial, max, reset] = times;
     assert_eq!(job.backoff, Some(Backoff { initial, max, reset }), "it has the back-off of a job");

@@ -121,7 +121,7 @@ fn c8_the_container_exits_with_the_code_of_the_main_program() {
     assert_eq!((main.role, main.name.as_str()), (Role::Main, "app"));
     assert_eq!(main.exec, Exec::Program(command("nginx", &["-g", "daemon off;"])));
     assert_eq!((main.on_success, main.on_failure), (OnCompletion::Shutdown, OnCompletion::Shutdown));
-    assert!(main.raw_output, "its output is passed through");
+    assert!(main.output.is_raw(), "its output is passed through");
     assert_eq!(main.restarts, Restarts::Limited(0));
     let taken = old("{ services: [{ name: 'app', port: 1, poll: 1, ttl: 2 }], tasks: [] }");
     assert_eq!(named(&taken, "main").role, Role::Main, "a service is named `app`");

@@ -413,7 +413,33 @@ fn l1_l2_logging() {
     let logging = plan("{ logging: { level: 'WARNING', output: '/var/log/cp.log' } }").logging;
     assert_eq!((logging.level, logging.output), (Level::Warn, Output::File("/var/log/cp.log".into())));
     assert_eq!(errors("{ logging: { level: 'trace' } }").len(), 1);
-    assert!(job("exec: 'x', logging: { raw: 'true' }").raw_output);
+    assert!(job("exec: 'x', logging: { raw: 'true' }").output.is_raw());
+}
+
+#[test]
+fn l8_logging_of_a_job() {
+    use containerpilot_core::plan::{JobLogging, JobOutput, LogFile};
+    let output = |logging: &str| job(&format!("exec: 'x', logging: {logging}")).output;
+    assert_eq!(job("exec: 'x'").output, JobOutput::default());
+    assert_eq!(output("{}"), JobOutput::default());
+    let file = |path: &str, max_size: u64, keep| {
+        Some(LogFile { path: path.into(), max_size: std::num::NonZeroU64::new(max_size), keep })
+    };
+    let logged = |file| JobOutput::Logged(JobLogging { file, ..JobLogging::default() });
+    assert_eq!(output("{ file: '/a' }"), logged(file("/a", 10 << 20, 5)));
+    assert_eq!(output("{ file: '/a', maxSize: '1GB', keep: 0 }"), logged(file("/a", 1 << 30, 0)));
+    assert_eq!(output("{ file: '/a', maxSize: 0 }"), logged(file("/a", 0, 5)));
+    let JobOutput::Logged(logging) = output("{ stderr: 'WARN', join: '^\\\\s' }") else { panic!("raw") };
+    assert_eq!((logging.stderr, logging.join.as_deref()), (Level::Warn, Some("^\\s")));
+    let jobs = plan("{ jobs: [{ name: 'a', exec: 'x', replicas: 2, logging: { file: '/${CONTAINERPILOT_REPLICA}.log' } }] }").jobs;
+    let paths: Vec<_> =
+        jobs.iter().filter_map(|job| job.output.file()).map(|file| file.path.as_str()).collect();
+    assert_eq!(paths, ["/1.log", "/2.log"]);
+    // A clash that only the replicas have.
+    let clash =
+        "{ jobs: [{ name: 'a', exec: 'x', replicas: 2, logging: { file: '/${CONTAINERPILOT_REPLICA}.log' } },
+                          { name: 'b', exec: 'x', logging: { file: '/2.log' } }] }";
+    assert_eq!(errors(clash).len(), 1);
 }
 
 #[test]

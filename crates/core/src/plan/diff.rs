@@ -178,7 +178,7 @@ fn keeps_process(old: &Job, new: &Job) -> bool {
         on_success: new.on_success,
         health: new.health.clone(),
         service: new.service.clone(),
-        raw_output: new.raw_output,
+        output: new.output.clone(),
         groups: new.groups.clone(),
         ..old.clone()
     };

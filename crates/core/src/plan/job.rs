@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{
-    Backoff, Exec, Health, Process, Ready, Replica, Requirement, RestartOn, Restarts, Service, StartLimit,
-    Stop, When, Word,
+    Backoff, Exec, Health, JobOutput, Process, Ready, Replica, Requirement, RestartOn, Restarts, Service,
+    StartLimit, Stop, When, Word,
 };
 use crate::exit_status::ExitStatus;
 
@@ -54,8 +54,8 @@ pub struct Job {
     pub service: Option<Service>,
     /// User, working directory, limits and so on (P9).
     pub process: Process,
-    /// True if its output is written unchanged to the supervisor's stdout and stderr (L2).
-    pub raw_output: bool,
+    /// What happens to its output (L2, L8).
+    pub output: JobOutput,
     /// Which replica it is (W20).
     pub replica: Option<Box<Replica>>,
 }

@@ -1,6 +1,7 @@
 //! How and where the log is written.
 
 use alloc::string::String;
+use core::num::NonZeroU64;
 
 /// How and where the log is written (L1).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,4 +48,64 @@ pub enum Output {
     Stderr,
     /// A file, reopened on SIGUSR1.
     File(String),
+}
+
+/// What happens to the output of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobOutput {
+    /// It is written unchanged to the supervisor's stdout and stderr (L2).
+    Raw,
+    /// Its lines are logged.
+    Logged(JobLogging),
+}
+
+impl JobOutput {
+    /// Returns true if the supervisor does not see it.
+    #[must_use]
+    pub const fn is_raw(&self) -> bool {
+        matches!(self, Self::Raw)
+    }
+
+    /// The file that gets it in place of the log.
+    #[must_use]
+    pub const fn file(&self) -> Option<&LogFile> {
+        match self {
+            Self::Logged(JobLogging { file: Some(file), .. }) => Some(file),
+            _ => None,
+        }
+    }
+}
+
+impl Default for JobOutput {
+    fn default() -> Self {
+        Self::Logged(JobLogging::default())
+    }
+}
+
+/// How the lines of a job are logged (L8).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobLogging {
+    /// The file that gets them in place of the log.
+    pub file: Option<LogFile>,
+    /// The level of the lines on stderr.
+    pub stderr: Level,
+    /// A regular expression. A line that matches belongs to the entry before it.
+    pub join: Option<String>,
+}
+
+impl Default for JobLogging {
+    fn default() -> Self {
+        Self { file: None, stderr: Level::Info, join: None }
+    }
+}
+
+/// The log file of a job (L8).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFile {
+    /// Its path.
+    pub path: String,
+    /// It is rotated before it gets larger than this many bytes; `None` means never.
+    pub max_size: Option<NonZeroU64>,
+    /// How many old files are kept.
+    pub keep: u32,
 }

@@ -8,7 +8,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::{Command, Drain, Exec, Job, Plan, Probe, Word};
+use super::{Command, Drain, Exec, Job, JobLogging, JobOutput, Plan, Probe, Word};
 
 /// The variable with the number of a replica, in its environment and in its commands.
 pub const REPLICA_VARIABLE: &str = "CONTAINERPILOT_REPLICA";
@@ -86,6 +86,9 @@ impl ReplicaGroup {
         }
         if let Drain::Until { program, .. } = &mut job.stop.drain {
             replaced.in_command(program);
+        }
+        if let JobOutput::Logged(JobLogging { file: Some(file), .. }) = &mut job.output {
+            file.path = replaced.in_text(&file.path);
         }
         if let Some(service) = &mut job.service {
             // D10: NAME-N-HOSTNAME, unless there is an id with the number of the replica.

@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{
-    Backoff, Catalog, Command, Control, DEFAULT_STOP_ON, Exec, Format, Job, Level, Logging, OnCompletion,
-    Output, Plan, Process, RestartOn, Restarts, Role, Stop, When, Word,
+    Backoff, Catalog, Command, Control, DEFAULT_STOP_ON, Exec, Format, Job, JobOutput, Level, Logging,
+    OnCompletion, Output, Plan, Process, RestartOn, Restarts, Role, Stop, When, Word,
 };
 
 impl Job {
@@ -37,7 +37,7 @@ impl Job {
             health: None,
             service: None,
             process: Process::default(),
-            raw_output: false,
+            output: JobOutput::default(),
             replica: None,
         }
     }
@@ -49,7 +49,7 @@ impl Plan {
     #[must_use]
     pub fn single_program(program: Word, arguments: Vec<Word>) -> Self {
         Self {
-            jobs: vec![Job { raw_output: true, ..Job::main(program, arguments) }],
+            jobs: vec![Job { output: JobOutput::Raw, ..Job::main(program, arguments) }],
             replicas: Vec::new(),
             watches: Vec::new(),
             files: Vec::new(),

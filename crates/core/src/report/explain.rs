@@ -63,7 +63,9 @@ impl Core {
     pub fn explain(&self, job: JobIx, service: Option<&Known>) -> Explanation {
         let mut waits = self.reasons(job, &mut Vec::new());
         let service = service.and_then(|known| self.service(job, known));
-        let facts = [self.last_failure(job), service].into_iter().flatten();
+        let file = self.plan().jobs.get(job.index()).and_then(|job| job.output.file());
+        let file = file.map(|file| format!("its output is in {}", file.path));
+        let facts = [self.last_failure(job), service, file].into_iter().flatten();
         waits.extend(facts.map(|sentence| Reason { sentence, because: Vec::new() }));
         Explanation {
             job: self.job_overview(job),

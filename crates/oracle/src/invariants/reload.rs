@@ -439,7 +439,7 @@ fn is_adjusted(old: &Job, new: &Job) -> bool {
     let instance = |job: &Job| job.service.clone().map(|service| (service.name, service.id, service.port));
     let mut same = old.clone();
     (same.health, same.service, same.stop) = (new.health.clone(), new.service.clone(), new.stop.clone());
-    (same.restarts, same.backoff, same.raw_output) = (new.restarts, new.backoff, new.raw_output);
+    (same.restarts, same.backoff, same.output) = (new.restarts, new.backoff, new.output.clone());
     (same.on_failure, same.on_success) = (new.on_failure, new.on_success);
     same.groups.clone_from(&new.groups);
     same.success_codes.clone_from(&new.success_codes);

@@ -1,6 +1,6 @@
 //! Versions that a reload applies without a restart (R5): other checks, services, restart policies and stop times.
 
-use containerpilot_core::plan::{Exec, Health, Job, OnCompletion, Probe, Role, Status};
+use containerpilot_core::plan::{Exec, Health, Job, JobOutput, OnCompletion, Probe, Role, Status};
 use containerpilot_core::rng::Rng;
 
 use super::jobs::JobGenerator;
@@ -59,7 +59,10 @@ fn change(generator: &mut JobGenerator<'_>, job: &mut Job) {
             _ => {
                 let ends = [OnCompletion::Continue, OnCompletion::Continue, OnCompletion::Shutdown];
                 (job.on_failure, job.on_success) = (generator.rng.pick(&ends), generator.rng.pick(&ends));
-                job.raw_output = !job.raw_output;
+                job.output = match job.output {
+                    JobOutput::Raw => JobOutput::default(),
+                    JobOutput::Logged(_) => JobOutput::Raw,
+                };
                 job.groups.push("adjusted".to_owned());
             }
         }

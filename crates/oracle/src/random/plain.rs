@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use containerpilot_core::plan::{
     Backoff, Catalog, Check, Command, Consul, ConsulAddress, Control, DEFAULT_STOP_ON, Exec, Format, Health,
-    Job, Level, Logging, OnCompletion, OnUnhealthy, Output, Plan, Probe, Process, RestartOn, Restarts, Role,
-    Service, Status, Stop, Tls, Trigger, When,
+    Job, JobOutput, Level, Logging, OnCompletion, OnUnhealthy, Output, Plan, Probe, Process, RestartOn,
+    Restarts, Role, Service, Status, Stop, Tls, Trigger, When,
 };
 use std::collections::BTreeMap;
 
@@ -79,7 +79,7 @@ pub fn plain_job(name: &str) -> Job {
         health: None,
         service: None,
         process: Process::default(),
-        raw_output: false,
+        output: JobOutput::default(),
         replica: None,
     }
 }

@@ -12,12 +12,16 @@ use crate::error::FunctionError;
 use crate::limits;
 use crate::unicode;
 use crate::utf8::decode;
-use machine::{Machine, NONE, Program};
+use machine::{FirstByte, Machine, NONE, Program};
 use pattern::PatternError;
 
 /// A compiled regular expression in Go's syntax, for texts that are matched many times.
 #[derive(Debug)]
-pub struct Pattern(Program);
+pub struct Pattern {
+    program: Program,
+    /// What the first byte tells, for patterns such as `^\s` that are tried on every line of a log.
+    first: Option<Box<[FirstByte; 256]>>,
+}
 
 impl Pattern {
     /// Compiles a pattern.
@@ -34,14 +38,20 @@ impl Pattern {
         // The positions of groups are not needed.
         let program = Program::compile(&tree, 0).filter(|program| program.len() <= limits::PATTERN_PROGRAM);
         let too_large = || format!("it compiles to more than {} instructions", limits::PATTERN_PROGRAM);
-        program.map(Self).ok_or_else(too_large)
+        program.map(|program| Self { first: program.first_bytes(), program }).ok_or_else(too_large)
     }
 
     /// Returns true if a part of the text matches. A text for which that takes too many steps does not match.
     #[must_use]
     pub fn is_match(&self, text: &[u8]) -> bool {
+        let byte = text.first().and_then(|byte| self.first.as_ref()?.get(usize::from(*byte)));
+        match byte {
+            Some(FirstByte::Matches) => return true,
+            Some(FirstByte::Fails) => return false,
+            Some(FirstByte::Undecided) | None => {}
+        }
         let mut budget = Budget::default();
-        matches!(Machine::new(&self.0, text).find(0, &mut budget), Ok(Some(_)))
+        matches!(Machine::new(&self.program, text).find(0, &mut budget), Ok(Some(_)))
     }
 }
 
@@ -154,4 +164,72 @@ fn reference(text: &[u8]) -> Option<(&[u8], &[u8])> {
     }
     let (name, rest) = start.split_at_checked(length)?;
     if inner.is_some() { rest.strip_prefix(b"}").map(|rest| (name, rest)) } else { Some((name, rest)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn l8_first_byte_tells_the_same_as_the_whole_machine() {
+        let patterns = [
+            r"^\s",
+            "^",
+            "^$",
+            "^a|^b",
+            "^(a|b)",
+            "a",
+            "^a?",
+            "^[^0-9]",
+            r"^\S",
+            "^é",
+            "^(\\s|at |Caused by:)",
+            r"\A\s+at",
+            r"^\bx",
+            "(?m)^x",
+            "^a|b",
+            "^(?:x*)y",
+            "(?i)^caused",
+            r"^[\t ]|^$",
+            "^.",
+            "^x$",
+            "^$|x",
+            ".*",
+            "^\u{7ff}",
+        ];
+        let lines: [&[u8]; 16] = [
+            b"",
+            b"a",
+            b"b",
+            b" x",
+            b"\tat y",
+            b"at z",
+            b"Caused by: x",
+            b"0",
+            b"x",
+            b"xy",
+            b"y",
+            "\u{e9}".as_bytes(),
+            b"\xff",
+            b"ba",
+            b"q\nx",
+            "\u{7ff}".as_bytes(),
+        ];
+        let mut decided = 0;
+        for text in patterns {
+            let pattern = Pattern::new(text).unwrap();
+            for line in lines {
+                let whole = matches!(
+                    Machine::new(&pattern.program, line).find(0, &mut Budget::default()),
+                    Ok(Some(_))
+                );
+                let unanchored = Pattern::new(text).unwrap().program.unanchored();
+                let slow =
+                    matches!(Machine::new(&unanchored, line).find(0, &mut Budget::default()), Ok(Some(_)));
+                assert_eq!([pattern.is_match(line), whole], [slow; 2], "{text} {line:?}");
+            }
+            decided += usize::from(pattern.first.is_some());
+        }
+        assert!(decided > 12, "{decided}");
+    }
 }

@@ -29,22 +29,109 @@ enum Instruction {
 pub(crate) struct Program {
     code: Vec<Instruction>,
     slots: usize,
+    /// Whether a match can only start where the text does.
+    anchored: bool,
+}
+
+/// What the first byte of a text tells about whether it matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FirstByte {
+    Matches,
+    Fails,
+    Undecided,
+}
+
+/// The instructions that are reached without reading a character.
+struct Reached {
+    classes: Vec<usize>,
+    /// Whether one of them is the match.
+    matches: bool,
+    /// Whether some depend on what surrounds the position.
+    uncertain: bool,
 }
 
 impl Program {
     /// Compiles a pattern; `None` if the program is too large.
     pub(crate) fn compile(tree: &Tree, groups: usize) -> Option<Self> {
-        let mut program = Self { code: Vec::new(), slots: groups * 2 };
+        let mut program = Self { code: Vec::new(), slots: groups * 2, anchored: false };
         program.add(Instruction::Save(0))?;
         program.tree(tree)?;
         program.add(Instruction::Save(1))?;
         program.add(Instruction::Match)?;
+        let inside = program.reached(0, |assertion| (assertion != Assertion::Start).then_some(true));
+        program.anchored = inside.classes.is_empty() && !inside.matches;
         // Each thread stores the positions of all groups, and there can be one thread per instruction.
         (program.len().saturating_mul(groups) <= limits::REGEX_PROGRAM * 40).then_some(program)
     }
 
+    #[cfg(test)]
+    pub(crate) fn unanchored(self) -> Self {
+        Self { anchored: false, ..self }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.code.len()
+    }
+
+    /// Follows the instructions from `start` on that read no character. `holds` tells whether an assertion holds there; `None` if
+    /// that is not known.
+    fn reached(&self, start: usize, holds: impl Fn(Assertion) -> Option<bool>) -> Reached {
+        let mut reached = Reached { classes: Vec::new(), matches: false, uncertain: false };
+        let (mut stack, mut seen) = (vec![start], vec![false; self.len()]);
+        while let Some(at) = stack.pop() {
+            match seen.get_mut(at) {
+                Some(seen) if !*seen => *seen = true,
+                _ => continue,
+            }
+            match self.code.get(at) {
+                Some(Instruction::Class(_)) => reached.classes.push(at),
+                Some(Instruction::Save(_)) => stack.push(at + 1),
+                Some(Instruction::Jump(target)) => stack.push(*target),
+                Some(Instruction::Split(first, second)) => stack.extend([*first, *second]),
+                Some(Instruction::Match) => reached.matches = true,
+                Some(Instruction::Assert(assertion)) => match holds(*assertion) {
+                    Some(true) => stack.push(at + 1),
+                    Some(false) => {}
+                    None => reached.uncertain = true,
+                },
+                None => {}
+            }
+        }
+        reached
+    }
+
+    /// What each first byte of a text tells; `None` if it tells nothing, because a match may start later.
+    pub(crate) fn first_bytes(&self) -> Option<Box<[FirstByte; 256]>> {
+        let start = self.reached(0, |assertion| match assertion {
+            Assertion::Start | Assertion::LineStart => Some(true),
+            Assertion::End => Some(false),
+            Assertion::LineEnd | Assertion::Word | Assertion::NotWord => None,
+        });
+        if !self.anchored || start.uncertain {
+            return None;
+        }
+        let classes = start.classes.iter().filter_map(|at| match self.code.get(*at) {
+            Some(Instruction::Class(ranges)) => Some((ranges, self.reached(at + 1, |_| None).matches)),
+            _ => None,
+        });
+        let nothing = if start.matches { FirstByte::Matches } else { FirstByte::Fails };
+        let mut first = Box::new([nothing; 256]);
+        for (ranges, completes) in classes {
+            for (byte, tells) in (0_u8..=255).zip(first.iter_mut()) {
+                // A first byte that is not ASCII does not tell the character.
+                let (possible, certain) = if byte.is_ascii() {
+                    (holds(ranges, byte.into()), completes)
+                } else {
+                    (ranges.iter().any(|(_, end)| !end.is_ascii()), false)
+                };
+                if possible && certain {
+                    *tells = FirstByte::Matches;
+                } else if possible && *tells == FirstByte::Fails {
+                    *tells = FirstByte::Undecided;
+                }
+            }
+        }
+        Some(first)
     }
 
     fn add(&mut self, instruction: Instruction) -> Option<usize> {
@@ -213,7 +300,7 @@ impl<'p> Machine<'p> {
             if found.is_none() {
                 self.follow(0, at, &empty, true);
             }
-            if self.now.list.is_empty() && found.is_some() {
+            if self.now.list.is_empty() && (found.is_some() || self.program.anchored && at > 0) {
                 break;
             }
             self.steps += 1;
