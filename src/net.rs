@@ -36,6 +36,23 @@ pub(crate) fn percent_encoded(text: &str) -> String {
     out
 }
 
+/// Decodes percent-encoded text. `None` if it is malformed or not UTF-8.
+pub(crate) fn percent_decoded(text: &str, plus_is_space: bool) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digits = [rest.next()?, rest.next()?];
+                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+            }
+            b'+' if plus_is_space => b' ',
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
 /// The event loop's handle of the network thread.
 #[derive(Debug)]
 pub(crate) struct Net {

@@ -1,4 +1,4 @@
-//! Telemetry: `/metrics`, `/status`, `/livez` and `/readyz` (T1–T3).
+//! Telemetry: `/metrics`, `/status`, `/livez` and `/readyz` (T1–T3), and the live page at `/` (T5).
 //!
 //! [`Metrics`] holds the numbers that are counted outside the core: values that jobs send, and requests to the control socket. The server
 //! renders its pages from that and from a snapshot of the core.
@@ -6,6 +6,7 @@
 mod exposition;
 pub(crate) mod fuzz;
 pub(crate) mod job_usage;
+mod page;
 mod process;
 mod quantile;
 mod self_metrics;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use containerpilot_core::Outcome;
 use containerpilot_core::catalog::connectivity::Known;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{EventId, JobIx, RunId};
 use containerpilot_core::input::{Answer, ExitStatus, Instance};
-use containerpilot_core::plan::{Role, fmt_utc};
+use containerpilot_core::plan::fmt_utc;
 use containerpilot_core::report::explain::Reason;
 use containerpilot_core::report::explain_file::{FileExplanation, FileOverview};
 use containerpilot_core::report::explain_lock::LockExplanation;
@@ -19,7 +20,6 @@ use containerpilot_core::report::status::{
 use containerpilot_core::report::words;
 use containerpilot_core::state::journal::{Detail, Event, Origin};
 use containerpilot_core::time::Time;
-use containerpilot_core::{Outcome, Phase};
 use serde::Serialize;
 
 use super::responses;
@@ -84,7 +84,7 @@ pub(super) fn status(snapshot: &Snapshot, usage: Option<&BTreeMap<RunId, Usage>>
         started_at: clock.at(Time::ZERO),
         now: clock.at(clock.now),
         uptime_seconds: seconds(clock.now.since(Time::ZERO)),
-        phase: phase(overview.phase).to_owned(),
+        phase: overview.phase.name().to_owned(),
         maintenance: overview.maintenance,
         shutdown_deadline: overview.shutdown_deadline.map(|time| clock.at(time)),
         catalog: catalog_json(&snapshot.catalog, clock),
@@ -209,7 +209,7 @@ pub(super) fn health(snapshot: &Snapshot) -> (bool, String) {
     let jobs = jobs.iter().map(|job| responses::JobHealth {
         name: job.name.clone(),
         state: job.status.word().to_owned(),
-        health: health_word(job).to_owned(),
+        health: job.health_word().to_owned(),
     });
     (healthy, line(&responses::Health { healthy, reason, jobs: jobs.collect() }))
 }
@@ -246,16 +246,9 @@ fn job_json<'a>(
         memory_bytes: None,
         name: job.name.clone(),
         replica_of: job.replica_of.clone(),
-        role: match job.role {
-            Role::User => "job",
-            Role::Main => "main",
-            Role::Coprocess => "coprocess",
-            Role::Telemetry => "telemetry",
-            Role::Sensor(_) => "sensor",
-        }
-        .to_owned(),
+        role: job.role.name().to_owned(),
         state: status.word().to_owned(),
-        health: health_word(job).to_owned(),
+        health: job.health_word().to_owned(),
         outcome: job.outcome.map(|outcome| outcome.name().to_owned()),
         reason: job.skip_reason.clone(),
         work: job.holds_open,
@@ -314,16 +307,6 @@ fn job_json<'a>(
         groups: job.groups.clone(),
         pending_events: job.pending_events.try_into().unwrap_or(u64::MAX),
         dropped_events: job.dropped_events,
-    }
-}
-
-/// The health of a job; a job without checks has none.
-fn health_word(job: &JobOverview) -> &'static str {
-    match job.status.health() {
-        _ if job.checks.is_empty() => "none",
-        Some(true) => "healthy",
-        Some(false) => "unhealthy",
-        None => "unknown",
     }
 }
 
@@ -450,14 +433,4 @@ fn exit_json(exit: ExitStatus) -> responses::Exit {
         ExitStatus::Signal(signal) => Some(signal.to_string()),
     };
     responses::Exit { code: exit.code(), signal }
-}
-
-const fn phase(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Starting => "starting",
-        Phase::Running => "running",
-        Phase::Stopping | Phase::Terminating => "stopping",
-        Phase::Killing => "killing",
-        Phase::Exited => "exited",
-    }
 }

@@ -1,5 +1,7 @@
 //! Maps methods and paths to endpoints. `docs/openapi.json` documents the same table; a test compares the two.
 
+use crate::net::percent_decoded;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Endpoint {
     Ping,
@@ -91,7 +93,7 @@ pub(super) fn find(method: &str, path: &str) -> Found {
         if method != route.method {
             return Found::WrongMethod { allowed: route.method, route: route.path };
         }
-        return match decode(name, false) {
+        return match percent_decoded(name, false) {
             Some(job) => Found::Endpoint { endpoint: route.endpoint, route: route.path, job },
             None => Found::InvalidName,
         };
@@ -108,23 +110,6 @@ fn matches<'a>(pattern: &str, path: &'a str) -> Option<&'a str> {
     (!name.is_empty() && !name.contains('/')).then_some(name)
 }
 
-/// Decodes percent-encoded text. `None` if it is malformed or not UTF-8.
-fn decode(text: &str, plus_is_space: bool) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let digits = [rest.next()?, rest.next()?];
-                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
-            }
-            b'+' if plus_is_space => b' ',
-            other => other,
-        });
-    }
-    String::from_utf8(bytes).ok()
-}
-
 /// The values of the known query parameters. An unknown parameter is an error.
 pub(super) fn parameters<const N: usize>(
     query: Option<&str>,
@@ -133,7 +118,7 @@ pub(super) fn parameters<const N: usize>(
     let mut found = [const { None }; N];
     for part in query.unwrap_or_default().split('&').filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
-        let decoded = decode(name, true).zip(decode(value, true));
+        let decoded = percent_decoded(name, true).zip(percent_decoded(value, true));
         let (name, value) = decoded.ok_or_else(|| format!("the query parameter `{part}` is malformed"))?;
         let place = known.iter().zip(&mut found).find(|(known, _)| **known == name);
         match place {

@@ -11,11 +11,13 @@ use containerpilot_core::catalog::connectivity::{Known, Trouble};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{EventId, RunId};
 use containerpilot_core::plan::Signal;
+use containerpilot_core::report::dependencies::Dependency;
 use containerpilot_core::report::explain::Explanation;
 use containerpilot_core::report::explain_file::FileExplanation;
 use containerpilot_core::report::explain_lock::LockExplanation;
 use containerpilot_core::report::explain_watch::WatchExplanation;
-use containerpilot_core::report::status::Overview;
+use containerpilot_core::report::redact::Disclosure;
+use containerpilot_core::report::status::{JobOverview, Overview};
 use containerpilot_core::request::{Reply, Request};
 use containerpilot_core::state::journal::{Detail, Origin};
 use containerpilot_core::{Core, Time};
@@ -44,10 +46,50 @@ pub(crate) enum Query {
     Execution(String, oneshot::Sender<Result<Execution, ExecutionError>>),
     /// The name of a job, for data that is kept by name: several jobs with one name are not an error.
     Name(String, oneshot::Sender<Result<String, JobLookupError>>),
+    /// The state of everything, for viewers that must not see all texts (T5).
+    PublicOverview(Disclosure, oneshot::Sender<PublicSnapshot>),
+    /// Why something is in its current state, for viewers that must not see all texts (T5).
+    PublicExplain(Disclosure, Subject, oneshot::Sender<Result<PublicExplanation, JobLookupError>>),
     /// The events in the journal, and new ones.
     Events(oneshot::Sender<EventStream>),
     ControlRequest(ControlRequest, oneshot::Sender<Result<Reply, JobLookupError>>),
     Reload(ReloadRequest),
+}
+
+/// What an explanation is about, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Job(String),
+    Watch(String),
+    Lock(String),
+    File(String),
+}
+
+/// The state of everything, without the texts that are not disclosed.
+#[derive(Debug)]
+pub(crate) struct PublicSnapshot {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) dependencies: Vec<Dependency>,
+    /// The jobs whose names contain a command line, and their names in this snapshot. Events have the former.
+    pub(crate) renamed: BTreeMap<String, String>,
+}
+
+/// Why something is in its current state, without the texts that are not disclosed.
+#[derive(Debug)]
+pub(crate) struct PublicExplanation {
+    /// The explanation line by line; the first line is a summary.
+    pub(crate) sentences: Vec<String>,
+    pub(crate) job: Option<PublicJob>,
+}
+
+/// A job of a [`PublicExplanation`].
+#[derive(Debug)]
+pub(crate) struct PublicJob {
+    pub(crate) overview: JobOverview,
+    /// The name under which the log keeps its lines.
+    pub(crate) name: String,
+    /// Its command line, if that is disclosed.
+    pub(crate) command: Option<String>,
 }
 
 /// A change that a client requests.

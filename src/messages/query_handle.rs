@@ -6,12 +6,13 @@ use std::sync::Arc;
 use containerpilot_core::plan::Level;
 use containerpilot_core::report::explain_lock::LockExplanation;
 use containerpilot_core::report::explain_watch::WatchExplanation;
+use containerpilot_core::report::redact::Disclosure;
 use containerpilot_core::request::Reply;
 use tokio::sync::oneshot;
 
 use super::query::{
-    ControlRequest, EventStream, ExecutionError, Explained, ExplainedFile, JobLookupError, Query, Snapshot,
-    WallClock,
+    ControlRequest, EventStream, ExecutionError, Explained, ExplainedFile, JobLookupError, PublicExplanation,
+    PublicSnapshot, Query, Snapshot, Subject, WallClock,
 };
 use super::reload::{ReloadOutcome, ReloadRequest};
 use super::{LoopMessage, LoopSender};
@@ -58,6 +59,22 @@ impl QueryHandle {
     pub(crate) async fn execution(&self, job: String) -> Result<Execution, ExecutionError> {
         let reply = self.query(|reply| Query::Execution(job, reply)).await;
         reply.unwrap_or(Err(JobLookupError::NoAnswer.into()))
+    }
+
+    /// The state of everything without the texts that are not disclosed; `None` if the loop does not answer.
+    pub(crate) async fn public_overview(&self, shown: Disclosure) -> Option<PublicSnapshot> {
+        self.query(|reply| Query::PublicOverview(shown, reply)).await
+    }
+
+    /// Why something is in its current state, without the texts that are not disclosed.
+    pub(crate) async fn public_explain(
+        &self,
+        shown: Disclosure,
+        subject: Subject,
+    ) -> Result<PublicExplanation, JobLookupError> {
+        self.query(|reply| Query::PublicExplain(shown, subject, reply))
+            .await
+            .unwrap_or(Err(JobLookupError::NoAnswer))
     }
 
     /// See [`Query::Name`].

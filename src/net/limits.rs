@@ -83,7 +83,7 @@ impl Limits {
         stall_timeout: Duration::from_secs(10),
         body_bytes: 16 * 1024,
         connections: 64,
-        streams: 0,
+        streams: 16,
         keep_alive: true,
     };
 }

@@ -143,6 +143,15 @@ impl StreamSender {
         }
     }
 
+    /// Queues a chunk as soon as the reader has taken all earlier ones, for producers that join what happens meanwhile.
+    pub(crate) async fn send(&mut self, chunk: Bytes) -> Offer {
+        let Some(chunks) = &self.chunks else { return Offer::Closed };
+        // All permits are free when nothing is queued.
+        let Ok(all) = chunks.reserve_many(chunks.max_capacity()).await else { return Offer::Closed };
+        drop(all);
+        self.offer(chunk, "")
+    }
+
     /// Ends the stream with a last message, after everything that is queued.
     pub(crate) fn close_with(&mut self, last_message: &'static str) {
         let mut place = self.shared.last_message.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,10 +8,11 @@ use std::time::SystemTime;
 
 use containerpilot_config::suggest;
 use containerpilot_core::ids::{EventId, FileIx, JobIx, LockIx, WatchIx};
-use containerpilot_core::plan::{Plan, Target};
+use containerpilot_core::plan::{Command, Plan, Target};
 use containerpilot_core::report::explain_file::FileExplanation;
 use containerpilot_core::report::explain_lock::LockExplanation;
 use containerpilot_core::report::explain_watch::WatchExplanation;
+use containerpilot_core::report::redact::Disclosure;
 use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::state::journal::{Event, Start};
 use containerpilot_core::{Core, Input, Time};
@@ -20,7 +21,8 @@ use tokio::sync::{broadcast, oneshot};
 use crate::discovery::Discovery;
 use crate::messages::query::{
     ControlRequest, EventRecord, EventStream, ExecutionError, Explained, ExplainedFile, JobAction,
-    JobLookupError, Query, Record, Snapshot, StartRecord, WallClock, unknown_job_hint,
+    JobLookupError, PublicExplanation, PublicJob, PublicSnapshot, Query, Record, Snapshot, StartRecord,
+    Subject, WallClock, unknown_job_hint,
 };
 use crate::process::spawn::{Execution, Spawner};
 
@@ -84,6 +86,18 @@ impl QueryHandler {
                 drop(reply.send(explained.map(|explanation| ExplainedFile { explanation, now, clock })));
             }
             Query::ExplainWatch(name, reply) => drop(reply.send(explain_watch(core, catalog, &name))),
+            Query::PublicOverview(shown, reply) => {
+                let redacted = core.redacted(shown);
+                let renamed = if shown.commands { Vec::new() } else { core.command_names() };
+                drop(reply.send(PublicSnapshot {
+                    snapshot: Snapshot::new(&redacted, self.clock, catalog.report(core.plan())),
+                    dependencies: redacted.dependencies(),
+                    renamed: renamed.into_iter().collect(),
+                }));
+            }
+            Query::PublicExplain(shown, subject, reply) => {
+                drop(reply.send(public_explanation(core, catalog, shown, &subject)));
+            }
             Query::Name(name, reply) => {
                 let found = match find_job(core.plan(), &name) {
                     Ok(job) => Ok(core.plan().jobs.get(job.index()).map_or(name, |job| job.name.clone())),
@@ -210,6 +224,39 @@ pub(crate) fn execution(core: &Core, spawner: &mut Spawner, name: &str) -> Resul
     let job = find_job(core.plan(), name)?;
     let planned = core.plan().jobs.get(job.index()).ok_or(JobLookupError::NoAnswer)?;
     spawner.execution(&planned.process, &core.environment(job)).map_err(ExecutionError::Setup)
+}
+
+/// Explains something without the texts that are not disclosed (T5).
+fn public_explanation(
+    core: &Core,
+    catalog: &Discovery,
+    shown: Disclosure,
+    subject: &Subject,
+) -> Result<PublicExplanation, JobLookupError> {
+    let redacted = core.redacted(shown);
+    let sentences = match subject {
+        Subject::Watch(name) => explain_watch(&redacted, catalog, name)?.sentences,
+        Subject::Lock(name) => explain_lock(&redacted, catalog, name)?.sentences,
+        Subject::File(name) => explain_file(&redacted, name)?.sentences,
+        Subject::Job(name) => {
+            let job = find_job(redacted.plan(), name)?;
+            // Not of the copy: a name may be another one there.
+            let planned = core.plan().jobs.get(job.index());
+            let service = planned.and_then(|job| job.service.as_ref()).map(|service| catalog.known(service));
+            let mut explanation = redacted.explain(job, service.as_ref());
+            explanation.add_troubles(|watch| catalog.watch_trouble(watch));
+            let command = planned.filter(|_| shown.commands).and_then(|job| job.exec.program());
+            return Ok(PublicExplanation {
+                sentences: explanation.sentences(),
+                job: Some(PublicJob {
+                    name: planned.map_or_else(String::new, |job| job.name.clone()),
+                    command: command.map(Command::line),
+                    overview: explanation.job,
+                }),
+            });
+        }
+    };
+    Ok(PublicExplanation { sentences, job: None })
 }
 
 /// Explains a rendered file by its name.

@@ -1,7 +1,8 @@
-//! The telemetry server: four pages over HTTP (T1).
+//! The telemetry server: pages for programs over HTTP (T1), and one for people (T5, [`page`]).
 //!
 //! Every page is rendered from a [`Snapshot`] of the core. One query to the event loop is in progress at a time, and its result
-//! is reused for 100 ms, so the loop gets at most ten queries a second from any number of clients.
+//! is reused for 100 ms, so the loop gets at most ten queries a second from any number of clients. The page for people has
+//! limits of its own.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -16,6 +17,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::exposition::{self, Page};
+use super::page::PageServer;
 use super::process::Process;
 use super::self_metrics::Measured;
 use super::{Metrics, job_usage, self_metrics, status};
@@ -79,6 +81,7 @@ fn listen(wanted: &plan::Telemetry) -> Result<TcpListener, ListenError> {
 pub(crate) struct Telemetry {
     /// The address in the plan; its port may be 0.
     wanted: SocketAddr,
+    page: watch::Sender<Option<plan::Page>>,
     _shutdown: watch::Sender<()>,
 }
 
@@ -93,14 +96,15 @@ impl Telemetry {
         let address = SocketAddr::new(wanted.address, wanted.port);
         let listener = listen(wanted)?;
         let (shutdown, shutdown_requested) = watch::channel(());
+        let (page, settings) = watch::channel(wanted.page.clone());
         let server = {
             // Registers the listener with the network thread's runtime.
             let _entered = net.handle().enter();
-            server(listener, metrics, queries, shutdown_requested)
+            server(listener, metrics, queries, settings, shutdown_requested)
                 .map_err(|source| ListenError { address, source })?
         };
         net.spawn(server);
-        Ok(Self { wanted: address, _shutdown: shutdown })
+        Ok(Self { wanted: address, page, _shutdown: shutdown })
     }
 
     /// Whether this is the address in the plan.
@@ -120,11 +124,19 @@ impl Telemetry {
         metrics.replace(wanted.map(|wanted| wanted.metrics.as_slice()).unwrap_or_default());
         let wanted = wanted?;
         let address = SocketAddr::new(wanted.address, wanted.port);
+        if let Some(current) = current.as_ref().filter(|current| current.wanted == address) {
+            current.page.send_if_modified(|page| {
+                let changed = *page != wanted.page;
+                page.clone_from(&wanted.page);
+                changed
+            });
+        }
         if current.as_ref().is_some_and(|current| current.wanted == address) {
             return current;
         }
         drop(current);
         let (shutdown, mut shutdown_requested) = watch::channel(());
+        let (page, settings) = watch::channel(wanted.page.clone());
         let wanted = wanted.clone();
         net.spawn(async move {
             let mut attempts = 0_u32;
@@ -132,7 +144,7 @@ impl Telemetry {
             let server = loop {
                 let server = |listener| {
                     let (metrics, queries) = (metrics.clone(), queries.clone());
-                    server(listener, metrics, queries, shutdown_requested.clone())
+                    server(listener, metrics, queries, settings.clone(), shutdown_requested.clone())
                         .map_err(|source| ListenError { address, source })
                 };
                 match listen(&wanted).and_then(server) {
@@ -158,7 +170,7 @@ impl Telemetry {
             queries.telemetry_listens(address, Ok(()));
             server.await;
         });
-        Some(Self { wanted: address, _shutdown: shutdown })
+        Some(Self { wanted: address, page, _shutdown: shutdown })
     }
 }
 
@@ -167,12 +179,14 @@ fn server(
     listener: TcpListener,
     metrics: Metrics,
     queries: QueryHandle,
+    page: watch::Receiver<Option<plan::Page>>,
     shutdown: watch::Receiver<()>,
 ) -> io::Result<impl Future<Output = ()> + Send + use<>> {
     let address = listener.local_addr()?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     queries.log(Level::Info, format!("telemetry: serving at {address}"));
-    Ok(serve(Listener::Tcp(listener), Limits::TELEMETRY, Pages::new(metrics, queries), shutdown))
+    let pages = Pages::new(metrics, queries, page, shutdown.clone());
+    Ok(serve(Listener::Tcp(listener), Limits::TELEMETRY, pages, shutdown))
 }
 
 /// The handler of the telemetry server.
@@ -180,16 +194,21 @@ struct Pages {
     metrics: Metrics,
     queries: QueryHandle,
     latest: Mutex<Option<(Instant, Arc<Snapshot>)>>,
+    page: PageServer,
 }
 
 impl Handler for Pages {
     async fn handle(&self, request: Request) -> Response {
         let path = request.head.uri.path();
-        if !["/metrics", "/status", "/livez", "/readyz"].contains(&path) {
+        let is_page = self.page.is_on() && PageServer::has(path);
+        if !is_page && !["/metrics", "/status", "/livez", "/readyz"].contains(&path) {
             return error(StatusCode::NOT_FOUND, "known paths are /metrics, /status, /livez and /readyz");
         }
         if ![Method::GET, Method::HEAD].contains(&request.head.method) {
             return method_not_allowed("GET, HEAD");
+        }
+        if is_page {
+            return self.page.respond(&request.head).await;
         }
         let Ok(Some(snapshot)) = timeout(QUERY_TIMEOUT, self.snapshot()).await else {
             let reason = format!("the supervisor did not answer within {}s", QUERY_TIMEOUT.as_secs());
@@ -209,8 +228,14 @@ impl Handler for Pages {
 }
 
 impl Pages {
-    fn new(metrics: Metrics, queries: QueryHandle) -> Self {
-        Self { metrics, queries, latest: Mutex::new(None) }
+    fn new(
+        metrics: Metrics,
+        queries: QueryHandle,
+        page: watch::Receiver<Option<plan::Page>>,
+        shutdown: watch::Receiver<()>,
+    ) -> Self {
+        let page = PageServer::new(page, queries.clone(), metrics.tails.clone(), shutdown);
+        Self { metrics, queries, latest: Mutex::new(None), page }
     }
 
     /// A snapshot that is at most [`SNAPSHOT_LIFETIME`] old; `None` if the event loop has exited.

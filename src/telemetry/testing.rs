@@ -1,5 +1,6 @@
 //! A core for tests: processes start at once, everything else is triggered by the test.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use containerpilot_config::host::StaticHost;
@@ -9,7 +10,7 @@ use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::Plan;
 use containerpilot_core::{Core, Effect, Input, Request, RequestId, Time};
 
-use crate::messages::query::{CatalogReport, Snapshot, WallClock};
+use crate::messages::query::{CatalogReport, PublicSnapshot, Snapshot, WallClock};
 
 /// A plan from a configuration.
 pub(super) fn plan(text: &str) -> Plan {
@@ -88,5 +89,10 @@ impl TestCore {
     pub(super) fn snapshot(&self) -> Snapshot {
         let started_at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
         Snapshot::new(&self.core, WallClock(started_at), CatalogReport::default())
+    }
+
+    pub(super) fn public_snapshot(&self) -> PublicSnapshot {
+        let dependencies = self.core.dependencies();
+        PublicSnapshot { snapshot: self.snapshot(), dependencies, renamed: BTreeMap::new() }
     }
 }

@@ -76,7 +76,7 @@ pub(crate) fn request(address: SocketAddr, method: &str, path: &str) -> Response
     read_response(stream)
 }
 
-fn read_response(mut stream: impl Read) -> Response {
+pub(crate) fn read_response(mut stream: impl Read) -> Response {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
     let text = String::from_utf8(bytes).unwrap();

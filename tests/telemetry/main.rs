@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
 mod client;
+mod page;
 mod pages;
 mod prometheus;
 mod sensors;

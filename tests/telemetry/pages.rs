@@ -165,7 +165,7 @@ fn t1_only_get_and_head_are_allowed() {
     );
     let (code, head, _) = request(served.address, "POST", "/status");
     assert!(code == 405 && head.contains("allow: get, head"), "{head}");
-    assert_eq!(request(served.address, "GET", "/").0, 404);
+    assert_eq!(request(served.address, "GET", "/nothing").0, 404);
     let (code, head, body) = request(served.address, "HEAD", "/metrics");
     assert!(code == 200 && body.is_empty() && head.contains("version=0.0.4"), "{head}");
 }

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use crate::fields::{CoprocessFields, JobFields, MetricFields};
-use crate::values::command::joined;
 
 /// The name of a job; by default its program as written.
 pub(crate) fn job_name(job: &JobFields) -> Option<Cow<'_, str>> {
@@ -17,7 +16,7 @@ pub(crate) fn job_name(job: &JobFields) -> Option<Cow<'_, str>> {
 pub(crate) fn coprocess_name(coprocess: &CoprocessFields) -> Option<String> {
     match &coprocess.name {
         Some(given) => Some(given.value.clone()),
-        None => coprocess.command.as_ref().map(|command| joined(&command.value)),
+        None => coprocess.command.as_ref().map(|command| command.value.line()),
     }
 }
 

@@ -574,6 +574,21 @@ section! {
             "Its tags in the catalog, in addition to the version of containerpilot.";
         metrics: ListOf<MetricFields> = "metrics", Nothing, "T2",
             "The metrics that jobs can record with `putmetric`.";
+        page: ObjectOrFalse<PageFields> = "page", Is("{}"), "T5",
+            "The live page at `/`; `false` switches it off.";
+    }
+}
+
+section! {
+    /// `telemetry.page`.
+    pub struct PageFields = "`page`", "`page`", any_case,
+        "The live page of the telemetry server, for people. It shows jobs, their dependencies, events and explanations, and changes nothing." {
+        arguments: Flag = "arguments", Is("false"), "T5",
+            "Whether it shows the command lines of jobs, and why a start, a check or a watch failed: such messages can quote them.";
+        logs: Flag = "logs", Is("false"), "T5",
+            "Whether it shows the last lines of the output of jobs, and what processes say about themselves.";
+        hosts: Words = "hosts", Nothing, "T5",
+            "Public host names under which browsers may open it. Addresses and names that are not public, such as `localhost` and `web.default.svc.cluster.local`, need no entry.";
     }
 }
 

@@ -48,7 +48,7 @@ pub use requires::{DependencyCondition, RequiredSource, Requirement};
 pub use restart::{Backoff, OnStartLimit, RestartOn, Restarts, StartLimit};
 pub use service::{Service, Status, TaggedAddress};
 pub use stop::{DEFAULT_STOP_ON, Drain, Escalation, Stop, StopScope, stop_signal_timeout};
-pub use telemetry::{Metric, MetricKind, Telemetry};
+pub use telemetry::{Metric, MetricKind, Page, Telemetry};
 pub use watch::{DnsRecord, Watch, WatchKind};
 pub use when::{EventPattern, FirstTick, Repeat, Trigger, When};
 pub use word::Word;

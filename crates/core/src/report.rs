@@ -1,10 +1,12 @@
 //! What the core reports about its state: status, health and explanations.
 
+pub mod dependencies;
 pub mod explain;
 pub mod explain_file;
 pub mod explain_lock;
 pub mod explain_watch;
 pub mod health;
+pub mod redact;
 mod replicas;
 pub mod status;
 pub mod words;

@@ -13,7 +13,7 @@ use crate::messages::query::Query;
 use crate::messages::{LoopMessage, LoopReceiver};
 
 fn wanted(address: IpAddr, port: u16) -> plan::Telemetry {
-    plan::Telemetry { address, port, tags: Vec::new(), metrics: Vec::new() }
+    plan::Telemetry { address, port, tags: Vec::new(), metrics: Vec::new(), page: None }
 }
 
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

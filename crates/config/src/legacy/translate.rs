@@ -12,7 +12,6 @@ use crate::legacy::tree::{Entry, Piece};
 use crate::lower::PRE_START;
 use crate::service_name::is_service_name;
 use crate::span::Span;
-use crate::values::command::joined;
 
 /// Translates a file without errors.
 pub(crate) fn translate(
@@ -159,7 +158,7 @@ impl Translation<'_> {
             jobs.push(Self::on_change(node, inner, name));
         }
         for (node, inner, task) in each(self.top, "tasks", &self.fields.tasks) {
-            let command = task.command.as_ref().map(|given| joined(&given.value)).unwrap_or_default();
+            let command = task.command.as_ref().map(|given| given.value.line()).unwrap_or_default();
             jobs.push(Self::task(node, inner, &command));
         }
         jobs.extend(self.pre_stop());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use containerpilot_core::plan::{
-    Check, Command, Exec, Health, Job, JobOutput, Metric, MetricKind, OnCompletion, OnUnhealthy, Probe,
+    Check, Command, Exec, Health, Job, JobOutput, Metric, MetricKind, OnCompletion, OnUnhealthy, Page, Probe,
     Process, RestartOn, Restarts, Role, Service, Stop, Telemetry, Trigger, When,
 };
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use super::Lower;
 use crate::decode::Section;
 use crate::default_names::{metric_name, metric_parts};
 use crate::diagnostics::{Place, Severity};
-use crate::fields::{MetricFields, TelemetryFields};
+use crate::fields::{MetricFields, PageFields, TelemetryFields};
 use crate::metrics;
 use crate::values::{MetricType, to_duration, value_of};
 
@@ -23,6 +23,14 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// Prometheus' default buckets.
 const BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+
+/// The live page of the telemetry server (T5). `None` after an error that was reported already.
+fn page(fields: &TelemetryFields) -> Option<Option<Page>> {
+    let Some(section) = &fields.page.as_ref()?.value else { return Some(None) };
+    let PageFields { arguments, logs, hosts, .. } = section;
+    let hosts = value_of(hosts).unwrap_or_default();
+    Some(Some(Page { arguments: value_of(arguments)?, logs: value_of(logs)?, hosts }))
+}
 
 impl Lower<'_> {
     /// The telemetry server and its jobs: the one that advertises it, and one per metric with `exec`.
@@ -87,7 +95,8 @@ impl Lower<'_> {
         let sensors = measured
             .filter_map(|((place, metric), sensor)| Some(sensor?.job(place, metric, process.clone())));
         let jobs = std::iter::once(job).chain(sensors).collect();
-        Some((Telemetry { address, port, tags, metrics }, jobs))
+        let page = page(fields)?;
+        Some((Telemetry { address, port, tags, metrics, page }, jobs))
     }
 
     fn metrics(&mut self, fields: &TelemetryFields) -> Option<Vec<(Metric, Option<Sensor>)>> {

@@ -64,12 +64,6 @@ fn split(text: &str) -> Vec<String> {
     text.trim().split(' ').filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
-/// The command as one string, for names.
-pub(crate) fn joined(command: &Command) -> String {
-    let words = std::iter::once(&command.program).chain(&command.arguments);
-    words.map(Word::text).collect::<Vec<_>>().join(" ")
-}
-
 /// Returns true if a word of a split command was probably written for a shell.
 fn is_meant_for_a_shell(word: &str) -> bool {
     word.starts_with(['\'', '"'])

@@ -86,6 +86,18 @@ pub enum Role {
 }
 
 impl Role {
+    /// The name in the JSON of the servers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::User => "job",
+            Self::Main => "main",
+            Self::Coprocess => "coprocess",
+            Self::Telemetry => "telemetry",
+            Self::Sensor(_) => "sensor",
+        }
+    }
+
     /// Returns true if the job is not part of the container's own work.
     #[must_use]
     pub const fn is_secondary(self) -> bool {
@@ -100,6 +112,15 @@ pub struct Command {
     pub program: Word,
     /// Its arguments, without the program.
     pub arguments: Vec<Word>,
+}
+
+impl Command {
+    /// The program and its arguments in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let words = core::iter::once(&self.program).chain(&self.arguments);
+        words.map(Word::text).collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// What happens to the container when a job ends.

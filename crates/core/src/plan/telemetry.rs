@@ -15,6 +15,19 @@ pub struct Telemetry {
     pub tags: Vec<String>,
     /// The metrics that jobs may report.
     pub metrics: Vec<Metric>,
+    /// The page for people; `None` if it is switched off (T5).
+    pub page: Option<Page>,
+}
+
+/// The live page of the telemetry server (T5).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// True if it shows command lines and messages that quote them.
+    pub arguments: bool,
+    /// True if it shows the last lines of the output of jobs.
+    pub logs: bool,
+    /// The host names under which it may be requested, beside addresses and names that are not public.
+    pub hosts: Vec<String>,
 }
 
 /// A metric that jobs may report (T2).

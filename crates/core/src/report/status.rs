@@ -250,6 +250,19 @@ pub struct JobOverview {
     pub dropped_events: Option<u64>,
 }
 
+impl JobOverview {
+    /// The health in one word; a job without checks has none.
+    #[must_use]
+    pub fn health_word(&self) -> &'static str {
+        match self.status.health() {
+            _ if self.checks.is_empty() => "none",
+            Some(true) => "healthy",
+            Some(false) => "unhealthy",
+            None => "unknown",
+        }
+    }
+}
+
 /// Everything known about a check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckOverview {

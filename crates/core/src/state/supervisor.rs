@@ -41,6 +41,20 @@ pub enum Phase {
     Exited,
 }
 
+impl Phase {
+    /// The name in the JSON of the servers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Stopping | Self::Terminating => "stopping",
+            Self::Killing => "killing",
+            Self::Exited => "exited",
+        }
+    }
+}
+
 /// A supervisor: its plan, and the state of everything in it.
 #[derive(Clone, Debug)]
 pub struct Core {

@@ -15,7 +15,7 @@ use containerpilot_core::{Input, Request, RequestId};
 use crate::harness::{Harness, plan};
 
 /// A file with the watches of [`plan_with`].
-fn file() -> RenderedFile {
+pub(crate) fn file() -> RenderedFile {
     RenderedFile {
         name: "f".into(),
         template: b"x".as_slice().into(),
@@ -41,7 +41,7 @@ fn debounced() -> RenderedFile {
 }
 
 /// Jobs `server`, which requires the file, and `hup`, which runs at each of its changes.
-fn plan_with(file: RenderedFile) -> Plan {
+pub(crate) fn plan_with(file: RenderedFile) -> Plan {
     let mut plan = plan(
         "{ consul: 'localhost', watches: [{ name: 'app', interval: 1 }], jobs: [
              { name: 'server', exec: 'server', restarts: 'unlimited' },

@@ -17,6 +17,7 @@ mod outcomes;
 mod plan_diff;
 mod processes;
 mod readiness;
+mod redaction;
 mod reload;
 mod replicas;
 mod reports;

@@ -1,0 +1,101 @@
+//! A copy of the core for reports to viewers that must not see everything (T5).
+//!
+//! The texts are removed from the state, not from the sentences about it, so that no sentence can contain one, neither today's nor
+//! later ones.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::answer::Answer;
+use crate::plan::{Job, Plan, Role, WatchKind};
+use crate::state::supervisor::Core;
+
+/// Which texts a report may contain that are not the supervisor's own. It never contains values of variables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Disclosure {
+    /// Command lines, paths of URLs, and messages that quote them: why a start, a check or a watch failed.
+    pub commands: bool,
+    /// What processes say about themselves.
+    pub output: bool,
+}
+
+/// Stands for a reason that is not shown.
+const HIDDEN: &str = "the reason is not shown here";
+
+impl Core {
+    /// A copy without the texts that are not disclosed. It is for reports only.
+    #[must_use]
+    pub fn redacted(&self, shown: Disclosure) -> Self {
+        let mut copy = self.clone();
+        let state = &mut copy.plan_state;
+        for (job, planned) in state.jobs.iter_mut().zip(&self.plan().jobs) {
+            if !shown.commands {
+                // The errors of actions are the supervisor's own words.
+                if planned.exec.action().is_none() && job.start_error.is_some() {
+                    job.start_error = Some(HIDDEN.into());
+                }
+                let checks = job.health.iter_mut().flat_map(|health| &mut health.checks);
+                for last in checks.filter_map(|check| check.last.as_mut()) {
+                    last.result = last.result.as_ref().map_err(|_| String::new()).copied();
+                }
+            }
+            if !shown.output
+                && let Some(notified) = job.run_mut().and_then(|run| run.notified.as_mut())
+            {
+                notified.status = None;
+            }
+        }
+        for file in &mut state.files {
+            // The error of a template can quote the value of a variable or of a secret.
+            if let Some((_, why)) = &mut file.failure {
+                *why = HIDDEN.into();
+            }
+        }
+        for watch in state.watches.iter_mut().filter(|_| !shown.commands) {
+            if let Some(Answer::Down(why)) = &mut watch.known {
+                *why = "does not respond as expected".into();
+            }
+            if let Some(trouble) = &mut watch.trouble {
+                trouble.error = HIDDEN.into();
+            }
+        }
+        if !shown.commands && (has_urls(&state.plan) || state.plan.jobs.iter().any(has_command_name)) {
+            hide_commands(Arc::make_mut(&mut state.plan));
+        }
+        copy
+    }
+
+    /// The names of jobs that contain their command line, and the names that a report without commands has for them.
+    #[must_use]
+    pub fn command_names(&self) -> Vec<(String, String)> {
+        let jobs = self.plan().jobs.iter().filter(|job| has_command_name(job));
+        jobs.map(|job| (job.name.clone(), short_name(job))).collect()
+    }
+}
+
+/// The default name of a coprocess is its command line (C6).
+fn has_command_name(job: &Job) -> bool {
+    let command = job.exec.program().filter(|_| job.role == Role::Coprocess);
+    command.is_some_and(|command| !command.arguments.is_empty() && job.name == command.line())
+}
+
+fn short_name(job: &Job) -> String {
+    job.exec.program().map_or_else(String::new, |command| command.program.text().into_owned())
+}
+
+fn has_urls(plan: &Plan) -> bool {
+    plan.watches.iter().any(|watch| matches!(watch.kind, WatchKind::Http(_)))
+}
+
+fn hide_commands(plan: &mut Plan) {
+    for job in plan.jobs.iter_mut().filter(|job| has_command_name(job)) {
+        job.name = short_name(job);
+    }
+    for watch in &mut plan.watches {
+        if let WatchKind::Http(probe) = &mut watch.kind {
+            probe.target.path = format!("/{}", if probe.target.path == "/" { "" } else { "…" });
+        }
+    }
+}

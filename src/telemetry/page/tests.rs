@@ -1,0 +1,105 @@
+//! Routes, and what viewers of different speed are told.
+
+use std::collections::BTreeMap;
+
+use super::super::testing::TestCore;
+use super::feed::tests::Viewed;
+use super::*;
+
+const JOBS: &str = "{ jobs: [{ name: 'a', exec: 'x --token=hunter2', restarts: 3, restartBackoff: false },
+                             { name: 'b', exec: 'y', when: { source: 'a', once: 'exitSuccess' } }] }";
+
+#[test]
+fn t5_paths_of_the_page() {
+    let subject = |kind: fn(String) -> Subject, name: &str| Some(Route::Subject(kind(name.to_owned())));
+    assert_eq!(Route::of("/"), Some(Route::Document));
+    assert_eq!(Route::of("/page/events"), Some(Route::Events));
+    assert_eq!(Route::of("/page/jobs/a%2Fb%20c"), subject(Subject::Job, "a/b c"));
+    assert_eq!(Route::of("/page/watches/x"), subject(Subject::Watch, "x"));
+    assert_eq!(Route::of("/page/files/%ff"), Some(Route::InvalidName));
+    for path in
+        ["/page", "/page/", "/page/jobs", "/page/jobs/", "/page/jobs/a/b", "/page/x/a", "//", "/page.js"]
+    {
+        assert_eq!(Route::of(path), None, "{path}");
+    }
+}
+
+#[test]
+fn t5_the_document_is_complete_and_its_policy_names_it() {
+    let document = &*headers::DOCUMENT;
+    assert!(!document.text.contains("{{"), "a placeholder is left");
+    assert_eq!(document.text.matches("<script").count(), 1);
+    for outside in
+        ["src=", "href=\"http", "@import", "url(", "innerHTML", "outerHTML", "insertAdjacentHTML", "eval("]
+    {
+        assert!(!document.text.contains(outside), "{outside}");
+    }
+    assert_eq!(document.policy.matches("'sha256-").count(), 2);
+    assert!(document.text.len() < 80_000, "{} bytes", document.text.len());
+}
+
+#[test]
+fn t5_a_viewer_gets_a_complete_state_and_then_only_what_changes() {
+    let mut core = TestCore::new(JOBS);
+    core.start();
+    let mut viewed = Viewed::default();
+    viewed.update(&core);
+    let (seen, first) = viewed.message(None).unwrap();
+    assert!(first.starts_with("event: complete\ndata: {\"now\":"), "{first}");
+    assert!(first.contains("\"name\":\"a\"") && first.contains("\"name\":\"b\""), "{first}");
+    assert!(first.contains("\"edges\":[[\"a\",\"j1\",\"exitSuccess\"]]"), "{first}");
+    assert!(!first.contains("hunter2"), "{first}");
+    viewed.update(&core);
+    assert!(viewed.message(Some(seen)).is_none(), "nothing has changed");
+    core.exit("a", 1);
+    viewed.update(&core);
+    let (seen, change) = viewed.message(Some(seen)).unwrap();
+    assert!(change.starts_with("event: change\n"), "{change}");
+    assert!(change.contains("\"name\":\"a\"") && !change.contains("\"name\":\"b\""), "{change}");
+    assert!(viewed.message(Some(seen)).is_none());
+}
+
+#[test]
+fn t5_changes_that_a_slow_viewer_has_missed_are_joined() {
+    let mut core = TestCore::new(JOBS);
+    core.start();
+    let mut viewed = Viewed::default();
+    viewed.update(&core);
+    let (seen, _) = viewed.message(None).unwrap();
+    for _ in 0..3 {
+        core.exit("a", 1);
+        viewed.update(&core);
+    }
+    let (_, change) = viewed.message(Some(seen)).unwrap();
+    assert_eq!(change.matches("\"name\":\"a\"").count(), 1, "only the last state: {change}");
+    assert!(change.contains("\"restarts\":3"), "{change}");
+}
+
+#[test]
+fn t5_another_set_of_jobs_is_a_complete_state() {
+    let mut viewed = Viewed::default();
+    viewed.update(&TestCore::new(JOBS));
+    let (seen, _) = viewed.message(None).unwrap();
+    viewed.update(&TestCore::new("{ jobs: [{ name: 'c', exec: 'x' }] }"));
+    let (_, text) = viewed.message(Some(seen)).unwrap();
+    assert!(text.starts_with("event: complete\n") && !text.contains("\"name\":\"a\""), "{text}");
+}
+
+#[test]
+fn t5_names_that_contain_a_command_line_are_replaced_in_events() {
+    use crate::messages::query::{Record, StartRecord};
+    let start = Record::Start(StartRecord {
+        run: containerpilot_core::ids::RunId(1),
+        after: containerpilot_core::ids::EventId(1),
+        time: std::time::SystemTime::UNIX_EPOCH,
+        source: "proxy --token hunter2".to_owned(),
+        pid: 7,
+        trigger: None,
+        tick: false,
+        cron: false,
+        restarts: 0,
+    });
+    let renamed = BTreeMap::from([("proxy --token hunter2".to_owned(), "proxy".to_owned())]);
+    let text = state::record(&start, &renamed);
+    assert!(text.contains("\"source\":\"proxy\"") && !text.contains("hunter2"), "{text}");
+}
