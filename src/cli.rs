@@ -1,5 +1,6 @@
 //! The command line: one module per command. [`table`] lists all commands and flags.
 
+mod analyze;
 mod check;
 pub(crate) mod client;
 mod completions;
@@ -207,6 +208,7 @@ fn run_command(command: &'static Command, global: &Arguments) -> Result<u8, Fail
         "status" => status::status(&own),
         "exec" => exec::exec(&own),
         "explain" => explain::explain(&own),
+        "analyze" => analyze::analyze(&own),
         "health" => health::health(&own),
         "top" => top::top(&own),
         "wait" => wait::wait(&own),

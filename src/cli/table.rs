@@ -246,6 +246,18 @@ pub(crate) const TOP: Command = Command {
     flags: &[&CONFIG, &SOCKET, &INTERVAL, &SORT, &ONCE],
 };
 
+pub(crate) const ANALYZE: Command = Command {
+    name: "analyze",
+    arguments: "",
+    about: "show what determined when the container was ready",
+    details: "Prints the critical path of the start: the chain of jobs and waits that led to the job that was ready last, with the \
+              time of each step, what to look at first, and when each job was started and ready. A job is ready when it is \
+              healthy, or done if it runs once, or started if it has no checks.\n\n\
+              The journal of the running supervisor is read. If it no longer reaches back to the start, the command fails.\n\n\
+              For example: containerpilot analyze --format svg --out start.svg",
+    flags: &[&CONFIG, &SOCKET, &SIMULATE_FORMAT, &OUT],
+};
+
 pub(crate) const HEALTH: Command = Command {
     name: "health",
     arguments: "[JOB]",
@@ -491,6 +503,7 @@ pub(crate) const COMMANDS: &[&Command] = &[
     &RUN,
     &STATUS,
     &EXPLAIN,
+    &ANALYZE,
     &TOP,
     &HEALTH,
     &WAIT,

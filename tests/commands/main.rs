@@ -6,6 +6,7 @@
 mod supervisor;
 
 mod actions;
+mod analyze;
 mod exec;
 mod groups;
 mod queries;

@@ -185,7 +185,7 @@ fn x12_top_restores_the_terminal_however_it_ends_and_waits_for_a_supervisor_that
         assert!(pkill.success());
         tmux.wait_for("the reason", |screen| screen.contains(&format!("received SIG{signal}")));
         tmux.keys(&["echo code $?", "Enter"]);
-        tmux.wait_for("the exit code", |screen| screen.contains(&format!("\ncode {code}\n")));
+        tmux.wait_for("the exit code", |screen| screen.contains(&format!("code {code}\n")));
         tmux.is_restored();
     }
     // A bug: the message is readable, too.

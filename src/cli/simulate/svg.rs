@@ -8,7 +8,7 @@ use containerpilot_core::event::Code;
 use containerpilot_simulation::expect::{Verdict, moment_of};
 use containerpilot_simulation::timeline::{Entry, JobPhase, SimulationRun, What};
 
-use crate::cli::svg_text::{escaped, width};
+use crate::cli::svg_text::{escaped, grid_step, width};
 use crate::cli::terminal::truncated;
 
 /// The heights of a lane, of its bar, and of the space above the first lane.
@@ -106,7 +106,7 @@ impl<'a> Picture<'a> {
                 Self::y(nth) - LANE / 2
             );
         }
-        let (step, bottom) = (self.step(), self.bottom());
+        let (step, bottom) = (grid_step(self.end.as_nanos()), self.bottom());
         let mut at = 0;
         while at <= self.end.as_nanos() {
             let time = Time::from_nanos(at);
@@ -121,18 +121,6 @@ impl<'a> Picture<'a> {
             at = at.saturating_add(step);
         }
         out
-    }
-
-    /// The time between two grid lines: a round number that gives about ten lines.
-    fn step(&self) -> u64 {
-        const SECOND: u64 = 1_000_000_000;
-        let round = [
-            1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400,
-        ];
-        let wanted = self.end.as_nanos() / 10;
-        let below = [SECOND / 1_000, SECOND / 100, SECOND / 20, SECOND / 10, SECOND / 5, SECOND / 2];
-        let all = below.into_iter().chain(round.into_iter().map(|step| step * SECOND));
-        all.into_iter().find(|step| *step >= wanted).unwrap_or(wanted.max(1))
     }
 
     fn lane(&self, out: &mut String, nth: usize, name: &str) {
