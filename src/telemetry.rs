@@ -22,10 +22,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use containerpilot_core::ids::RunId;
 use containerpilot_core::plan::{Metric, Plan};
 
-use job_usage::Usage;
+use job_usage::CpuTotals;
 pub(crate) use sensors::{InvalidOutput, SensorOutputs};
 pub(crate) use server::Telemetry;
 use store::Store;
@@ -52,8 +51,8 @@ struct Shared {
     store: Store,
     /// Requests to the control socket, by status code and route.
     requests: BTreeMap<(u16, &'static str), u64>,
-    /// The usage of each run when it was last read.
-    usage: BTreeMap<RunId, Usage>,
+    /// The CPU time of each job when it was last read.
+    cpu: CpuTotals,
 }
 
 impl Metrics {

@@ -24,6 +24,7 @@ use containerpilot_core::{Core, Time};
 use tokio::sync::{broadcast, oneshot};
 
 use super::reload::ReloadRequest;
+use crate::process::orphans::RunProcesses;
 use crate::process::spawn::Execution;
 
 /// How far the system clock may differ from the supervisor's before it is adopted.
@@ -143,6 +144,8 @@ pub(crate) struct Snapshot {
     /// The names of removed jobs and watches that events still refer to, by index.
     pub(crate) removed: BTreeMap<u32, String>,
     pub(crate) catalog: CatalogReport,
+    /// Where the processes of its runs are.
+    pub(crate) processes: RunProcesses,
     pub(crate) clock: WallClock,
 }
 
@@ -164,7 +167,12 @@ pub(crate) struct ConsulReport {
 }
 
 impl Snapshot {
-    pub(crate) fn new(core: &Core, clock: WallClock, catalog: CatalogReport) -> Self {
+    pub(crate) fn new(
+        core: &Core,
+        clock: WallClock,
+        catalog: CatalogReport,
+        processes: RunProcesses,
+    ) -> Self {
         let overview = core.overview();
         let causes =
             overview.jobs.iter().filter_map(|job| job.cause.as_ref()?.event().map(|event| event.origin));
@@ -177,7 +185,7 @@ impl Snapshot {
             | Origin::Signal(_)
             | Origin::Lock(_) => None,
         });
-        Self { removed: removed.collect(), overview, catalog, clock }
+        Self { removed: removed.collect(), overview, catalog, processes, clock }
     }
 }
 

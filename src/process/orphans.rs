@@ -13,6 +13,7 @@ mod reader;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
@@ -80,6 +81,15 @@ pub(crate) struct Look {
     /// The ended runs of which processes were found and sent SIGTERM.
     pub(crate) found: BTreeSet<RunId>,
     pub(crate) warning: Option<String>,
+}
+
+/// Where the processes of runs are, besides the process groups of their leaders (T4).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RunProcesses {
+    /// The daemons that the supervisor has adopted and attributed.
+    pub(crate) daemons: BTreeMap<i32, RunId>,
+    /// The directory with the cgroups of the runs.
+    pub(crate) cgroups: Option<PathBuf>,
 }
 
 /// The children that the supervisor has not started.
@@ -230,6 +240,21 @@ impl Reaper {
     /// When the loop must look for orphans.
     pub(crate) fn next_look(&self) -> Option<Instant> {
         self.orphans.due
+    }
+
+    /// What is known about the processes of runs. Without cgroups, daemons are looked for now, to be known the next time: a
+    /// thread must read their environments.
+    pub(crate) fn run_processes(&mut self) -> RunProcesses {
+        let cgroups = self.cgroups.directory().map(Path::to_owned);
+        if cgroups.is_none() && !self.pids.is_empty() {
+            self.orphans.request();
+        }
+        let adopted = self.orphans.adopted.iter();
+        let daemons = adopted.filter_map(|(pid, adopted)| match adopted {
+            Adopted::Of(run, _) => Some((*pid, *run)),
+            Adopted::Unread(_) | Adopted::Unmarked => None,
+        });
+        RunProcesses { daemons: daemons.collect(), cgroups }
     }
 
     /// Looks for processes of ended runs, if that is due.

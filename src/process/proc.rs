@@ -78,16 +78,16 @@ pub(crate) fn has_executed(pid: i32) -> Option<bool> {
 }
 
 /// Fields of `/proc/PID/stat`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stat {
-    parent: i32,
+    pub(crate) parent: i32,
     /// The process group.
     pub(crate) group: i32,
-    flags: u32,
+    pub(crate) flags: u32,
     /// User and system time, with that of children that have exited and were waited for.
     pub(crate) cpu_ticks: u64,
     /// The start time, in ticks since the boot.
-    started: u64,
+    pub(crate) started: u64,
     /// Resident memory.
     pub(crate) resident_pages: u64,
 }

@@ -275,7 +275,10 @@ impl<D: Decider> Runtime<D> {
             LoopMessage::Query(query) => {
                 failpoint("query");
                 let now = self.now();
-                let EffectExecutor { queries, catalog, .. } = &mut self.executor;
+                let EffectExecutor { queries, catalog, reaper, .. } = &mut self.executor;
+                if matches!(query, Query::Overview(_) | Query::PublicOverview(..)) {
+                    queries.set_processes(reaper.run_processes());
+                }
                 self.core.core().and_then(|core| queries.handle(core, catalog, now, query))
             }
         };

@@ -24,6 +24,7 @@ use crate::messages::query::{
     JobLookupError, PublicExplanation, PublicJob, PublicSnapshot, Query, Record, Snapshot, StartRecord,
     Subject, WallClock, unknown_job_hint,
 };
+use crate::process::orphans::RunProcesses;
 use crate::process::spawn::{Execution, Spawner};
 
 /// How many events are kept for slow clients.
@@ -37,6 +38,8 @@ pub(crate) struct QueryHandler {
     waiting: BTreeMap<RequestId, oneshot::Sender<Result<Reply, JobLookupError>>>,
     /// The last snapshot, until the state changes.
     snapshot: Option<Arc<Snapshot>>,
+    /// Where the processes of runs are.
+    processes: RunProcesses,
     subscribers: Option<broadcast::Sender<Arc<Record>>>,
     /// The last event that was sent to the subscribers.
     last_sent: Option<EventId>,
@@ -52,9 +55,18 @@ impl QueryHandler {
             next: 0,
             waiting: BTreeMap::new(),
             snapshot: None,
+            processes: RunProcesses::default(),
             subscribers: None,
             last_sent: None,
             starts_sent: 0,
+        }
+    }
+
+    /// Where the processes of runs are now.
+    pub(crate) fn set_processes(&mut self, processes: RunProcesses) {
+        if self.processes != processes {
+            self.processes = processes;
+            self.snapshot = None;
         }
     }
 
@@ -90,7 +102,12 @@ impl QueryHandler {
                 let redacted = core.redacted(shown);
                 let renamed = if shown.commands { Vec::new() } else { core.command_names() };
                 drop(reply.send(PublicSnapshot {
-                    snapshot: Snapshot::new(&redacted, self.clock, catalog.report(core.plan())),
+                    snapshot: Snapshot::new(
+                        &redacted,
+                        self.clock,
+                        catalog.report(core.plan()),
+                        self.processes.clone(),
+                    ),
                     dependencies: redacted.dependencies(),
                     renamed: renamed.into_iter().collect(),
                 }));
@@ -158,8 +175,8 @@ impl QueryHandler {
     }
 
     fn overview(&mut self, core: &Core, catalog: &Discovery) -> Arc<Snapshot> {
-        let clock = self.clock;
-        let snapshot = || Arc::new(Snapshot::new(core, clock, catalog.report(core.plan())));
+        let (clock, processes) = (self.clock, self.processes.clone());
+        let snapshot = || Arc::new(Snapshot::new(core, clock, catalog.report(core.plan()), processes));
         Arc::clone(self.snapshot.get_or_insert_with(snapshot))
     }
 

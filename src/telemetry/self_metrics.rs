@@ -46,7 +46,7 @@ pub(super) fn add_to(
     job_states(page, snapshot);
     job_runs(page, snapshot);
     dropped_events(page, snapshot);
-    job_usage(page, snapshot, &measured.usage);
+    job_usage(page, snapshot, shared, &measured.usage);
     log_lines(page, snapshot, &measured.lines);
     checks(page, snapshot);
     page.family(
@@ -281,21 +281,21 @@ fn dropped_events(page: &mut Page, snapshot: &Snapshot) {
     });
 }
 
-fn job_usage(page: &mut Page, snapshot: &Snapshot, usage: &BTreeMap<RunId, Usage>) {
+fn job_usage(page: &mut Page, snapshot: &Snapshot, shared: &Shared, usage: &BTreeMap<RunId, Usage>) {
+    let names: BTreeSet<&str> = shown_jobs(snapshot).map(|job| &*job.name).collect();
+    let help = "CPU time of the processes of the job's runs in seconds.";
+    page.family("containerpilot_job_cpu_seconds_total", help, Kind::Counter, |samples| {
+        for (name, seconds) in shared.cpu.iter().filter(|(name, _)| names.contains(name)) {
+            samples.add("", &[("name", name)], seconds);
+        }
+    });
     let used = shown_jobs(snapshot).filter_map(|job| Some((&*job.name, *usage.get(&job.status.run?)?)));
-    let by_name = containerpilot_core::grouped(used);
-    let mut family = |name: &str, help: &str, kind: Kind, value: fn(Usage) -> f64| {
-        page.family(name, help, kind, |samples| {
-            for (job, usage) in &by_name {
-                samples.add("", &[("name", job)], usage.iter().copied().map(value).sum());
-            }
-        });
-    };
-    let cpu = "CPU time of the process group of the job's current run in seconds.";
-    family("containerpilot_job_cpu_seconds_total", cpu, Kind::Counter, Usage::cpu_seconds);
-    let memory = "Resident memory of the process group of the job's current run in bytes.";
-    family("containerpilot_job_memory_bytes", memory, Kind::Gauge, |usage| {
-        count_to_f64(usage.resident_bytes())
+    let help = "Resident memory of the processes of the job's current run in bytes.";
+    page.family("containerpilot_job_memory_bytes", help, Kind::Gauge, |samples| {
+        for (name, usage) in containerpilot_core::grouped(used) {
+            let bytes = usage.into_iter().map(Usage::resident_bytes).sum();
+            samples.add("", &[("name", name)], count_to_f64(bytes));
+        }
     });
 }
 

@@ -252,7 +252,7 @@ impl Pages {
     }
 
     fn metrics(&self, snapshot: &Snapshot) -> String {
-        let mut measured = Measured {
+        let measured = Measured {
             process: Process::read(),
             usage: job_usage::read(snapshot),
             lines: self.metrics.tails.as_ref().map(Tails::line_counts).unwrap_or_default(),
@@ -261,7 +261,7 @@ impl Pages {
         let now = self.metrics.started.elapsed();
         let mut shared = self.metrics.shared();
         // First, so that a configured metric cannot replace one of the supervisor's own.
-        job_usage::keep_highest(&mut shared.usage, &mut measured.usage);
+        shared.cpu.update(snapshot, &measured.usage);
         self_metrics::add_to(&mut page, snapshot, &shared, VERSION, &measured);
         shared.store.add_to(&mut page, now);
         drop(shared);

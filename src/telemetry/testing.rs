@@ -11,6 +11,7 @@ use containerpilot_core::plan::Plan;
 use containerpilot_core::{Core, Effect, Input, Request, RequestId, Time};
 
 use crate::messages::query::{CatalogReport, PublicSnapshot, Snapshot, WallClock};
+use crate::process::orphans::RunProcesses;
 
 /// A plan from a configuration.
 pub(super) fn plan(text: &str) -> Plan {
@@ -88,7 +89,7 @@ impl TestCore {
 
     pub(super) fn snapshot(&self) -> Snapshot {
         let started_at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-        Snapshot::new(&self.core, WallClock(started_at), CatalogReport::default())
+        Snapshot::new(&self.core, WallClock(started_at), CatalogReport::default(), RunProcesses::default())
     }
 
     pub(super) fn public_snapshot(&self) -> PublicSnapshot {

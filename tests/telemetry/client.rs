@@ -21,9 +21,14 @@ pub(crate) type Response = (u16, String, String);
 impl Telemetry {
     /// Starts it with the keys of a configuration, without the outer braces.
     pub(crate) fn start(config: &str) -> Self {
+        Self::with_setup("", config)
+    }
+
+    /// Runs a shell script first.
+    pub(crate) fn with_setup(script: &str, config: &str) -> Self {
         let whole = format!("{{ control: {{ socket: '@/control' }}, {config} }}");
         // As PID 1, so that its jobs end with it.
-        let mut supervisor = Supervisor::start(Mode::Pid1, &whole);
+        let mut supervisor = Supervisor::with_setup(Mode::Pid1, script, &whole);
         let line = supervisor.wait_for_line("telemetry: serving at ");
         let address = line.rsplit(' ').next().unwrap().parse().unwrap();
         Self { supervisor, address }
@@ -38,6 +43,12 @@ impl Telemetry {
         let (code, _, body) = self.get("/metrics");
         assert_eq!(code, 200, "{body}");
         body
+    }
+
+    /// The value of a sample, with its labels.
+    pub(crate) fn value(&self, sample: &str) -> Option<f64> {
+        let page = self.metrics();
+        page.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' ')?.parse().ok())
     }
 
     /// Sends values of metrics to the control socket, as JSON.

@@ -2,6 +2,9 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
 mod client;
+#[path = "../support/delegated.rs"]
+#[expect(dead_code, reason = "tests/hostile uses more of it")]
+mod delegated;
 mod page;
 mod pages;
 mod prometheus;
@@ -10,3 +13,4 @@ mod server;
 #[path = "../support/supervisor.rs"]
 #[expect(dead_code, reason = "tests/supervisor uses more of it")]
 mod supervisor;
+mod usage;

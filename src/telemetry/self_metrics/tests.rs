@@ -274,6 +274,7 @@ fn t3_the_names_reserved_in_the_configuration_are_the_own_metrics() {
         usage: BTreeMap::from([(run, Usage::default())]),
         lines: BTreeMap::from([("a".into(), LineCounts::default())]),
     };
+    shared.cpu.update(&snapshot, &measured.usage);
     add_to(&mut page, &snapshot, &shared, "4.0", &measured);
     assert_eq!(page.names().collect::<Vec<_>>(), containerpilot_config::metrics::SELF_METRICS);
 }
