@@ -524,7 +524,7 @@ fn x4_graph_writes_well_formed_svg_and_other_formats() {
                 root = tree.fromstring(sys.stdin.buffer.read())\n\
                 print(root.tag, len(list(root.iter('{http://www.w3.org/2000/svg}rect'))))\n";
     let read = feed("/usr/bin/python3", &["-c", read], &out(&output));
-    assert_eq!(out(&read), "{http://www.w3.org/2000/svg}svg 4\n", "{}", err(&read));
+    assert_eq!(out(&read), "{http://www.w3.org/2000/svg}svg 6\n", "{}", err(&read));
     let target = folder.0.join("web.mmd");
     let output = run(&["graph", "-config", file, "--out", target.to_str().unwrap()]);
     assert_eq!((code(&output), out(&output).as_str()), (0, ""));

@@ -154,6 +154,21 @@ fn x4_svg_has_a_lane_for_each_job_and_is_well_formed() {
 }
 
 #[test]
+fn x4_picture_of_the_manual_is_current() {
+    let folder = folder("manual-picture");
+    let out = folder.join("a.svg");
+    let scenario = example("quickstart.scenario.json5");
+    let arguments = [&*example(QUICKSTART), &scenario, "--format", "svg", "--out", out.to_str().unwrap()];
+    assert_eq!(simulate(&arguments).0, Some(0));
+    let drawn = std::fs::read_to_string(&out).unwrap();
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/pictures/simulate.svg");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(page, &drawn).unwrap();
+    }
+    assert!(std::fs::read_to_string(page).unwrap() == drawn, "run BLESS=1 cargo test --test simulate");
+}
+
+#[test]
 fn x4_frequent_events_are_summarised_unless_full() {
     let some = simulate(&[&example(QUICKSTART)]).1;
     let all = simulate(&[&example(QUICKSTART), "--full"]).1;

@@ -58,9 +58,10 @@ pub(super) fn text_boxes(picture: &str) -> Vec<([f64; 4], String)> {
         let (x, y) = (number("x"), number("y"));
         // An average character of a sans-serif font.
         let long = width(&text) as f64 * size * 0.54;
-        let left = if has(&["right"]) {
+        let anchored = |place: &str| attribute(tag, "text-anchor").as_deref() == Some(place);
+        let left = if has(&["right"]) || anchored("end") {
             x - long
-        } else if has(&["middle"]) || attribute(tag, "text-anchor").as_deref() == Some("middle") {
+        } else if has(&["middle"]) || anchored("middle") {
             x - long / 2.0
         } else {
             x

@@ -12,6 +12,8 @@ const LETTER: i64 = 8;
 const SMALL: i64 = 7;
 /// Longer names are cut; the tooltip of the box has the full name.
 const MAX_NAME: usize = 40;
+/// The height of the legend.
+const LEGEND: i64 = 36;
 /// The height of the label of an arrow.
 const LABEL: i64 = 18;
 
@@ -39,7 +41,9 @@ pub(super) fn text(graph: &Graph) -> String {
         .map(|edge| Arrow { from: edge.from, to: edge.to, label: label_width(edge) })
         .collect();
     let picture = layout(&sizes, &arrows);
-    let (width, height) = (picture.width.max(1), picture.height.max(1));
+    let legend = Legend::of(graph);
+    let (width, bottom) = (picture.width.max(legend.width), picture.height.max(1));
+    let height = bottom + legend.height();
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>jobs, events, watches and locks</title>\n\
@@ -54,8 +58,64 @@ pub(super) fn text(graph: &Graph) -> String {
     for ((node, size), corner) in graph.nodes.iter().zip(&sizes).zip(&picture.boxes) {
         draw(&mut out, node, *size, *corner);
     }
+    legend.draw(&mut out, bottom + LEGEND / 2);
     out.push_str("</svg>\n");
     out
+}
+
+/// What boxes and lines mean, of those that the picture has.
+struct Legend {
+    entries: Vec<(&'static str, &'static str)>,
+    width: i64,
+}
+
+impl Legend {
+    fn of(graph: &Graph) -> Self {
+        let kind = |kind: Kind| graph.nodes.iter().any(|node| node.kind == kind);
+        let line = |line: LineStyle| graph.edges.iter().any(|edge| edge.line == line);
+        let all = [
+            (kind(Kind::Job), "job", "job"),
+            (kind(Kind::Coprocess), "coprocess", "coprocess"),
+            (kind(Kind::Watch), "watch", "watch"),
+            (kind(Kind::Lock), "lock", "lock"),
+            (kind(Kind::File), "file", "file"),
+            (kind(Kind::Event), "event", "event"),
+            (kind(Kind::Missing), "missing", "does not exist"),
+            (line(LineStyle::Once), "once", "starts once"),
+            (line(LineStyle::Each), "each", "starts each time"),
+            (line(LineStyle::Effect), "effect", "starts nothing"),
+        ];
+        let entries: Vec<_> =
+            all.into_iter().filter(|(used, ..)| *used).map(|(_, class, text)| (class, text)).collect();
+        let width = entries.iter().map(|(_, text)| Self::entry_width(text)).sum::<i64>() + 16;
+        Self { entries, width }
+    }
+
+    fn entry_width(text: &str) -> i64 {
+        28 + text_width(text) * SMALL + 16
+    }
+
+    fn height(&self) -> i64 {
+        if self.entries.is_empty() { 0 } else { LEGEND }
+    }
+
+    fn draw(&self, out: &mut String, y: i64) {
+        let mut x = 16;
+        for (class, text) in &self.entries {
+            let _ = match *class {
+                "once" | "each" | "effect" => {
+                    writeln!(out, "<path class=\"{class}\" marker-end=\"url(#head)\" d=\"M{x} {y} h22\"/>")
+                }
+                _ => writeln!(
+                    out,
+                    "<rect class=\"{class}\" x=\"{x}\" y=\"{}\" width=\"20\" height=\"12\" rx=\"2\"/>",
+                    y - 6
+                ),
+            };
+            let _ = writeln!(out, "<text class=\"note\" x=\"{}\" y=\"{}\">{text}</text>", x + 28, y + 4);
+            x += Self::entry_width(text);
+        }
+    }
 }
 
 /// The note of a node, with its group: the columns of the picture leave no room for clusters.

@@ -6,6 +6,7 @@ use containerpilot_core::plan::Plan;
 use super::layout::{Arrow, Size, layout};
 use super::model::{Graph, Kind, LineStyle};
 use super::{dot, mermaid, svg};
+use crate::cli::svg_text::assert_legible;
 use crate::load::host::ThisHost;
 
 fn plan(text: &str) -> Plan {
@@ -257,4 +258,36 @@ fn w22_groups_are_clusters_and_replicas_are_one_node_of_theirs() {
     );
     let drawn = svg::text(&graph);
     assert!(drawn.contains(">@front, 2 replicas, @all</text>") && drawn.contains(">@back</text>"), "{drawn}");
+}
+
+#[test]
+fn x4_the_picture_of_a_graph_has_a_legend_and_no_text_is_on_another() {
+    let drawn = svg::text(&Graph::of(&plan(EXAMPLE)));
+    assert_legible(&drawn);
+    for word in [
+        "job",
+        "coprocess",
+        "watch",
+        "event",
+        "does not exist",
+        "starts once",
+        "starts each time",
+        "starts nothing",
+    ] {
+        assert!(drawn.contains(&format!(">{word}</text>")), "{word}");
+    }
+    let small = svg::text(&Graph::of(&plan("{ jobs: [{ name: 'a', exec: 'x' }] }")));
+    assert_legible(&small);
+    assert!(small.contains(">starts once</text>") && !small.contains(">watch</text>"), "{small}");
+    let job = |nth: usize| {
+        let source = nth
+            .checked_sub(3)
+            .map(|before| format!(", when: {{ source: 'service-{before}', once: 'healthy' }}"));
+        format!(
+            "{{ name: 'service-{nth}', exec: 'x', restarts: 'unlimited', health: {{ exec: 'x', interval: 1, ttl: 5 }}{} }}",
+            source.unwrap_or_default()
+        )
+    };
+    let many: Vec<String> = (0..30).map(job).collect();
+    assert_legible(&svg::text(&Graph::of(&plan(&format!("{{ jobs: [{}] }}", many.join(", "))))));
 }
