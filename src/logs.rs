@@ -49,7 +49,7 @@ mod writer;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -129,6 +129,11 @@ impl Tails {
         what(&tail.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// How many lines of the log and of the files of jobs were lost (T4).
+    pub(crate) fn lost_lines(&self) -> u64 {
+        self.shared.lost.load(Ordering::Relaxed)
+    }
+
     /// How many lines each job has written.
     pub(crate) fn line_counts(&self) -> BTreeMap<Box<str>, LineCounts> {
         let tails = self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner);
@@ -155,6 +160,8 @@ struct Shared {
     level: Arc<AtomicU8>,
     /// The last lines of each job.
     tails: Arc<Mutex<BTreeMap<Box<str>, Arc<Mutex<Tail>>>>>,
+    /// How many lines were lost so far, of the log and of all files of jobs.
+    lost: Arc<AtomicU64>,
 }
 
 /// Writes messages about the file of a job to the log (L8).
@@ -215,6 +222,7 @@ impl Logs {
             queue: Queue::new(Waker::new()?),
             level: Arc::new(AtomicU8::new(logging.level as u8)),
             tails: Arc::default(),
+            lost: Arc::default(),
         });
         let log = Channel::new(LogWorker::new(shared, Writer::new(output, logging.format), None)?);
         Ok(Self { log, files: JobFiles::new(logging.format), batching: AtomicBool::new(false) })

@@ -159,6 +159,7 @@ fn open(job: &str, file: &LogFile, format: Format, log: &Arc<Shared>) -> io::Res
         queue: Queue::new(Waker::new()?),
         level: Arc::clone(&log.level),
         tails: Arc::clone(&log.tails),
+        lost: Arc::clone(&log.lost),
     });
     let reporter = Reporter { log: Arc::clone(log), job: job.into() };
     let writer = Writer::for_job(Output::job_file(file.clone()), format, reporter.clone());

@@ -414,7 +414,7 @@ impl LogWorker {
 
     fn write_entry(&mut self, entry: &Entry, dropped: Loss) {
         if !dropped.is_none() {
-            self.lost += dropped;
+            self.lose(dropped);
             self.writer.warn(&format!("the log was not read: dropped {} entries", dropped.lines));
         }
         let job = entry.job.as_deref();
@@ -474,6 +474,12 @@ impl LogWorker {
         }
         self.end = Some(all_written);
         all_written
+    }
+
+    /// Counts what was lost.
+    fn lose(&mut self, loss: Loss) {
+        self.lost += loss;
+        self.shared.lost.fetch_add(loss.lines, Ordering::Relaxed);
     }
 
     fn write_rest(&mut self, deadline: Instant) -> bool {

@@ -26,6 +26,8 @@ pub(super) struct Measured {
     pub(super) process: Process,
     pub(super) usage: BTreeMap<RunId, Usage>,
     pub(super) lines: BTreeMap<Box<str>, LineCounts>,
+    /// How many lines of the log were lost.
+    pub(super) lost_lines: u64,
 }
 
 /// Adds the supervisor's metrics to a page.
@@ -48,6 +50,10 @@ pub(super) fn add_to(
     dropped_events(page, snapshot);
     job_usage(page, snapshot, shared, &measured.usage);
     log_lines(page, snapshot, &measured.lines);
+    let lost = "Number of lines of the log and of the log files of jobs that were lost.";
+    let lost_lines = Some(count_to_f64(measured.lost_lines));
+    page.single("containerpilot_log_lost_lines_total", lost, Kind::Counter, lost_lines);
+    ready(page, snapshot);
     checks(page, snapshot);
     page.family(
         "containerpilot_build_info",
@@ -310,6 +316,14 @@ fn log_lines(page: &mut Page, snapshot: &Snapshot, lines: &BTreeMap<Box<str>, Li
             }
         }
     });
+}
+
+/// What `/readyz` says. In maintenance mode, the container is meant not to be ready.
+fn ready(page: &mut Page, snapshot: &Snapshot) {
+    let overview = &snapshot.overview;
+    let ready = (!overview.maintenance).then(|| f64::from(u8::from(overview.not_ready().is_empty())));
+    let help = "Whether all jobs with checks are healthy (1) or not (0), as `/readyz` says.";
+    page.single("containerpilot_ready", help, Kind::Gauge, ready);
 }
 
 fn checks(page: &mut Page, snapshot: &Snapshot) {

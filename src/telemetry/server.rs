@@ -256,6 +256,7 @@ impl Pages {
             process: Process::read(),
             usage: job_usage::read(snapshot),
             lines: self.metrics.tails.as_ref().map(Tails::line_counts).unwrap_or_default(),
+            lost_lines: self.metrics.tails.as_ref().map_or(0, Tails::lost_lines),
         };
         let mut page = Page::default();
         let now = self.metrics.started.elapsed();

@@ -1,5 +1,6 @@
 //! A real Prometheus scrapes the metrics, and promtool accepts them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -59,15 +60,15 @@ fn t1_promtool_accepts_the_metrics() {
     assert!(output.status.success() && words.is_empty(), "{words}\n{text}");
 }
 
-/// The alert rules of `examples/alerts.yml` do what their tests say, and the manual shows them.
+/// The alert rules of `examples/monitoring` do what their tests say, and the manual shows them.
 #[test]
 fn t4_alerts_fire_for_what_is_wrong_and_not_for_healthy_containers() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let rules = fs::read_to_string(root.join("examples/alerts.yml")).unwrap();
+    let rules = fs::read_to_string(root.join("examples/monitoring/alerts.yml")).unwrap();
     let manual = fs::read_to_string(root.join("docs/telemetry.md")).unwrap();
     assert!(
         manual.contains(&format!("```yaml\n{rules}```")),
-        "docs/telemetry.md must show examples/alerts.yml"
+        "docs/telemetry.md must show examples/monitoring/alerts.yml"
     );
     let script = Command::new(root.join("scripts/prometheus"))
         .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("prometheus"))
@@ -79,9 +80,168 @@ fn t4_alerts_fire_for_what_is_wrong_and_not_for_healthy_containers() {
         return;
     }
     let mut tool = Command::new(programs().join("promtool"));
-    let output = tool.args(["test", "rules"]).arg(root.join("examples/alerts.test.yml")).output().unwrap();
+    let output =
+        tool.args(["test", "rules"]).arg(root.join("examples/monitoring/alerts.test.yml")).output().unwrap();
     let words = [output.stdout, output.stderr].concat();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&words));
+}
+
+/// The expressions of the dashboard, with values for the variables of Grafana.
+fn dashboard_queries() -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/monitoring/dashboard.json");
+    let dashboard: serde_json::Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let targets = panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten();
+    let query = |target: &serde_json::Value| target["expr"].as_str().unwrap().to_owned();
+    targets
+        .map(query)
+        .map(|query| query.replace("$__rate_interval", "5m").replace("$__range", "1h"))
+        .collect()
+}
+
+/// The names of metrics in a text.
+fn metric_names(text: &str) -> BTreeSet<&str> {
+    let words = text.split(|character: char| !character.is_ascii_alphanumeric() && character != '_');
+    words.filter(|word| word.starts_with("containerpilot_") || word.starts_with("process_")).collect()
+}
+
+#[test]
+fn t4_dashboard_and_alerts_use_metrics_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let rules = fs::read_to_string(root.join("examples/monitoring/alerts.yml")).unwrap();
+    let queries = dashboard_queries();
+    assert!(queries.len() > 20);
+    // A unit test requires that these are the metrics of the page.
+    let known: BTreeSet<&str> = containerpilot_config::metrics::SELF_METRICS.into_iter().collect();
+    for text in queries.iter().chain([&rules]) {
+        let unknown: Vec<_> = metric_names(text).difference(&known).copied().collect();
+        assert!(unknown.is_empty(), "{unknown:?} in {text}");
+    }
+    let shown: BTreeSet<&str> = queries.iter().flat_map(|query| metric_names(query)).collect();
+    for subject in [
+        "job_state",
+        "job_restarts_total",
+        "check_up",
+        "job_cpu_seconds_total",
+        "job_memory_bytes",
+        "log_lines_total",
+        "catalog_up",
+        "lock_held",
+        "file_up",
+    ] {
+        assert!(shown.contains(&*format!("containerpilot_{subject}")), "{subject}");
+    }
+    // Every expression is valid: as a recording rule.
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let file = folder.join(format!("dashboard-{}.json", std::process::id()));
+    let rules: Vec<serde_json::Value> = queries
+        .iter()
+        .enumerate()
+        .map(|(nth, query)| serde_json::json!({ "record": format!("query_{nth}"), "expr": query }))
+        .collect();
+    let groups = serde_json::json!({ "groups": [{ "name": "dashboard", "rules": rules }] });
+    fs::write(&file, groups.to_string()).unwrap();
+    let checked =
+        Command::new(programs().join("promtool")).args(["check", "rules"]).arg(&file).output().unwrap();
+    fs::remove_file(&file).unwrap();
+    let words = [checked.stdout, checked.stderr].concat();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&words));
+}
+
+/// The samples of a page.
+fn samples(page: &str) -> Vec<(String, f64)> {
+    let lines = page.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .filter_map(|line| line.rsplit_once(' '))
+        .map(|(name, value)| (name.to_owned(), value.parse().unwrap()))
+        .collect()
+}
+
+/// The names of the alerts that fire if the metrics of two pages continue as from the first to the second one, each minute.
+fn assert_alerts(first: &str, second: &str, expected: &[(&str, &str)]) {
+    let before: std::collections::BTreeMap<String, f64> = samples(first).into_iter().collect();
+    let series = samples(second).into_iter().map(|(name, value)| {
+        let labelled = match name.split_once('{') {
+            Some((name, labels)) => format!("{name}{{job=\"containerpilot\",instance=\"a\",{labels}"),
+            None => format!("{name}{{job=\"containerpilot\",instance=\"a\"}}"),
+        };
+        let step = before.get(&name).map_or(0.0, |before| value - before);
+        let values =
+            if name.contains("_total") { format!("{value}+{step}x30") } else { format!("{value}x30") };
+        serde_json::json!({ "series": labelled, "values": values })
+    });
+    let samples: Vec<_> = expected
+        .iter()
+        .map(|(alert, name)| {
+            let name = if name.is_empty() { String::new() } else { format!(",name=\"{name}\"") };
+            serde_json::json!({ "labels": format!("{{alertname=\"{alert}\"{name}}}"), "value": 1 })
+        })
+        .collect();
+    let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/monitoring/alerts.yml");
+    let test = serde_json::json!({
+        "rule_files": [rules], "evaluation_interval": "1m",
+        "tests": [{ "interval": "1m", "input_series": series.collect::<Vec<_>>(), "promql_expr_test": [{
+            "expr": "count by (alertname, name) (ALERTS{alertstate=\"firing\"})",
+            "eval_time": "20m", "exp_samples": samples,
+        }] }],
+    });
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("recorded-{}.json", std::process::id()));
+    fs::write(&file, test.to_string()).unwrap();
+    let output =
+        Command::new(programs().join("promtool")).args(["test", "rules"]).arg(&file).output().unwrap();
+    let words = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "{}\n{second}", String::from_utf8_lossy(&words));
+    fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn t4_alerts_with_the_metrics_of_real_containers() {
+    let healthy = Telemetry::start(
+        "jobs: [
+            { name: 'setup', exec: 'true' },
+            { name: 'web', exec: 'sleep 1000', health: { exec: 'true', interval: '100ms', ttl: 10 } },
+            { name: 'tick', exec: 'true', when: { interval: '100ms' } },
+            { name: 'worker', exec: 'true', restarts: 'unlimited', restartBackoff: { initial: '100ms', max: '200ms' } },
+        ],
+        files: [{ name: 'conf', template: 'text', to: '@/conf' }],
+        telemetry: { port: 0, interfaces: 'lo' }",
+    );
+    healthy.wait_for_line("containerpilot_ready 1");
+    healthy.wait_for_line("containerpilot_file_up{name=\"conf\"} 1");
+    healthy.wait_for_line("containerpilot_job_state{name=\"setup\",state=\"complete\"} 1");
+    let first = healthy.metrics();
+    wait_until("it has restarted", || {
+        healthy.value("containerpilot_job_restarts_total{name=\"worker\"}") > Some(3.0)
+    });
+    assert_alerts(&first, &healthy.metrics(), &[]);
+
+    let ill = Telemetry::start(
+        "jobs: [
+            { name: 'migrate', exec: 'false' },
+            { name: 'web', exec: 'sleep 1000', health: { exec: 'false', interval: '100ms', ttl: 10 } },
+            { name: 'loops', exec: 'false', restarts: 'unlimited', restartBackoff: { initial: '50ms', max: '50ms' } },
+            { name: 'backup', exec: 'false', when: { interval: '1000s' } },
+        ],
+        files: [{ name: 'conf', template: 'text', to: '@/conf', test: 'false' }],
+        telemetry: { port: 0, interfaces: 'lo' }",
+    );
+    ill.wait_for_line("containerpilot_job_state{name=\"migrate\",state=\"failed\"} 1");
+    ill.wait_for_line("containerpilot_file_renders_total{name=\"conf\",result=\"failed\"} 1");
+    ill.wait_for_line("containerpilot_job_last_exit_code{name=\"backup\"} 1");
+    ill.wait_for_line("containerpilot_check_up{name=\"web\",check=\"check.web\"} 0");
+    let first = ill.metrics();
+    wait_until("it has failed again", || {
+        ill.value("containerpilot_job_restarts_total{name=\"loops\"}") > Some(10.0)
+    });
+    let expected = [
+        ("ContainerpilotJobFailed", "migrate"),
+        ("ContainerpilotCheckFails", "web"),
+        ("ContainerpilotNotReady", ""),
+        ("ContainerpilotJobKeepsFailing", "loops"),
+        ("ContainerpilotLastRunFailed", "backup"),
+        ("ContainerpilotFileNotRendered", "conf"),
+    ];
+    assert_alerts(&first, &ill.metrics(), &expected);
 }
 
 /// A process that is killed when it is dropped.

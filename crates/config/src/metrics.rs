@@ -3,7 +3,7 @@
 use containerpilot_core::plan::{Metric, MetricKind};
 
 /// The supervisor's own metrics (T3, T4), sorted by name.
-pub const SELF_METRICS: [&str; 30] = [
+pub const SELF_METRICS: [&str; 32] = [
     "containerpilot_build_info",
     "containerpilot_catalog_up",
     "containerpilot_check_duration_seconds",
@@ -24,6 +24,8 @@ pub const SELF_METRICS: [&str; 30] = [
     "containerpilot_job_up",
     "containerpilot_lock_held",
     "containerpilot_log_lines_total",
+    "containerpilot_log_lost_lines_total",
+    "containerpilot_ready",
     "containerpilot_service_conflict",
     "containerpilot_service_registered",
     "containerpilot_watch_instances",

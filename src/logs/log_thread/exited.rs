@@ -93,7 +93,8 @@ impl LogWorker {
         while self.unread.len() > MAX_UNREAD {
             let Some(number) = self.unread.pop_front() else { return };
             if let Some(mut stream) = self.streams.remove(&number) {
-                self.lost += stream.discard(&mut self.buffer, &mut self.held);
+                let lost = stream.discard(&mut self.buffer, &mut self.held);
+                self.lose(lost);
                 self.lingering.remove(number, stream.source());
                 self.dropped += 1;
             }

@@ -273,6 +273,7 @@ fn t3_the_names_reserved_in_the_configuration_are_the_own_metrics() {
         process: Process::read(),
         usage: BTreeMap::from([(run, Usage::default())]),
         lines: BTreeMap::from([("a".into(), LineCounts::default())]),
+        lost_lines: 0,
     };
     shared.cpu.update(&snapshot, &measured.usage);
     add_to(&mut page, &snapshot, &shared, "4.0", &measured);
