@@ -76,7 +76,8 @@ impl Limits {
         keep_alive: false,
     };
 
-    /// For the telemetry server: a few scrapers and probes, whose requests have no body.
+    /// For the telemetry server: a few scrapers and probes, whose requests have no body, and viewers of the live page, each with a
+    /// stream.
     pub(crate) const TELEMETRY: Self = Self {
         head_timeout: Duration::from_secs(10),
         request_timeout: Duration::from_secs(20),

@@ -1,5 +1,5 @@
 //! Fuzz target: any bytes as the output of a sensor and as a value for a metric. Every line of the page stays one line and
-//! ends with a number.
+//! ends with a number. Also as a path and as a host name of the live page.
 
 use std::time::Duration;
 
@@ -25,6 +25,7 @@ pub(crate) fn run(bytes: &[u8]) {
         kind,
     };
     let definitions = kinds.map(metric);
+    text.lines().for_each(super::page::fuzz);
     let mut store = Store::new(&definitions, Duration::ZERO);
     for (nth, line) in text.lines().enumerate() {
         let now = Duration::from_secs(nth as u64 * 10);

@@ -8,8 +8,8 @@
 //! | `/page/jobs/NAME`, `watches`, `locks`, `files` | the explanation of one of them, as JSON ([`details`]) |
 //!
 //! The port may be public inside a cluster. Therefore the event loop removes what must not be shown before it replies
-//! (`containerpilot_core::report::redact`), every response has strict headers ([`headers`]), and a browser that was lured to this
-//! address under a public name of somebody else is refused ([`hosts`]).
+//! (`containerpilot_core::report::redact`), every response has strict headers ([`headers`]), and requests under a public host name that is
+//! not configured are refused ([`hosts`]).
 
 mod details;
 mod feed;
@@ -24,6 +24,7 @@ use std::sync::Arc;
 use containerpilot_core::plan;
 use containerpilot_core::report::redact::Disclosure;
 use hyper::Method;
+use hyper::header::{HOST, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use tokio::sync::watch;
 
@@ -132,6 +133,22 @@ impl PageServer {
             Route::Document => not_found(),
         };
         headers::add(response, headers::NOTHING)
+    }
+}
+
+/// Any text as a path and as a host name.
+pub(super) fn fuzz(text: &str) {
+    let named = |subject: &Subject| match subject {
+        Subject::Job(name) | Subject::Watch(name) | Subject::Lock(name) | Subject::File(name) => {
+            !name.is_empty()
+        }
+    };
+    if let Some(Route::Subject(subject)) = Route::of(text) {
+        assert!(named(&subject));
+    }
+    if let Ok(host) = HeaderValue::from_str(text) {
+        let headers = HeaderMap::from_iter([(HOST, host)]);
+        assert!(!hosts::is_accepted(&headers, &[]) || !text.to_ascii_lowercase().ends_with(".com"));
     }
 }
 

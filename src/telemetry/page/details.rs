@@ -1,10 +1,11 @@
 //! The explanation of one job, watch, lock or file, with the usage and the last lines of a job.
 //!
-//! Explanations are requested one after the other and at most [`PER_SECOND`] times a second from the event loop, whatever viewers do.
+//! Explanations are requested one after the other and at most [`PER_SECOND`] times a second from the event loop, for all
+//! viewers together.
 //! The usage of processes is read when a viewer requests it, at most once a second.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use containerpilot_core::ids::RunId;
 use containerpilot_core::plan;
@@ -15,6 +16,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::super::job_usage::{self, Usage};
 use super::shown;
+use super::state::milliseconds;
 use crate::logs::Tails;
 use crate::messages::query::{JobLookupError, PublicExplanation, Subject};
 use crate::messages::query_handle::QueryHandle;
@@ -32,7 +34,15 @@ pub(super) struct Details {
     tails: Option<Tails>,
     /// When the next explanation may be requested.
     next: Mutex<Instant>,
-    usage: Mutex<Option<(Instant, u64, BTreeMap<RunId, Usage>)>>,
+    usage: Mutex<Option<Reading>>,
+}
+
+/// The usage of all runs.
+struct Reading {
+    read: Instant,
+    /// In milliseconds since 1970.
+    at: u64,
+    runs: BTreeMap<RunId, Usage>,
 }
 
 /// `GET /page/jobs/NAME`, `/page/watches/NAME`, `/page/locks/NAME` and `/page/files/NAME`
@@ -93,14 +103,13 @@ impl Details {
     /// What the processes of a run use.
     async fn usage(&self, run: RunId) -> Option<UsageNow> {
         let mut latest = self.usage.lock().await;
-        if latest.as_ref().is_none_or(|(read, ..)| read.elapsed() >= USAGE_LIFETIME) {
+        if latest.as_ref().is_none_or(|latest| latest.read.elapsed() >= USAGE_LIFETIME) {
             let snapshot = self.queries.overview().await?;
-            let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis());
-            let all = job_usage::read(&snapshot);
-            *latest = Some((Instant::now(), u64::try_from(at).unwrap_or_default(), all));
+            let at = milliseconds(SystemTime::now());
+            *latest = Some(Reading { read: Instant::now(), at, runs: job_usage::read(&snapshot) });
         }
-        let (_, at, all) = latest.as_ref()?;
-        let used = all.get(&run)?;
+        let Reading { at, runs, .. } = latest.as_ref()?;
+        let used = runs.get(&run)?;
         Some(UsageNow {
             run: run.0,
             at: *at,

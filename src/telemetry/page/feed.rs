@@ -1,7 +1,7 @@
 //! The state of everything for any number of viewers, as server-sent events.
 //!
 //! While there is a viewer, one task reads the state: when the journal has a new record, and at least every second, because not every
-//! change is an event; five times a second at most. It ends with the last viewer, so a page that nobody looks at costs nothing.
+//! change is an event; five times a second at most. It ends with the last viewer, so a page without a viewer costs nothing.
 //!
 //! The supervisor never waits for a viewer. A viewer has one message in progress. What changes meanwhile is joined: the next message has
 //! the last state of each item that has changed since the one before. A viewer that does not read is disconnected by the server's

@@ -13,7 +13,16 @@ use ring::digest::{SHA256, digest};
 use crate::net::server::Response;
 
 const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+/// One script in several files, in this order.
+const SCRIPT: &str = concat!(
+    include_str!("script/base.js"),
+    include_str!("script/nodes.js"),
+    include_str!("script/graph.js"),
+    include_str!("script/overview.js"),
+    include_str!("script/timeline.js"),
+    include_str!("script/panel.js"),
+    include_str!("script/live.js"),
+);
 
 /// The document and its policy.
 pub(super) struct Document {

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use hyper::header::{HOST, HeaderMap};
 
-/// Ends of names that nobody can register: RFC 6761, RFC 6762, RFC 8375, the domain of ICANN for private use, and Consul's default.
+/// Ends of names that cannot be registered in public: RFC 6761, RFC 6762, RFC 8375, the domain of ICANN for private use, and Consul's default.
 const PRIVATE: [&str; 8] =
     [".localhost", ".local", ".internal", ".test", ".home.arpa", ".svc", ".lan", ".consul"];
 
@@ -16,10 +16,18 @@ pub(super) fn is_accepted(headers: &HeaderMap, allowed: &[String]) -> bool {
     // The server has refused an HTTP/1.1 request without one. A browser always sends it.
     let Some(host) = headers.get(HOST) else { return true };
     let Ok(host) = host.to_str() else { return false };
-    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((address, _)) => return address.parse::<Ipv6Addr>().is_ok(),
-        None => host.split_once(':').map_or(host, |(name, _)| name),
+    let is_port = |rest: &str| {
+        rest.is_empty()
+            || rest.strip_prefix(':').is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
     };
+    if let Some(rest) = host.strip_prefix('[') {
+        let address = rest.split_once(']').filter(|(_, rest)| is_port(rest));
+        return address.is_some_and(|(address, _)| address.parse::<Ipv6Addr>().is_ok());
+    }
+    let (name, rest) = host.split_at(host.find(':').unwrap_or(host.len()));
+    if !is_port(rest) {
+        return false;
+    }
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     !name.contains('.')
         || name.parse::<IpAddr>().is_ok()
@@ -60,6 +68,8 @@ mod tests {
             "evil.com.",
             "local.evil.com",
             "[evil.com]",
+            "[::1].evil.com",
+            "localhost:evil.com",
             "evillocal.com",
             "\u{fe}.com",
         ] {

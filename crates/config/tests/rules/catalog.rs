@@ -3,7 +3,7 @@
 use containerpilot_config::diagnostics::Severity;
 use containerpilot_config::host::StaticHost;
 use containerpilot_core::plan::{
-    Catalog, Consul, ConsulAddress, DnsRecord, MetricKind, Role, Status, TokenSource, Watch, WatchKind,
+    Catalog, Consul, ConsulAddress, DnsRecord, MetricKind, Page, Role, Status, TokenSource, Watch, WatchKind,
 };
 
 use crate::support::{
@@ -242,6 +242,24 @@ fn t1_telemetry_is_advertised_by_its_own_job() {
     assert_eq!((job.name.as_str(), job.role, service.port), ("containerpilot", Role::Telemetry, 9090));
     assert_eq!(service.tags, ["x", "1.2.3"]);
     assert_eq!((service.ttl.as_secs(), job.health.as_ref().unwrap().checks[0].interval.as_secs()), (15, 5));
+}
+
+#[test]
+fn t5_page_is_on_unless_it_is_switched_off() {
+    let page = |text: &str| plan(&format!("{{ telemetry: {{ {text} }} }}")).telemetry.unwrap().page;
+    assert_eq!(page(""), Some(Page::default()));
+    assert_eq!(page("page: {}"), Some(Page::default()));
+    assert_eq!(page("page: false"), None);
+    let page = page("page: { arguments: true, logs: true, hosts: ['a.example.com'] }").unwrap();
+    assert_eq!(
+        (page.arguments, page.logs, page.hosts.as_slice()),
+        (true, true, ["a.example.com".to_owned()].as_slice())
+    );
+    assert_eq!(
+        errors("{ telemetry: { page: { environment: true } } }"),
+        ["unknown key `environment` in `page`"]
+    );
+    assert!(errors("{ telemetry: { page: 'on' } }")[0].starts_with("`page` must be an object or false"));
 }
 
 #[test]
