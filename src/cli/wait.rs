@@ -148,7 +148,8 @@ impl Waiter<'_> {
             // The jobs of a group are not known without a status.
             return Ok(Verdict::NotYet { why: String::new(), poll_fast: false });
         }
-        let unknown = |name: &String| Job { name: name.clone(), ..Job::default() };
+        // Without a status it is not known that a job does not end by itself.
+        let unknown = |name: &String| Job { name: name.clone(), ends_by_itself: true, ..Job::default() };
         let mut status = self
             .status
             .take()
