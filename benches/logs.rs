@@ -7,12 +7,19 @@
 //!
 //! `cat-file`, `file`, `rotate` and `file-json` have no sink: they write to a file in memory, the latter three by `logging.file` of the
 //! job, and are measured until the relay has ended. `rotate` has `maxSize: "10MB"`.
+//!
+//! `cargo bench --bench logs -- export 5` compares the log without and with the export to an OpenTelemetry collector (T6), alternating: how
+//! fast the lines arrive, the CPU time of the supervisor, and how many lines the collector got. The collector is a thread of the benchmark that
+//! reads everything and answers at once.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const PILOT: &str = env!("CARGO_BIN_EXE_containerpilot");
@@ -32,6 +39,8 @@ fn main() -> ExitCode {
         ["write", lines, per_write] => write(number(lines), number(per_write), io::stdout().as_fd()),
         ["write-stderr", lines, per_write] => write(number(lines), number(per_write), io::stderr().as_fd()),
         ["sink", lines] => sink(number(lines)),
+        ["export"] => export(5),
+        ["export", rounds] => export(number(rounds)),
         [rounds] => compare(number(rounds)),
         _ => compare(5),
     };
@@ -187,6 +196,109 @@ fn compare(rounds: usize) -> io::Result<()> {
             let (best, median) = (rate(times.first()), rate(times.get(times.len() / 2)));
             let floor = *floor.get_or_insert(median);
             println!("{name:>15} {relay:>10} {best:>8.2} {median:>8.2} {:>7.2}x", median / floor);
+        }
+    }
+    Ok(())
+}
+
+/// A collector that counts lines.
+fn collector() -> io::Result<(SocketAddr, Arc<AtomicU64>)> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let (address, seen) = (listener.local_addr()?, Arc::new(AtomicU64::new(0)));
+    let count = Arc::clone(&seen);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let count = Arc::clone(&count);
+            std::thread::spawn(move || drop(answer(&stream, &count)));
+        }
+    });
+    Ok((address, seen))
+}
+
+fn answer(stream: &TcpStream, count: &AtomicU64) -> io::Result<()> {
+    let mut reader = BufReader::new(stream);
+    let mut writer = stream;
+    loop {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
+            if let Some(text) = line.to_ascii_lowercase().strip_prefix("content-length: ") {
+                length = number(text.trim());
+            }
+            if line == "\r\n" {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        count.fetch_add(memchr::memchr_iter(b'~', &body).count() as u64, Ordering::Relaxed);
+        writer.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?;
+    }
+}
+
+/// The CPU time of a process, in hundredths of a second.
+fn cpu_ticks(pid: u32) -> io::Result<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
+    let field = |nth: usize| fields.get(nth).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+    Ok(field(11) + field(12))
+}
+
+/// The log without and with the export, in the same run.
+fn export(rounds: usize) -> io::Result<()> {
+    println!(
+        "{:>10} {:>8} {:>16} {:>22} {:>10}",
+        "writer", "export", "million lines/s", "CPU s/million lines", "exported"
+    );
+    for (name, per_write, lines) in [("64K", 640, 3_000_000), ("line", 1, 1_000_000)] {
+        for _ in 0..rounds {
+            for exports in [false, true] {
+                let (address, seen) = collector()?;
+                let path = std::env::temp_dir()
+                    .join(format!("containerpilot-bench-export-{}.json5", std::process::id()));
+                let program = std::env::current_exe()?;
+                let otlp = match exports {
+                    true => {
+                        format!("otlp: {{ endpoint: 'http://{address}', traces: false, metrics: false }},")
+                    }
+                    false => String::new(),
+                };
+                let config = format!(
+                    r#"{{ {otlp} jobs: [{{ name: "main", exec: [{program:?}, "write", "{lines}", "{per_write}"] }},
+                         {{ name: "stays", exec: "sleep 1000" }}], control: {{ socket: "{}" }} }}"#,
+                    path.with_extension("socket").display(),
+                );
+                fs::write(&path, config)?;
+                let (read_end, write_end) = io::pipe()?;
+                let mut sink = own(&["sink", &lines.to_string()])?.stdin(read_end).spawn()?;
+                let start = Instant::now();
+                let mut supervisor =
+                    Command::new(PILOT).arg("-config").arg(&path).stdout(write_end).spawn()?;
+                let is_complete = sink.wait()?.success();
+                let rate = lines as f64 / start.elapsed().as_secs_f64() / 1e6;
+                // The rest is sent within a second or two.
+                let mut before = u64::MAX;
+                while exports && before != seen.load(Ordering::Relaxed) {
+                    before = seen.load(Ordering::Relaxed);
+                    std::thread::sleep(Duration::from_secs(2));
+                }
+                let ticks = cpu_ticks(supervisor.id())?;
+                nix::sys::signal::kill(
+                    nix::unistd::Pid::from_raw(supervisor.id() as i32),
+                    nix::sys::signal::SIGTERM,
+                )?;
+                supervisor.wait()?;
+                if !is_complete {
+                    return Err(io::Error::other("lines are missing"));
+                }
+                let cpu = ticks as f64 / 100.0 / (lines as f64 / 1e6);
+                let share = 100.0 * seen.load(Ordering::Relaxed) as f64 / lines as f64;
+                let exported = if exports { format!("{share:.1} %") } else { String::new() };
+                println!("{name:>10} {exports:>8} {rate:>16.2} {cpu:>22.2} {exported:>10}");
+            }
         }
     }
     Ok(())

@@ -10,6 +10,7 @@
 //! | `poll`, `files`: a look of a watch | `watches` | the task or thread goes on after a second |
 //! | `service`, `watch`: a request to Consul | `discovery` | the task restarts and sends everything again |
 //! | `log`: the log thread | `logs` | the thread continues; lines in progress may be lost, which is logged |
+//! | `spans`, `export`: the spans of a step, a request to an OpenTelemetry collector | `runtime::decide`, `telemetry::otlp` | those spans, or that batch, are lost |
 //! | `load`: a reload reads the configuration | `runtime::reload` | the request fails; nothing has changed |
 //! | `wait`, `signal`, `message`, `reap`, `probe`, `check-output`, `network`: the loop handles a source | `runtime::event_loop` | the other sources go on; this one continues with what comes next |
 //! | `query`: the loop answers a client | `runtime::event_loop` | the client gets a 503 |

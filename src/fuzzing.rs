@@ -12,6 +12,7 @@ mod json5;
 mod lines;
 mod migrate;
 mod notices;
+mod otlp_answer;
 mod scenario;
 mod template;
 mod variables;
@@ -34,6 +35,7 @@ pub const TARGETS: &[Target] = &[
     ("migrate", migrate::run),
     ("names", net::resolve::fuzz::run),
     ("notices", notices::run),
+    ("otlp_answer", otlp_answer::run),
     ("requests", control::fuzz::run),
     ("scenario", scenario::run),
     ("status", runtime::probe::fuzz::run),

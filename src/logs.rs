@@ -42,6 +42,7 @@ mod sync {
     pub(super) use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 }
 mod tail;
+mod tap;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -53,19 +54,23 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use containerpilot_core::ids::RunId;
 use containerpilot_core::log_entry::{self as core_log, Fields};
 use containerpilot_core::plan::{JobLogging, Level, LogFile, Logging};
 use containerpilot_log_format::HiddenValues;
-pub(crate) use containerpilot_log_format::is_hidden;
+pub(crate) use containerpilot_log_format::{StreamName, is_hidden};
 
 use self::channel::Channel;
 use self::job_files::JobFiles;
 use self::log_thread::LogWorker;
-use self::output::{Output, write_stderr};
+use self::output::Output;
+pub(crate) use self::output::write_stderr;
 use self::queue::{Entry, Queue, Work};
 pub(crate) use self::ready_line::ReadyLine;
 use self::tail::Tail;
 pub(crate) use self::tail::{Line, LineCounts, Reader};
+use self::tap::TapSlot;
+pub(crate) use self::tap::{Tap, TapEntry, TapOrigin};
 use self::writer::Writer;
 use crate::error_text::describe;
 use crate::process::sys::Waker;
@@ -94,6 +99,8 @@ pub(crate) struct Source {
     pub(crate) hidden: Option<HiddenValues>,
     /// How its lines are logged (L8).
     pub(crate) logging: JobLogging,
+    /// The run that the process is, or belongs to.
+    pub(crate) run: Option<RunId>,
 }
 
 /// The event loop's part of the log. Nothing here blocks except [`Logs::finish`].
@@ -162,6 +169,7 @@ struct Shared {
     tails: Arc<Mutex<BTreeMap<Box<str>, Arc<Mutex<Tail>>>>>,
     /// How many lines were lost so far, of the log and of all files of jobs.
     lost: Arc<AtomicU64>,
+    tap: Arc<TapSlot>,
 }
 
 /// Writes messages about the file of a job to the log (L8).
@@ -205,6 +213,7 @@ impl Shared {
                 fields: None,
                 output_of: None,
                 last_lines: None,
+                run: None,
             });
             self.queue.wake();
         }
@@ -223,6 +232,7 @@ impl Logs {
             level: Arc::new(AtomicU8::new(logging.level as u8)),
             tails: Arc::default(),
             lost: Arc::default(),
+            tap: Arc::default(),
         });
         let log = Channel::new(LogWorker::new(shared, Writer::new(output, logging.format), None)?);
         Ok(Self { log, files: JobFiles::new(logging.format), batching: AtomicBool::new(false) })
@@ -333,7 +343,21 @@ impl Logs {
         fields: Option<Fields>,
         output_of: Option<u32>,
     ) {
+        self.push_about(None, level, job, message, fields, output_of);
+    }
+
+    /// The same, about a run of the job.
+    pub(crate) fn push_about(
+        &self,
+        run: Option<RunId>,
+        level: Level,
+        job: Option<&str>,
+        message: &str,
+        fields: Option<Fields>,
+        output_of: Option<u32>,
+    ) {
         let Some(entry) = self.new_entry(level, job, message, fields, output_of) else { return };
+        let entry = Entry { run, ..entry };
         let many = self.log.shared.queue.push_entry(entry);
         self.wake();
         if many {
@@ -358,7 +382,13 @@ impl Logs {
             fields: fields.map(Box::new),
             output_of,
             last_lines: output_of.and_then(|pid| self.files.last_lines(job, pid)),
+            run: None,
         })
+    }
+
+    /// Sends a copy of everything that is logged from now on to a tap (T6), or to none.
+    pub(crate) fn set_tap(&self, tap: Option<Arc<dyn Tap>>) {
+        self.log.shared.tap.set(tap);
     }
 
     pub(crate) fn tails(&self) -> Tails {

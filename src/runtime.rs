@@ -34,6 +34,7 @@ use std::time::{Instant, SystemTime};
 use containerpilot_config::template::Environment;
 use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::{Core, Effect, Input, Time};
+use containerpilot_otlp::Ids;
 use nix::errno::Errno;
 
 use crate::boot_clock::BootClock;
@@ -62,7 +63,7 @@ use crate::runtime::probe::Probes;
 use crate::runtime::queries::QueryHandler;
 use crate::runtime::reload::Reloads;
 use crate::runtime::starts::Starts;
-use crate::telemetry::{self, Metrics, SensorOutputs, Telemetry};
+use crate::telemetry::{self, Export, Metrics, SensorOutputs, Telemetry};
 use crate::watches::Watches;
 
 /// Makes the decisions: the core. Tests use a script instead.
@@ -128,6 +129,9 @@ pub(crate) struct Runtime<D> {
     network: NetworkUse,
     metrics: Metrics,
     telemetry: Option<Telemetry>,
+    /// The export to an OpenTelemetry collector (T6), and the ids of its trace.
+    export: Option<Export>,
+    trace_ids: Option<Ids>,
     control: Option<Control>,
     executor: EffectExecutor,
     /// Results of effects that the core has not seen yet.
@@ -195,6 +199,8 @@ impl<D: Decider> Runtime<D> {
             network: NetworkUse::default(),
             metrics: metrics.clone(),
             telemetry: None,
+            export: None,
+            trace_ids: None,
             control: None,
             executor: EffectExecutor {
                 spawner,
@@ -213,6 +219,7 @@ impl<D: Decider> Runtime<D> {
                 reloads,
                 manager,
                 pids: BTreeMap::new(),
+                trace: None,
             },
             results: VecDeque::new(),
             messages: VecDeque::new(),

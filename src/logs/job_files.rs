@@ -160,6 +160,7 @@ fn open(job: &str, file: &LogFile, format: Format, log: &Arc<Shared>) -> io::Res
         level: Arc::clone(&log.level),
         tails: Arc::clone(&log.tails),
         lost: Arc::clone(&log.lost),
+        tap: Arc::clone(&log.tap),
     });
     let reporter = Reporter { log: Arc::clone(log), job: job.into() };
     let writer = Writer::for_job(Output::job_file(file.clone()), format, reporter.clone());

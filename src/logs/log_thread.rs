@@ -21,7 +21,7 @@ use super::output::{Output, write_stderr};
 use super::queue::{Entry, Work};
 use super::stream::{Context, Stream};
 use super::writer::Writer;
-use super::{ReadyLine, Reporter, Shared, Source};
+use super::{ReadyLine, Reporter, Shared, Source, TapEntry};
 use crate::error_text::describe;
 use crate::failpoints::failpoint;
 use crate::process::sys::{self, Readable};
@@ -425,7 +425,12 @@ impl LogWorker {
             }
             _ => Vec::new(),
         };
-        self.writer.entry(entry.time, entry.level, job, entry.fields.as_deref(), &entry.message, &output);
+        let Entry { time, level, message, run, .. } = entry;
+        let fields = entry.fields.as_deref();
+        self.writer.entry(*time, *level, job, fields, message, &output);
+        if let Some(tap) = self.shared.tap.get() {
+            tap.entry(&TapEntry { time: *time, level: *level, job, run: *run, fields, message });
+        }
     }
 
     /// Reads each readable stream once.
@@ -509,7 +514,7 @@ fn lock(shared: &Mutex<LogWorker>) -> MutexGuard<'_, LogWorker> {
 /// The context of every operation on a stream. It borrows single fields, so that the streams can be borrowed too.
 fn context<'a>(writer: &'a mut Writer, held: &'a mut usize, shared: &Shared) -> Context<'a> {
     let gone = writer.is_gone();
-    Context { writer, held, gone, lowest: shared.level.load(Ordering::Relaxed) }
+    Context { writer, held, gone, lowest: shared.level.load(Ordering::Relaxed), tap: shared.tap.get() }
 }
 
 /// The pattern of continuation lines. The configuration was checked.

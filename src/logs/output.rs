@@ -191,7 +191,7 @@ fn reopen_nonblocking(file: &File) -> io::Result<File> {
 }
 
 /// Writes a message about the log itself to standard error, if that does not block.
-pub(super) fn write_stderr(text: &str) {
+pub(crate) fn write_stderr(text: &str) {
     if let Ok(mut stderr) = Output::open(&plan::Output::Stderr) {
         let _ = stderr.write(format!("containerpilot: {text}\n").as_bytes());
     }

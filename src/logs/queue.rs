@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant, SystemTime};
 
+use containerpilot_core::ids::RunId;
 use containerpilot_core::log_entry::Fields;
 use containerpilot_core::plan::{Format, JobLogging, Level, LogFile, Logging};
 
@@ -48,6 +49,8 @@ pub(super) struct Entry {
     pub(super) output_of: Option<u32>,
     /// These lines, if another thread reads them (L8).
     pub(super) last_lines: Option<LastLines>,
+    /// The run it is about.
+    pub(super) run: Option<RunId>,
 }
 
 /// The last lines of an exited process, from the thread of a file (L8).

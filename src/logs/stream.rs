@@ -12,12 +12,11 @@ use containerpilot_config::template::Pattern;
 use containerpilot_core::plan::Level;
 use containerpilot_log_format::{HiddenValues, Redactor, StreamName};
 
-use super::ReadyLine;
-use super::Source;
 use super::join::{DELAY, Join};
 use super::loss::Loss;
 use super::tail::Tail;
 use super::writer::{LONG_LINE, Origin, Writer, not_before};
+use super::{ReadyLine, Source, Tap, TapOrigin};
 use crate::process::sys::{self, Readable};
 
 /// All streams together hold at most this much, or [`LONG_LINE`] each if that is more. A longer line is split into several
@@ -82,6 +81,8 @@ pub(super) struct Context<'a> {
     pub(super) gone: bool,
     /// The lowest level that is written.
     pub(super) lowest: u8,
+    /// Gets a copy of all lines (T6).
+    pub(super) tap: Option<Arc<dyn Tap>>,
 }
 
 impl Stream {
@@ -349,7 +350,7 @@ impl Stream {
             };
             let line = held.get(join.end..end).unwrap_or_default();
             if join.end > start && !join.continues(line) {
-                self.write_entry(held.get(start..join.end).unwrap_or_default(), context);
+                self.write_entry(held.get(start..join.end).unwrap_or_default(), time, context);
                 if start == first && earlier.is_some() {
                     time = context.writer.label(&self.source, self.origin, self.read_at);
                 }
@@ -359,7 +360,7 @@ impl Stream {
             (join.end, join.searched) = (end + 1, end + 1);
         }
         if join.due && join.end > start && !context.writer.is_blocked() {
-            self.write_entry(held.get(start..join.end).unwrap_or_default(), context);
+            self.write_entry(held.get(start..join.end).unwrap_or_default(), time, context);
             start = join.end;
         }
         join.read_at = self.read_at;
@@ -385,10 +386,12 @@ impl Stream {
     }
 
     /// Writes lines that belong together, with their newlines, as one entry.
-    fn write_entry(&self, lines: &[u8], context: &mut Context<'_>) {
+    fn write_entry(&self, lines: &[u8], time: SystemTime, context: &mut Context<'_>) {
+        let text = lines.strip_suffix(b"\n").unwrap_or(lines);
         if !self.is_hidden(context.gone, context.lowest) {
-            context.writer.joined(lines.strip_suffix(b"\n").unwrap_or(lines));
+            context.writer.joined(text);
         }
+        self.copy(text, false, time, context);
     }
 
     /// Writes all that is held: nothing follows it for now.
@@ -467,8 +470,18 @@ impl Stream {
         if let Some(done) = lines.get(..done) {
             self.keep_last(done, self.read_at);
             self.look_for_ready(done);
+            self.copy(done, true, self.read_at, context);
         }
         done
+    }
+
+    /// Sends a copy of output to the tap: one text, or several lines.
+    fn copy(&self, text: &[u8], several: bool, time: SystemTime, context: &Context<'_>) {
+        let tap = context.tap.as_ref().filter(|_| !self.is_hidden(false, context.lowest));
+        if let Some(tap) = tap.filter(|_| !(several && text.is_empty())) {
+            let Origin { stream, level } = self.origin;
+            tap.output(&TapOrigin { source: &self.source, stream, level, time }, text, several);
+        }
     }
 
     /// Keeps the last of complete lines, and counts them.
@@ -500,6 +513,7 @@ impl Stream {
             let lines = memchr::memchr_iter(b'\n', &line).count() + usize::from(!continued);
             tail.count(self.origin.stream, lines);
         }
+        self.copy(&line, false, self.read_at, context);
         if self.is_hidden(context.gone, context.lowest) {
             return;
         }
@@ -537,6 +551,7 @@ mod tests {
             check: None,
             hidden: None,
             logging: JobLogging::default(),
+            run: None,
         });
         Stream::new(pipe, source, StreamName::Stdout, None).unwrap()
     }

@@ -50,7 +50,7 @@ fn attach(logs: &Logs, job: &str, pid: u32) -> (io::PipeWriter, io::PipeWriter) 
 fn attach_with(logs: &Logs, job: &str, pid: u32, logging: JobLogging) -> (io::PipeWriter, io::PipeWriter) {
     let (stdout, stdout_writer) = io::pipe().unwrap();
     let (stderr, stderr_writer) = io::pipe().unwrap();
-    let source = Source { job: job.into(), pid, check: None, hidden: None, logging };
+    let source = Source { job: job.into(), pid, check: None, hidden: None, logging, run: None };
     logs.attach(stdout.into(), stderr.into(), source);
     (stdout_writer, stderr_writer)
 }

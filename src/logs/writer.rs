@@ -441,7 +441,7 @@ impl LongLine {
 }
 
 fn label(form: &mut EntryFormatter, source: &Source, origin: Origin, time: SystemTime) {
-    let Source { job, pid, check, hidden: _, logging: _ } = source;
+    let Source { job, pid, check, hidden: _, logging: _, run: _ } = source;
     let writer = format::Writer::Process { pid: *pid, check: check.as_deref(), stream: origin.stream };
     form.label(&stamp(time), Labels { level: origin.level, job: Some(job), writer });
 }
@@ -461,6 +461,7 @@ mod tests {
             check: None,
             hidden: None,
             logging: JobLogging::default(),
+            run: None,
         })
     }
 

@@ -73,6 +73,7 @@ impl<D: Decider> Runtime<D> {
         self.follow_catalog();
         self.follow_watches();
         self.follow_telemetry();
+        self.follow_export();
         if let Err(error) = Control::follow(&mut self.control, &plan.control) {
             self.log(Level::Error, &format!("reload: {error}; keeping the old control socket"));
         }

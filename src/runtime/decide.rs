@@ -6,7 +6,7 @@ use containerpilot_core::effect::Exit;
 use containerpilot_core::input::{StartError, StartErrorKind};
 use containerpilot_core::plan::Level;
 use containerpilot_core::request::Reply;
-use containerpilot_core::{Effect, Input};
+use containerpilot_core::{Effect, Input, Time};
 
 use super::{Decider, Runtime};
 use crate::failpoints::failpoint;
@@ -24,7 +24,17 @@ impl<D: Decider> Runtime<D> {
     /// Passes an input to the core and carries out the effects. Breaks with the exit code.
     pub(super) fn handle(&mut self, input: Input) -> ControlFlow<Exit> {
         let mut effects = std::mem::take(&mut self.effects);
-        let decided = self.decide(input, &mut effects);
+        let traced = self.export.as_ref().filter(|export| export.has_traces()).map(|_| input.clone());
+        let now = self.now();
+        let decided = self.decide(now, input, &mut effects);
+        if let Some(input) = traced {
+            self.guarded("exporting spans", |this| {
+                failpoint("spans");
+                if let (Some(export), Some(core)) = (&mut this.export, this.core.core()) {
+                    export.step(now, &input, &effects, core);
+                }
+            });
+        }
         self.guarded("sending events to clients", |this| {
             failpoint("state");
             if let Some(core) = this.core.core() {
@@ -69,8 +79,7 @@ impl<D: Decider> Runtime<D> {
     /// Lets the core decide. After a panic the input is passed once more, because an event cannot be undone and the core
     /// ignores what it knows already; a command is refused instead. If a stop signal fails twice, all jobs are killed and
     /// the supervisor exits.
-    fn decide(&mut self, input: Input, effects: &mut Vec<Effect>) -> ControlFlow<Exit> {
-        let now = self.now();
+    fn decide(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) -> ControlFlow<Exit> {
         let (mut refused, again) = match &input {
             Input::Request { id, .. } => (Some(*id), Input::Tick),
             event => (None, event.clone()),

@@ -11,6 +11,7 @@ use containerpilot_core::log_entry::Entry;
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{FileData, JobLogging, JobOutput, Level, Plan, Probe, Signal, StopScope};
 use containerpilot_core::variables::{Environment, JobVariables};
+use containerpilot_otlp::Ids;
 
 use crate::discovery::Discovery;
 use crate::files::FileInputs;
@@ -47,8 +48,10 @@ pub(crate) struct EffectExecutor {
     pub(crate) sensors: SensorOutputs,
     pub(crate) reloads: Reloads,
     pub(crate) manager: ServiceManager,
-    /// The pid of each job's last start, whose last lines are logged with its exit.
-    pub(crate) pids: BTreeMap<JobIx, i32>,
+    /// The pid and the run of each job's last start. Its last lines are logged with its exit.
+    pub(crate) pids: BTreeMap<JobIx, (i32, RunId)>,
+    /// The trace that processes belong to, if there is one (T6).
+    pub(crate) trace: Option<Ids>,
 }
 
 impl EffectExecutor {
@@ -149,8 +152,9 @@ impl EffectExecutor {
     fn log(&self, plan: &Plan, entry: Entry) {
         let Entry { level, job, message, fields, with_output } = entry;
         let name = job.and_then(|job| plan.jobs.get(job.index())).map(|job| job.name.as_str());
-        let pid = job.filter(|_| with_output).and_then(|job| self.pids.get(&job));
-        self.logs.push(level, name, &message, Some(fields), pid.map(|pid| pid.unsigned_abs()));
+        let last = job.and_then(|job| self.pids.get(&job));
+        let pid = last.filter(|_| with_output).map(|(pid, _)| pid.unsigned_abs());
+        self.logs.push_about(last.map(|(_, run)| *run), level, name, &message, Some(fields), pid);
     }
 
     /// Reads the last output of an exited child.
@@ -192,13 +196,14 @@ impl EffectExecutor {
             }
             Probe::Http(http) => self.probes.start(run, Target::Http(http.clone()), &mut self.net),
             Probe::Exec(command) => {
-                let job_run = self.pids.get(&ix).and_then(|pid| self.reaper.run_of(*pid));
+                let job_run = self.pids.get(&ix).and_then(|(pid, _)| self.reaper.run_of(*pid));
                 let program = Program {
                     command,
                     process: &job.process,
                     source: &job.name,
                     name: &check.name,
                     raw_output: check.raw_output,
+                    run: job_run,
                 };
                 self.start_program(&program, run, &marked(environment, job_run))
             }
@@ -252,6 +257,7 @@ impl EffectExecutor {
             source: &format!("file.{}", file.name),
             name: "test",
             raw_output: false,
+            run: None,
         };
         self.start_program(&program, run, &environment)
     }
@@ -268,13 +274,14 @@ impl EffectExecutor {
         let Some((job, command)) = job.and_then(|job| Some((job, job.stop.drain.program()?))) else {
             return Some(Err("there is no such program".to_owned()));
         };
-        let job_run = self.pids.get(&ix).and_then(|pid| self.reaper.run_of(*pid));
+        let job_run = self.pids.get(&ix).and_then(|(pid, _)| self.reaper.run_of(*pid));
         let program = Program {
             command,
             process: &job.process,
             source: &job.name,
             name: &format!("drain.{}", job.name),
             raw_output: job.output.is_raw(),
+            run: job_run,
         };
         self.start_program(&program, run, &marked(environment, job_run))
     }

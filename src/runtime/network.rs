@@ -15,7 +15,7 @@ use crate::discovery::Discovery;
 use crate::error_text::describe;
 use crate::failpoints::failpoint;
 use crate::messages::query_handle::QueryHandle;
-use crate::telemetry::Telemetry;
+use crate::telemetry::{self, Export, ExportHandles, Telemetry};
 use crate::watches::Watches;
 
 /// The bounds of the delay before the next attempt; it doubles in between.
@@ -25,6 +25,7 @@ const CONTROL: &str = "serve the control socket";
 const TELEMETRY: &str = "serve telemetry";
 const CONSUL: &str = "contact Consul";
 const WATCHES: &str = "follow watches";
+const EXPORT: &str = "export telemetry";
 
 /// What could not be started on the network thread, and when the next attempt is due.
 #[derive(Debug, Default)]
@@ -122,6 +123,25 @@ impl<D: Decider> Runtime<D> {
         self.record_network_use(TELEMETRY, followed);
     }
 
+    /// Exports telemetry as the plan says (T6).
+    pub(super) fn follow_export(&mut self) {
+        let wanted = self.plan.otlp.clone();
+        if self.export.is_none() && wanted.is_none() {
+            return;
+        }
+        let ids = *self.trace_ids.get_or_insert_with(telemetry::random_ids);
+        let (metrics, queries) = (self.metrics.clone(), QueryHandle::new(self.receiver.sender()));
+        let (current, now) = (self.export.take(), self.now());
+        let followed = self.executor.net.get().map(|net| {
+            let core = self.core.core();
+            let handles = ExportHandles { net, metrics, queries, core, ids, now };
+            self.export = Export::follow(current, wanted.as_ref(), handles);
+        });
+        self.executor.trace = self.export.as_ref().filter(|export| export.has_traces()).map(|_| ids);
+        self.executor.logs.set_tap(self.export.as_ref().and_then(Export::log_tap));
+        self.record_network_use(EXPORT, followed);
+    }
+
     /// Tries again to start what has failed, if that is due. The control socket follows when the loop sees that it is readable.
     pub(super) fn retry_network(&mut self) {
         if self.network.retry_at.take_if(|at| *at <= Instant::now()).is_none() {
@@ -135,6 +155,9 @@ impl<D: Decider> Runtime<D> {
         }
         if self.telemetry.is_none() {
             self.follow_telemetry();
+        }
+        if self.export.is_none() {
+            self.follow_export();
         }
     }
 

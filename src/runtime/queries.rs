@@ -174,7 +174,7 @@ impl QueryHandler {
         }
     }
 
-    fn overview(&mut self, core: &Core, catalog: &Discovery) -> Arc<Snapshot> {
+    pub(crate) fn overview(&mut self, core: &Core, catalog: &Discovery) -> Arc<Snapshot> {
         let (clock, processes) = (self.clock, self.processes.clone());
         let snapshot = || Arc::new(Snapshot::new(core, clock, catalog.report(core.plan()), processes));
         Arc::clone(self.snapshot.get_or_insert_with(snapshot))

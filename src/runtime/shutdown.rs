@@ -1,5 +1,6 @@
 //! The last part of a shutdown: deregister, write the log, close the sockets (S6). The core has set the deadlines (S4).
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use containerpilot_core::effect::{Exit, ExitDeadlines};
@@ -8,7 +9,8 @@ use containerpilot_core::plan::Level;
 use super::{Decider, Runtime};
 use crate::control::Control;
 use crate::failpoints::failpoint;
-use crate::logs::Logs;
+use crate::logs::{Logs, write_stderr};
+use crate::messages::query::Snapshot;
 use crate::messages::{LoopMessage, LoopReceiver};
 use crate::process::descendants::kill_descendants;
 #[cfg(not(test))]
@@ -25,10 +27,11 @@ const TERMINATION_LOG: &str = "/dev/termination-log";
 
 impl<D: Decider> Runtime<D> {
     /// Kills the remaining processes, deregisters all services, writes the whole log and closes the connections, each until its deadline.
-    pub(super) fn shut_down(self, exit: Exit) -> u8 {
-        let ExitDeadlines { descendants, deregister, log, connections } = exit.deadlines;
-        let [descendants, deregister, log, connections] =
-            [descendants, deregister, log, connections].map(|time| self.instant(time));
+    pub(super) fn shut_down(mut self, exit: Exit) -> u8 {
+        let ExitDeadlines { descendants, deregister, log, export: export_by, connections } = exit.deadlines;
+        let [descendants, deregister, log, export_by, connections] =
+            [descendants, deregister, log, export_by, connections].map(|time| self.instant(time));
+        let last_state = self.guarded("ending spans", |this| this.end_export(exit.code)).flatten();
         let cgroups = &self.executor.reaper.cgroups;
         cgroups.kill_all();
         let left = kill_descendants(descendants);
@@ -36,7 +39,7 @@ impl<D: Decider> Runtime<D> {
         if left > 0 {
             self.log(Level::Warn, &format!("{left} child processes did not exit after SIGKILL"));
         }
-        let Self { receiver, executor, control, .. } = self;
+        let Self { receiver, executor, control, export, .. } = self;
         if let Some(Err(error)) = control.as_ref().map(Control::unlink) {
             executor.logs.entry(Level::Warn, None, &error);
         }
@@ -64,6 +67,12 @@ impl<D: Decider> Runtime<D> {
         // Kubernetes shows its end as the message of the container. Without Kubernetes there is no such file.
         let _ = regular_file::append(TERMINATION_LOG, format!("{}\n", exit.entry.message).as_bytes());
         logs.finish(log, Some(&exit.entry));
+        if let Some(export) = export {
+            let unsent = export.finish(last_state, export_by);
+            if unsent > 0 {
+                write_stderr(&format!("otlp: {unsent} log entries and spans were not sent before the exit"));
+            }
+        }
         if let Some(control) = control {
             control.finish(connections);
         }
@@ -75,6 +84,15 @@ impl<D: Decider> Runtime<D> {
         sys::exit_now(exit.code);
         #[cfg(test)]
         exit.code
+    }
+}
+
+impl<D: Decider> Runtime<D> {
+    /// T6: ends every span. Returns the last state of the core, for metrics.
+    fn end_export(&mut self, code: u8) -> Option<Arc<Snapshot>> {
+        let now = self.now();
+        self.export.as_mut()?.end_spans(now, code);
+        Some(self.executor.queries.overview(self.core.core()?, &self.executor.catalog))
     }
 }
 

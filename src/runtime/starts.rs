@@ -54,6 +54,8 @@ pub(super) struct Program<'a> {
     pub(super) source: &'a str,
     pub(super) name: &'a str,
     pub(super) raw_output: bool,
+    /// The run that it belongs to.
+    pub(super) run: Option<RunId>,
 }
 
 /// How the lines of a process are logged, and under which names.
@@ -61,6 +63,7 @@ struct Labels<'a> {
     job: &'a str,
     check: Option<&'a str>,
     logging: JobLogging,
+    run: Option<RunId>,
 }
 
 impl Starts {
@@ -116,6 +119,10 @@ impl EffectExecutor {
             });
         };
         let mut environment = marked(environment, Some(run));
+        if let Some(ids) = &self.trace {
+            let value = telemetry::traceparent(ids, run);
+            Arc::make_mut(&mut environment.cause).push(("TRACEPARENT".into(), value));
+        }
         let mut prepared = match self.notices.prepare(job, run, &mut environment) {
             Ok(prepared) => prepared,
             Err(why) => return Some(Input::StartFailed { run, why }),
@@ -139,14 +146,14 @@ impl EffectExecutor {
             JobOutput::Raw => JobLogging::default(),
             JobOutput::Logged(logging) => logging.clone(),
         };
-        let labels = Labels { job: &job.name, check: None, logging };
+        let labels = Labels { job: &job.name, check: None, logging, run: Some(run) };
         match self.start(&request, Owner::Run(run), labels, metric) {
             Ok((pid, pipe)) => {
                 self.notices.started(run, prepared.take_socket(), pipe);
                 if let Some(pending) = self.starts.pending.get_mut(&Owner::Run(run)) {
                     pending.line = prepared.line;
                 }
-                self.pids.insert(ix, pid);
+                self.pids.insert(ix, (pid, run));
                 None
             }
             Err(why) => {
@@ -163,11 +170,11 @@ impl EffectExecutor {
         run: CheckRunId,
         environment: &Environment,
     ) -> Option<Result<(), String>> {
-        let &Program { command, process, source, name, raw_output } = program;
+        let &Program { command, process, source, name, raw_output, run: of } = program;
         let reports = Reports::default();
         let request =
             Request { command, environment, process, own_stdin: false, raw_output, cgroup: None, reports };
-        let labels = Labels { job: source, check: Some(name), logging: JobLogging::default() };
+        let labels = Labels { job: source, check: Some(name), logging: JobLogging::default(), run: of };
         let started = self.start(&request, Owner::Check(run), labels, None);
         started.err().map(|why| Err(why.message))
     }
@@ -183,9 +190,9 @@ impl EffectExecutor {
         let pid = start.pid;
         self.reaper.started(pid, owner);
         let hidden = start.hidden.clone();
-        let Labels { job, check, logging } = labels;
+        let Labels { job, check, logging, run } = labels;
         let check = check.map(str::to_owned);
-        let source = Source { job: job.to_owned(), pid: pid.unsigned_abs(), check, hidden, logging };
+        let source = Source { job: job.to_owned(), pid: pid.unsigned_abs(), check, hidden, logging, run };
         if start.output.is_some() && matches!(owner, Owner::Run(_)) {
             // Its output will be read: before further jobs can use up the limit of threads and processes.
             self.logs.start_thread();

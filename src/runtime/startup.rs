@@ -14,6 +14,8 @@ use crate::telemetry::Telemetry;
 impl<D: Decider> Runtime<D> {
     /// Opens the telemetry port and the control socket, before the startup event (E4).
     pub(crate) fn open(&mut self) -> Result<(), String> {
+        // T6: before the first entry, so that it is exported.
+        self.follow_export();
         self.log_loaded();
         // The port first: unlike the socket it has no file that must be removed if the other cannot be opened.
         self.open_telemetry()?;

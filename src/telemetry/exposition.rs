@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::time::Duration;
 
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -31,7 +32,26 @@ impl Kind {
 /// A page of metrics, sorted by name. The first metric of a name wins.
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    families: BTreeMap<String, String>,
+    families: BTreeMap<String, Family>,
+}
+
+/// A metric and its samples.
+#[derive(Debug)]
+pub(super) struct Family {
+    pub(super) help: String,
+    pub(super) kind: Kind,
+    pub(super) samples: Vec<Sample>,
+}
+
+/// A value of a metric.
+#[derive(Debug)]
+pub(super) struct Sample {
+    /// Appended to the metric's name.
+    pub(super) suffix: &'static str,
+    pub(super) labels: Vec<(Box<str>, Box<str>)>,
+    pub(super) value: f64,
+    /// When counting began, since the start of the supervisor. Prometheus does not need it, a collector does (T6).
+    pub(super) since: Duration,
 }
 
 impl Page {
@@ -46,20 +66,11 @@ impl Page {
         if self.families.contains_key(name) {
             return;
         }
-        let mut text = String::new();
-        if !help.is_empty() {
-            text.push_str("# HELP ");
-            text.push_str(name);
-            text.push(' ');
-            escape(&mut text, help, false);
-            text.push('\n');
-        }
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "# TYPE {name} {}", kind.name());
-        let head = text.len();
-        write(&mut Samples { text: &mut text, name });
-        if text.len() > head {
-            self.families.insert(name.to_owned(), text);
+        let mut samples = Vec::new();
+        write(&mut Samples(&mut samples));
+        if !samples.is_empty() {
+            let family = Family { help: help.to_owned(), kind, samples };
+            self.families.insert(name.to_owned(), family);
         }
     }
 
@@ -70,40 +81,75 @@ impl Page {
         });
     }
 
+    /// The metrics by name.
+    pub(super) fn families(&self) -> impl Iterator<Item = (&str, &Family)> {
+        self.families.iter().map(|(name, family)| (name.as_str(), family))
+    }
+
     #[cfg(test)]
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.families.keys().map(String::as_str)
     }
 
-    pub(super) fn text(self) -> String {
-        self.families.into_values().collect()
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        for (name, family) in &self.families {
+            family.write(name, &mut text);
+        }
+        text
+    }
+}
+
+impl Family {
+    fn write(&self, name: &str, text: &mut String) {
+        if !self.help.is_empty() {
+            text.push_str("# HELP ");
+            text.push_str(name);
+            text.push(' ');
+            escape(text, &self.help, false);
+            text.push('\n');
+        }
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "# TYPE {name} {}", self.kind.name());
+        for Sample { suffix, labels, value, since: _ } in &self.samples {
+            text.push_str(name);
+            text.push_str(suffix);
+            for (nth, (label, content)) in labels.iter().enumerate() {
+                text.push(if nth == 0 { '{' } else { ',' });
+                text.push_str(label);
+                text.push_str("=\"");
+                escape(text, content, true);
+                text.push('"');
+            }
+            if !labels.is_empty() {
+                text.push('}');
+            }
+            text.push(' ');
+            text.push_str(&number(*value));
+            text.push('\n');
+        }
     }
 }
 
 /// The samples of one metric.
-pub(super) struct Samples<'a> {
-    text: &'a mut String,
-    name: &'a str,
-}
+pub(super) struct Samples<'a>(&'a mut Vec<Sample>);
 
 impl Samples<'_> {
     /// Adds a sample. `suffix` is appended to the metric's name.
-    pub(super) fn add(&mut self, suffix: &str, labels: &[(&str, &str)], value: f64) {
-        self.text.push_str(self.name);
-        self.text.push_str(suffix);
-        for (nth, (label, content)) in labels.iter().enumerate() {
-            self.text.push(if nth == 0 { '{' } else { ',' });
-            self.text.push_str(label);
-            self.text.push_str("=\"");
-            escape(self.text, content, true);
-            self.text.push('"');
-        }
-        if !labels.is_empty() {
-            self.text.push('}');
-        }
-        self.text.push(' ');
-        self.text.push_str(&number(value));
-        self.text.push('\n');
+    pub(super) fn add(&mut self, suffix: &'static str, labels: &[(&str, &str)], value: f64) {
+        self.add_since(Duration::ZERO, suffix, labels, value);
+    }
+
+    /// Adds a sample that counts from a time after the start of the supervisor.
+    pub(super) fn add_since(
+        &mut self,
+        since: Duration,
+        suffix: &'static str,
+        labels: &[(&str, &str)],
+        value: f64,
+    ) {
+        let labels = labels.iter().map(|(name, content)| ((*name).into(), (*content).into())).collect();
+        self.0.push(Sample { suffix, labels, value, since });
     }
 }
 

@@ -55,6 +55,7 @@ pub(super) fn add_to(
     page.single("containerpilot_log_lost_lines_total", lost, Kind::Counter, lost_lines);
     ready(page, snapshot);
     checks(page, snapshot);
+    exports(page, shared);
     page.family(
         "containerpilot_build_info",
         "Version of containerpilot; always 1.",
@@ -84,6 +85,16 @@ fn requests(page: &mut Page, shared: &Shared) {
     page.family("containerpilot_control_http_requests", help, Kind::Untyped, |samples| {
         for ((code, path), count) in &shared.requests {
             samples.add("", &[("code", &code.to_string()), ("path", path)], count_to_f64(*count));
+        }
+    });
+}
+
+/// T6: what was sent to a collector, and what was not.
+fn exports(page: &mut Page, shared: &Shared) {
+    let help = "Number of log entries, metrics and spans for the OpenTelemetry collector, by result.";
+    page.family("containerpilot_otlp_items_total", help, Kind::Counter, |samples| {
+        for ((kind, result), count) in &shared.exported {
+            samples.add("", &[("kind", kind), ("result", result)], count_to_f64(*count));
         }
     });
 }

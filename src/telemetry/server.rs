@@ -16,14 +16,10 @@ use thiserror::Error;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::exposition::{self, Page};
 use super::page::PageServer;
-use super::process::Process;
-use super::self_metrics::Measured;
-use super::{Metrics, job_usage, self_metrics, status};
+use super::{Metrics, exposition, status};
 use crate::VERSION;
 use crate::error_text::describe;
-use crate::logs::Tails;
 use crate::messages::query::Snapshot;
 use crate::messages::query_handle::QueryHandle;
 use crate::net::Net;
@@ -215,7 +211,7 @@ impl Handler for Pages {
             return error(StatusCode::SERVICE_UNAVAILABLE, &reason);
         };
         match path {
-            "/metrics" => ok(exposition::CONTENT_TYPE, self.metrics(&snapshot)),
+            "/metrics" => ok(exposition::CONTENT_TYPE, self.metrics.page(&snapshot).text()),
             "/status" => ok(JSON, status::page(&snapshot, VERSION)),
             "/readyz" => match snapshot.overview.not_ready().as_slice() {
                 [] => ok(TEXT, "ready\n"),
@@ -249,24 +245,6 @@ impl Pages {
         let snapshot = self.queries.overview().await?;
         *latest = Some((Instant::now(), Arc::clone(&snapshot)));
         Some(snapshot)
-    }
-
-    fn metrics(&self, snapshot: &Snapshot) -> String {
-        let measured = Measured {
-            process: Process::read(),
-            usage: job_usage::read(snapshot),
-            lines: self.metrics.tails.as_ref().map(Tails::line_counts).unwrap_or_default(),
-            lost_lines: self.metrics.tails.as_ref().map_or(0, Tails::lost_lines),
-        };
-        let mut page = Page::default();
-        let now = self.metrics.started.elapsed();
-        let mut shared = self.metrics.shared();
-        // First, so that a configured metric cannot replace one of the supervisor's own.
-        shared.cpu.update(snapshot, &measured.usage);
-        self_metrics::add_to(&mut page, snapshot, &shared, VERSION, &measured);
-        shared.store.add_to(&mut page, now);
-        drop(shared);
-        page.text()
     }
 }
 

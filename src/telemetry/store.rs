@@ -22,6 +22,8 @@ pub(crate) struct Store {
 struct Entry {
     definition: Metric,
     value: Value,
+    /// When counting began.
+    since: Duration,
 }
 
 #[derive(Debug)]
@@ -73,10 +75,12 @@ impl Store {
         for definition in definitions {
             let kept =
                 before.remove(&definition.name).filter(|entry| entry.definition.kind == definition.kind);
-            let value = kept.map_or_else(|| Value::new(&definition.kind, now), |entry| entry.value);
+            let new = || (Value::new(&definition.kind, now), now);
+            let (value, since) = kept.map_or_else(new, |entry| (entry.value, entry.since));
             self.legacy.insert(definition.legacy_key.clone(), definition.name.clone());
             // The later of two with the same name wins, as in 3.8.
-            self.metrics.insert(definition.name.clone(), Entry { definition: definition.clone(), value });
+            self.metrics
+                .insert(definition.name.clone(), Entry { definition: definition.clone(), value, since });
         }
     }
 
@@ -173,9 +177,11 @@ impl Value {
 
 impl Entry {
     fn add_to(&mut self, name: &str, page: &mut Page, now: Duration) {
-        let help = self.definition.help.as_str();
+        let (help, since) = (self.definition.help.as_str(), self.since);
         match &mut self.value {
-            Value::Counter(total) => page.single(name, help, Kind::Counter, Some(*total)),
+            Value::Counter(total) => page.family(name, help, Kind::Counter, |samples| {
+                samples.add_since(since, "", &[], *total);
+            }),
             Value::Gauge(last) => page.single(name, help, Kind::Gauge, Some(*last)),
             Value::Histogram { counts, sum } => {
                 let MetricKind::Histogram { buckets } = &self.definition.kind else { return };
@@ -183,20 +189,20 @@ impl Entry {
                     let mut total = 0;
                     for (bound, count) in buckets.iter().copied().chain([f64::INFINITY]).zip(counts) {
                         total += *count;
-                        samples.add("_bucket", &[("le", &number(bound))], count_to_f64(total));
+                        samples.add_since(since, "_bucket", &[("le", &number(bound))], count_to_f64(total));
                     }
-                    samples.add("_sum", &[], *sum);
-                    samples.add("_count", &[], count_to_f64(total));
+                    samples.add_since(since, "_sum", &[], *sum);
+                    samples.add_since(since, "_count", &[], count_to_f64(total));
                 });
             }
             Value::Summary(summary) => {
                 let quantiles = summary.quantiles(now);
                 page.family(name, help, Kind::Summary, |samples| {
                     for (share, value) in quantiles {
-                        samples.add("", &[("quantile", &number(share))], value);
+                        samples.add_since(since, "", &[("quantile", &number(share))], value);
                     }
-                    samples.add("_sum", &[], summary.sum);
-                    samples.add("_count", &[], count_to_f64(summary.count));
+                    samples.add_since(since, "_sum", &[], summary.sum);
+                    samples.add_since(since, "_count", &[], count_to_f64(summary.count));
                 });
             }
         }

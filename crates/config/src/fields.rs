@@ -13,12 +13,13 @@ use crate::decode::{DecodeContext, Section, SectionInfo, Shape, Skip, ValueType}
 use crate::json5::Node;
 use crate::section;
 use crate::values::{
-    Account, CapabilityNames, CronText, DurationOrNever, DurationOrObject, DurationText, DurationWithUnit,
-    EnvFiles, Event, EventOrBool, Exec, ExitStatuses, Flag, Headers, HttpStatuses, HttpUrl, Interfaces,
-    Limits, ListOf, LogOutput, Maintenance, MetricType, Mode, Numbers, Object, ObjectOrFalse, ObjectOrManual,
-    ObjectOrText, OneOf, OneOrMany, Port, Ports, Queue, RestartLimit, Scheme, Seconds, SecondsOrUnset,
-    Secrets, SignalName, SignalNames, Size, SpannedWords, StopSignals, TaggedAddresses, TcpAddress, Text,
-    TextMap, TextOrUnset, TextsOrObjects, UncheckedOneOf, UrlOrObject, Variables, Whole, Words,
+    Account, CapabilityNames, CollectorUrl, CronText, DurationOrNever, DurationOrObject, DurationText,
+    DurationWithUnit, EnvFiles, Event, EventOrBool, Exec, ExitStatuses, Flag, Headers, HttpStatuses, HttpUrl,
+    Interfaces, Limits, ListOf, LogOutput, Maintenance, MetricType, Mode, Numbers, Object, ObjectOrFalse,
+    ObjectOrManual, ObjectOrText, OneOf, OneOrMany, Port, Ports, Queue, RestartLimit, Scheme, Seconds,
+    SecondsOrUnset, Secrets, SignalName, SignalNames, Size, SpannedWords, StopSignals, TaggedAddresses,
+    TcpAddress, Text, TextMap, TextOrUnset, TextsOrObjects, UncheckedOneOf, UrlOrObject, Variables, Whole,
+    Words,
 };
 
 section! {
@@ -47,6 +48,8 @@ section! {
             "Files that are rendered from templates, again whenever a watch that a template uses changes.";
         telemetry: Object<TelemetryFields> = "telemetry", Nothing, "T1",
             "The telemetry server, which Prometheus can scrape.";
+        otlp: Object<OtlpFields> = "otlp", Nothing, "T6",
+            "Exports log entries, traces and metrics to an OpenTelemetry collector.";
         coprocesses: ListOf<CoprocessFields> = "coprocesses", Nothing, "C6",
             "Sidecar processes that run beside the jobs.";
         env: TextMap = "env", Nothing, "P10",
@@ -77,8 +80,8 @@ section! {
 
 section! {
     /// `consul.tls`.
-    pub struct TlsFields = "`tls`", "`consul.tls`", any_case,
-        "TLS settings of the connection to Consul." {
+    pub struct TlsFields = "`tls`", "`tls`", any_case,
+        "TLS settings of the connection to Consul, or to an OpenTelemetry collector." {
         cafile: TextOrUnset = "cafile", Nothing, "D1",
             "File with the trusted CA certificates.";
         capath: TextOrUnset = "capath", Nothing, "D1",
@@ -589,6 +592,31 @@ section! {
             "Whether it shows the last lines of the output of jobs, and what processes say about themselves.";
         hosts: Words = "hosts", Nothing, "T5",
             "Public host names under which browsers may open it. Addresses and names that are not public, such as `localhost` and `web.default.svc.cluster.local`, need no entry.";
+    }
+}
+
+section! {
+    /// `otlp`.
+    pub struct OtlpFields = "`otlp`", "`otlp`", any_case,
+        "An OpenTelemetry collector, to which log entries, traces and metrics are sent (OTLP over HTTP). Without the keys, the variables `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` are used. Nothing is exported without `otlp`." {
+        endpoint: CollectorUrl = "endpoint", Says("`OTEL_EXPORTER_OTLP_ENDPOINT`, else `http://localhost:4318`"), "T6",
+            "The URL of the collector, to which `/v1/logs`, `/v1/traces` and `/v1/metrics` are added.";
+        logs: Flag = "logs", Is("true"), "T6",
+            "Whether log entries are exported: lines of jobs, and those of the supervisor.";
+        traces: Flag = "traces", Is("true"), "T6",
+            "Whether spans are exported. Then jobs get the variable `TRACEPARENT`.";
+        metrics: Flag = "metrics", Is("true"), "T6",
+            "Whether metrics are exported: those of `/metrics`.";
+        headers: Headers = "headers", Says("`OTEL_EXPORTER_OTLP_HEADERS`"), "T6, L5",
+            "Headers of every request, for example `{ authorization: \"Bearer …\" }`. Their values are never logged.";
+        tls: Object<TlsFields> = "tls", Nothing, "T6",
+            "TLS settings, for an endpoint with https://.";
+        timeout: DurationText = "timeout", Is("\"10s\""), "T6",
+            "Timeout of one request.";
+        interval: DurationText = "interval", Is("\"60s\""), "T6",
+            "How often metrics are sent: at least `1s`.";
+        resource: TextMap = "resource", Nothing, "T6",
+            "Attributes that tell who sends, such as `{ \"service.name\": \"shop\" }`. They win over those of the variables.";
     }
 }
 

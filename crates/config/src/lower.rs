@@ -11,6 +11,7 @@ mod health;
 mod http;
 mod job;
 mod lock;
+mod otlp;
 mod output;
 mod ready;
 mod replicas;
@@ -31,8 +32,8 @@ pub(crate) use when::source_named;
 use std::time::Duration;
 
 use containerpilot_core::plan::{
-    Catalog, Control, DEFAULT_STOP_ON, Job, Lock, Logging, Plan, Process, RenderedFile, Signal, Telemetry,
-    Watch, stop_signal_timeout,
+    Catalog, Control, DEFAULT_STOP_ON, Job, Lock, Logging, Otlp, Plan, Process, RenderedFile, Signal,
+    Telemetry, Watch, stop_signal_timeout,
 };
 
 use crate::decode::{SectionInfo, Spanned};
@@ -127,6 +128,7 @@ impl Lower<'_> {
             control: self.control(fields),
             logging: logging(fields),
             telemetry: fields.telemetry.as_ref().map(|given| self.telemetry(&given.value)),
+            otlp: fields.otlp.as_ref().map(|given| self.otlp(given)),
             stop_timeout: self.stop_timeout(fields),
             process: shared,
             stop_on: self.stop_on.signals.clone(),
@@ -235,6 +237,7 @@ pub(crate) struct Draft {
     control: Option<Control>,
     logging: Option<Logging>,
     telemetry: Option<Option<(Telemetry, Vec<Job>)>>,
+    otlp: Option<Option<Otlp>>,
     stop_timeout: Option<Duration>,
     process: Option<Process>,
     stop_on: Vec<Signal>,
@@ -294,6 +297,10 @@ impl Draft {
             control: self.control?,
             logging: self.logging?,
             telemetry,
+            otlp: match self.otlp {
+                None => None,
+                Some(drafted) => Some(drafted?),
+            },
             stop_timeout: self.stop_timeout?,
             process: self.process?,
             stop_on: self.stop_on,

@@ -19,6 +19,7 @@ pub(crate) fn merge(earlier: &mut ConfigFields, later: ConfigFields) {
         (slot, Some(later)) => *slot = Some(later),
         (_, None) => {}
     }
+    replace(&mut earlier.otlp, later.otlp);
     replace(&mut earlier.consul, later.consul);
     replace(&mut earlier.defaults, later.defaults);
     replace(&mut earlier.logging, later.logging);

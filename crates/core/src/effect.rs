@@ -191,6 +191,8 @@ pub struct ExitDeadlines {
     pub deregister: Time,
     /// The log is written.
     pub log: Time,
+    /// What is exported has been sent (T6).
+    pub export: Time,
     /// Connections are closed.
     pub connections: Time,
 }

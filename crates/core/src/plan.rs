@@ -13,6 +13,7 @@ mod http;
 mod job;
 mod lock;
 mod logging;
+mod otlp;
 mod process;
 mod ready;
 mod replicas;
@@ -41,6 +42,7 @@ pub use http::{HttpMethod, HttpProbe, HttpTarget, StatusRange};
 pub use job::{Command, Job, OnCompletion, Role};
 pub use lock::{LONGEST_TTL, Lock, SHORTEST_TTL};
 pub use logging::{Format, JobLogging, JobOutput, Level, LogFile, Logging, Output};
+pub use otlp::Otlp;
 pub use process::{Capabilities, Limit, Principal, Process, Resource};
 pub use ready::Ready;
 pub use replicas::{MAX_REPLICAS, PORT_VARIABLE, PortRange, REPLICA_VARIABLE, Replica, ReplicaGroup};
@@ -75,6 +77,8 @@ pub struct Plan {
     pub logging: Logging,
     /// The telemetry server.
     pub telemetry: Option<Telemetry>,
+    /// The OpenTelemetry collector.
+    pub otlp: Option<Otlp>,
     /// The global stop timeout: when it passes during a shutdown, the remaining jobs are killed (S4).
     pub stop_timeout: Duration,
     /// What every process has (P10, P11). The program on the command line has nothing else.

@@ -23,6 +23,7 @@ fn start(outputs: &mut CheckOutputs, pid: u32) -> (PipeWriter, PipeWriter) {
         check: Some("check.web".into()),
         hidden: None,
         logging: containerpilot_core::plan::JobLogging::default(),
+        run: None,
     };
     outputs.started(stdout.into(), stderr.into(), source);
     (stdout_writer, stderr_writer)

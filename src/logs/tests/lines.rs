@@ -39,6 +39,7 @@ fn l2_lines_of_a_check_are_labelled() {
             check: Some("web".into()),
             hidden: None,
             logging: JobLogging::default(),
+            run: None,
         },
     );
     writer.write_all(b"ok").unwrap();
@@ -66,6 +67,7 @@ fn p11_secrets_are_hidden_in_lines_and_in_the_last_lines() {
         check: None,
         hidden: Some(hidden.clone()),
         logging: JobLogging::default(),
+        run: None,
     };
     // The log has the pipes before the files are read.
     logs.attach(stdout.into(), stderr.into(), source);

@@ -16,6 +16,7 @@ fn entry(level: Level, message: &str) -> Entry {
         fields: None,
         output_of: None,
         last_lines: None,
+        run: None,
     }
 }
 

@@ -18,32 +18,87 @@ impl ValueType for HttpUrl {
     type Value = HttpTarget;
     const SHAPE: Shape = Shape::Text;
     fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<HttpTarget> {
-        const HELP: &str = "for example: \"http://127.0.0.1:8000/health\"";
-        let text = cx.text(key, node)?;
-        let (https, rest) = match (text.strip_prefix("http://"), text.strip_prefix("https://")) {
-            (Some(rest), _) => (false, rest),
-            (_, Some(rest)) => (true, rest),
-            (None, None) => {
-                let what = found(node);
-                let message =
-                    format!("`{key}` must be a URL that starts with http:// or https://, not {what}");
-                cx.error(node.span, message, HELP);
-                return None;
-            }
-        };
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(end);
-        let path = path.split('#').next().unwrap_or_default();
-        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        let address = host_and_port(authority, Some(if https { 443 } else { 80 }));
-        let clean = !path.chars().any(|c| c.is_ascii_control() || c == ' ');
-        match address {
-            Some((host, port)) if clean => Some(HttpTarget { https, host, port, path }),
-            _ => {
-                cx.error(node.span, format!("`{key}` is not a valid URL: {}", found(node)), HELP);
+        url(cx, key, node, "for example: \"http://127.0.0.1:8000/health\"")
+    }
+}
+
+/// The URL of an OpenTelemetry collector (T6).
+pub struct CollectorUrl;
+
+impl ValueType for CollectorUrl {
+    type Value = HttpTarget;
+    const SHAPE: Shape = Shape::Text;
+    fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<HttpTarget> {
+        let target = url(cx, key, node, "for example: \"http://localhost:4318\"")?;
+        match collector(target) {
+            Ok(target) => Some(target),
+            Err((message, help)) => {
+                cx.error(node.span, format!("`{key}` {message}"), help);
                 None
             }
         }
+    }
+}
+
+/// The address of a collector: its path has no slash at its end. The error is what is wrong, and help.
+pub(crate) fn collector(target: HttpTarget) -> Result<HttpTarget, (&'static str, &'static str)> {
+    if target.path.contains('?') {
+        return Err(("cannot have a query", "put what the collector needs into `headers`"));
+    }
+    if target.port == 0 {
+        return Err(("must name a port", "the usual port is 4318"));
+    }
+    let path = target.path.trim_end_matches('/');
+    if ["/v1/logs", "/v1/traces", "/v1/metrics"].iter().any(|end| path.ends_with(end)) {
+        return Err((
+            "must not name one kind of data",
+            "remove the path: /v1/logs and so on are added to it",
+        ));
+    }
+    Ok(HttpTarget { path: path.to_owned(), ..target })
+}
+
+/// Reads a URL.
+fn url(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node, help: &str) -> Option<HttpTarget> {
+    let text = cx.text(key, node)?;
+    match parse_url(&text) {
+        Ok(target) => return Some(target),
+        Err(UrlError::Scheme) => {
+            let what = found(node);
+            let message = format!("`{key}` must be a URL that starts with http:// or https://, not {what}");
+            cx.error(node.span, message, help);
+        }
+        Err(UrlError::Invalid) => {
+            cx.error(node.span, format!("`{key}` is not a valid URL: {}", found(node)), help);
+        }
+    }
+    None
+}
+
+/// Why a text is not a URL.
+pub(crate) enum UrlError {
+    /// It does not start with http:// or https://.
+    Scheme,
+    /// The rest is wrong.
+    Invalid,
+}
+
+/// The parts of a URL.
+pub(crate) fn parse_url(text: &str) -> Result<HttpTarget, UrlError> {
+    let (https, rest) = match (text.strip_prefix("http://"), text.strip_prefix("https://")) {
+        (Some(rest), _) => (false, rest),
+        (_, Some(rest)) => (true, rest),
+        (None, None) => return Err(UrlError::Scheme),
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let path = path.split('#').next().unwrap_or_default();
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    let address = host_and_port(authority, Some(if https { 443 } else { 80 }));
+    let clean = !path.chars().any(|c| c.is_ascii_control() || c == ' ');
+    match address {
+        Some((host, port)) if clean => Ok(HttpTarget { https, host, port, path }),
+        _ => Err(UrlError::Invalid),
     }
 }
 
@@ -100,9 +155,7 @@ impl ValueType for Headers {
             let wrong = if name.is_empty() || !name.bytes().all(is_token) {
                 Some("is not a valid name of a header")
             } else if reserved.contains(&name.to_ascii_lowercase().as_str()) {
-                Some(
-                    "cannot be set: the supervisor sends a request without a body, and closes the connection",
-                )
+                Some("cannot be set: the supervisor itself says where the request ends")
             } else if headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)) {
                 Some("is written twice; the case of a name does not matter")
             } else {

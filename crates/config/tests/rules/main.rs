@@ -11,6 +11,7 @@ mod keys;
 mod legacy;
 mod limits;
 mod locks;
+mod otlp;
 mod plan;
 mod ready;
 mod rendered_files;

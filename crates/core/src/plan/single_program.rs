@@ -63,6 +63,7 @@ impl Plan {
             },
             logging: Logging { level: Level::Warn, format: Format::Default, output: Output::Stderr },
             telemetry: None,
+            otlp: None,
             stop_timeout: Duration::from_secs(5),
             process: Process::default(),
             stop_on: DEFAULT_STOP_ON.into(),

@@ -9,7 +9,7 @@
 //! 2T + 450 ms     T + 450 ms        so have processes that no job knows
 //! 2T + 500 ms     T + 500 ms        the catalog has confirmed the last deregistration, or has not
 //! 2T + 700 ms     T + 700 ms        the log is written
-//! 2T + 750 ms     T + 750 ms        connections are closed
+//! 2T + 750 ms     T + 750 ms        connections are closed; what is exported to a collector is sent, or dropped
 //! 2T + 1 s        T + 1 s           the promise; the last quarter of a second is for the scheduler of a busy machine
 //! ```
 //!
@@ -30,6 +30,9 @@ const DESCENDANTS: Duration = Duration::from_millis(450);
 const DEREGISTER: Duration = Duration::from_millis(500);
 const LOG: Duration = Duration::from_millis(700);
 const CONNECTIONS: Duration = Duration::from_millis(750);
+
+/// How long the exit waits for a collector (T6), even if the shutdown was fast.
+const EXPORT: Duration = Duration::from_secs(1);
 
 /// The log gets this long even if the supervisor is late.
 const MIN_LOG: Duration = Duration::from_millis(200);
@@ -70,11 +73,13 @@ impl StopBudget {
     /// The deadlines of an exit that starts now.
     pub(crate) fn exit_deadlines(&self, plan: &Plan, now: Time) -> ExitDeadlines {
         let log = (self.kill_by + LOG).max(now + MIN_LOG);
+        let connections = log + (CONNECTIONS - LOG);
         ExitDeadlines {
             descendants: (now + Duration::from_secs(1)).min(self.kill_by + DESCENDANTS),
             deregister: (now + plan.deregister_timeout()).min(self.kill_by + DEREGISTER),
             log,
-            connections: log + (CONNECTIONS - LOG),
+            export: connections.min(now + EXPORT),
+            connections,
         }
     }
 }

@@ -171,6 +171,7 @@ fn s4_a_silent_catalog_does_not_extend_the_budget() {
         descendants: millis(4_450),
         deregister: millis(4_500),
         log: millis(4_700),
+        export: millis(4_750),
         connections: millis(4_750),
     };
     assert_eq!(bounds, expected);
@@ -185,6 +186,8 @@ fn s4_s6_catalog_and_log_have_the_rest_of_the_budget() {
         descendants: millis(1_000),
         deregister: millis(1_000),
         log: millis(4_700),
+        // T6: a collector that does not answer delays a fast shutdown by a second only.
+        export: millis(1_000),
         connections: millis(4_750),
     };
     assert_eq!(harness.exit_deadlines, Some(expected));

@@ -32,6 +32,7 @@ pub fn plain_plan(jobs: Vec<Job>) -> Plan {
         },
         logging: Logging { level: Level::Warn, format: Format::Default, output: Output::Stdout },
         telemetry: None,
+        otlp: None,
         stop_timeout: Duration::from_secs(5),
         process: Process::default(),
         stop_on: DEFAULT_STOP_ON.into(),

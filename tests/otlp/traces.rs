@@ -1,0 +1,124 @@
+//! The life of a container is one trace.
+
+use std::collections::BTreeSet;
+
+use crate::collector::{Collector, attribute, hex};
+use crate::supervisor::{Supervisor, modes};
+
+#[test]
+fn t6_the_life_of_a_container_is_one_trace_with_the_right_parents() {
+    for mode in modes() {
+        let collector = Collector::accepting();
+        let mut supervisor = Supervisor::start(
+            mode,
+            &format!(
+                "{{ otlp: {{ endpoint: 'http://{}/prefix/', logs: false, metrics: false }},
+                jobs: [
+                    {{ name: 'migrate', exec: ['sh', '-c', 'exit 0'] }},
+                    {{ name: 'web', exec: ['sh', '-c', 'echo parent $TRACEPARENT; exec sleep 1000'],
+                      when: {{ source: 'migrate', once: 'exitSuccess' }},
+                      health: {{ exec: 'true', interval: 1, ttl: 10 }} }},
+                    {{ name: 'warm', exec: 'true', when: {{ source: 'web', once: 'healthy' }} }},
+                    {{ name: 'pre-stop', exec: 'true', when: {{ source: 'web', once: 'stopping' }} }},
+                ] }}",
+                collector.address
+            ),
+        );
+        let parent = supervisor.wait_for_line("parent 00-");
+        supervisor.wait_for_line("warm exited");
+        supervisor.signal("-TERM");
+        let (code, log) = supervisor.wait();
+        assert_eq!(code, 0, "{log}");
+        assert_eq!(collector.recorded("/v1/traces").len(), 0, "the path has a prefix");
+        let spans = collector.spans_at("/prefix/v1/traces");
+        let named = |name: &str| {
+            let mut found = spans.iter().filter(|span| span.name == name);
+            found.next().unwrap_or_else(|| panic!("no span `{name}`: {log}"))
+        };
+        let traces: BTreeSet<_> = spans.iter().map(|span| span.trace_id.clone()).collect();
+        let ids: BTreeSet<_> = spans.iter().map(|span| span.span_id.clone()).collect();
+        assert_eq!((traces.len(), ids.len()), (1, spans.len()), "one trace, and each span once");
+        let expected = [
+            ("run migrate", "container"),
+            ("start migrate", "run migrate"),
+            ("run web", "container"),
+            ("start web", "run web"),
+            ("check check.web", "run web"),
+            ("run warm", "run web"),
+            ("stop web", "run web"),
+            ("run pre-stop", "stop web"),
+            ("shutdown", "container"),
+            ("startup", "container"),
+        ];
+        for (name, parent) in expected {
+            assert_eq!(named(name).parent_span_id, named(parent).span_id, "{name} belongs to {parent}");
+        }
+        let root = named("container");
+        assert!(root.parent_span_id.is_empty());
+        for span in &spans {
+            let inside = root.start_time_unix_nano <= span.start_time_unix_nano
+                && span.start_time_unix_nano <= span.end_time_unix_nano
+                && span.end_time_unix_nano <= root.end_time_unix_nano;
+            assert!(inside, "{span:?}");
+        }
+        assert_eq!(named("run web").links[0].span_id, named("run migrate").span_id);
+        let web = named("run web");
+        let expected = format!("00-{}-{}-01", hex(&web.trace_id), hex(&web.span_id));
+        assert!(parent.ends_with(&expected), "{parent} {expected}");
+        assert_eq!(attribute(&web.attributes, "containerpilot.ended_by").as_deref(), Some("shutdown"));
+        assert!(attribute(&web.attributes, "process.pid").is_some());
+    }
+}
+
+#[test]
+fn t6_without_traces_jobs_get_no_traceparent_and_nothing_is_sent() {
+    let collector = Collector::accepting();
+    let config = |otlp: &str| {
+        format!("{{ {otlp} jobs: [{{ name: 'a', exec: ['sh', '-c', 'echo parent=$TRACEPARENT.'] }}] }}")
+    };
+    let only_metrics =
+        format!("otlp: {{ endpoint: 'http://{}', logs: false, traces: false }},", collector.address);
+    for otlp in [only_metrics.as_str(), ""] {
+        let setup = format!("export OTEL_EXPORTER_OTLP_ENDPOINT=http://{}", collector.address);
+        let supervisor = Supervisor::with_setup(crate::supervisor::Mode::Plain, &setup, &config(otlp));
+        let (code, log) = supervisor.wait();
+        assert!(code == 0 && log.contains("parent=."), "{log}");
+    }
+    assert_eq!(collector.recorded("/v1/traces").len(), 0);
+    assert_eq!(collector.recorded("/v1/metrics").len(), 1, "of the first, when it exited");
+}
+
+#[test]
+fn t6_reload_adds_changes_and_removes_the_export_within_one_trace() {
+    let (first, second) = (Collector::accepting(), Collector::accepting());
+    let config = |otlp: &str, nth: u32| {
+        format!(
+            "{{ {otlp} jobs: [{{ name: 'stays', exec: 'sleep 1000' }},
+                {{ name: 'once-{nth}', exec: ['sh', '-c', 'echo ran {nth} with $TRACEPARENT.'] }}] }}"
+        )
+    };
+    let otlp = |to: &Collector| {
+        format!("otlp: {{ endpoint: 'http://{}', logs: false, metrics: false }},", to.address)
+    };
+    let mut supervisor = Supervisor::start(crate::supervisor::Mode::Plain, &config("", 1));
+    supervisor.wait_for_line("ran 1 with .");
+    let mut reload = |text: &str, line: &str| {
+        std::fs::write(supervisor.file("config.json5"), text).unwrap();
+        supervisor.signal("-HUP");
+        supervisor.wait_for_line(line)
+    };
+    reload(&config(&otlp(&first), 2), "ran 2 with 00-");
+    let run = first.wait_for_span("run once-2");
+    reload(&config(&otlp(&second), 3), "ran 3 with 00-");
+    assert_eq!(second.wait_for_span("run once-3").trace_id, run.trace_id, "it is the same trace");
+    reload(&config("", 4), "ran 4 with .");
+    reload(&config(&otlp(&first), 5), "ran 5 with 00-");
+    assert_eq!(first.wait_for_span("run once-5").trace_id, run.trace_id);
+    supervisor.signal("-TERM");
+    let (code, log) = supervisor.wait();
+    assert_eq!(code, 0, "{log}");
+    let root = first.wait_for_span("container");
+    let stays = first.wait_for_span("run stays");
+    assert!(stays.start_time_unix_nano - root.start_time_unix_nano < 60_000_000_000);
+    assert!(second.spans().iter().all(|span| !["container", "run once-5"].contains(&&*span.name)));
+}
