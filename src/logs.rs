@@ -159,6 +159,8 @@ impl Tails {
     }
 }
 
+type TailsByJob = BTreeMap<Box<str>, Arc<Mutex<Tail>>>;
+
 /// Shared by the event loop, the log thread and clients.
 #[derive(Debug)]
 struct Shared {
@@ -166,7 +168,7 @@ struct Shared {
     /// The lowest level that is written.
     level: Arc<AtomicU8>,
     /// The last lines of each job.
-    tails: Arc<Mutex<BTreeMap<Box<str>, Arc<Mutex<Tail>>>>>,
+    tails: Arc<Mutex<TailsByJob>>,
     /// How many lines were lost so far, of the log and of all files of jobs.
     lost: Arc<AtomicU64>,
     tap: Arc<TapSlot>,
