@@ -33,8 +33,8 @@ pub(super) struct PollTask {
 
 /// What is polled.
 enum Target {
-    Tcp(Connector),
-    Http(HttpClient),
+    Tcp(Box<Connector>),
+    Http(Box<HttpClient>),
     Dns { name: String, record: DnsRecord },
 }
 
@@ -86,9 +86,9 @@ impl Target {
         match kind {
             WatchKind::Tcp { host, port } => {
                 let address = Address::Network { host: host.clone(), port: *port };
-                Some(Self::Tcp(Connector::new(address, None)))
+                Some(Self::Tcp(Box::new(Connector::new(address, None))))
             }
-            WatchKind::Http(probe) => Some(Self::Http(HttpClient::new(probe))),
+            WatchKind::Http(probe) => Some(Self::Http(Box::new(HttpClient::new(probe)))),
             WatchKind::Dns { name, record } => Some(Self::Dns { name: name.clone(), record: *record }),
             _ => None,
         }
