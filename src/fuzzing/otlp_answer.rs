@@ -2,7 +2,7 @@
 
 use containerpilot_otlp::{read_answer, read_status_message};
 
-/// Messages are short and have no control characters, whatever the collector answers.
+/// Messages are short and have no control characters, for any answer of a collector.
 pub(super) fn run(bytes: &[u8]) {
     let answer = read_answer(bytes);
     assert!(i64::try_from(answer.rejected).is_ok());

@@ -1,6 +1,6 @@
 //! Answers of a collector. Nothing in them is trusted: unknown and broken fields are skipped.
 
-/// What an accepting answer says. All answers have the same fields, whatever was sent.
+/// What an accepting answer says. All answers have the same fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// How many items were rejected.
