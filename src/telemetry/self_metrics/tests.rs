@@ -52,6 +52,8 @@ fn t3_jobs_checks_watches_and_events_have_metrics() {
         "containerpilot_job_start_time_seconds{name=\"web \\\"1\\\"\"} 1.000000002e+09",
         "containerpilot_job_up{name=\"other\"} 0",
         "containerpilot_job_up{name=\"web \\\"1\\\"\"} 1",
+        "containerpilot_log_lost_lines_total 0",
+        "containerpilot_ready 0",
         "containerpilot_watch_instances{service=\"db\"} 0",
         "process_start_time_seconds 1e+09",
     ];
