@@ -5,10 +5,12 @@ use crate::delegated::Delegated;
 use crate::supervisor::wait_until;
 
 /// A job with a child in a session of its own, one with a daemon in a session of its own, one that does nothing, and one that is
-/// restarted.
+/// restarted. The first two use about a second of CPU time, and then none: a session that uses all it can get would hold up other tests.
 const JOBS: &str = "jobs: [
-    { name: 'child', exec: ['sh', '-c', 'setsid sh -c \"while :; do :; done\" & wait'] },
-    { name: 'daemon', exec: ['sh', '-c', '(setsid sh -c \"while :; do :; done\" &); exec sleep 1000'] },
+    { name: 'child', exec: ['sh', '-c', 'setsid sh -c \"$0\" & wait',
+                            'i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done; exec sleep 1000'] },
+    { name: 'daemon', exec: ['sh', '-c', '(setsid sh -c \"$0\" &); exec sleep 1000',
+                             'i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done; exec sleep 1000'] },
     { name: 'quiet', exec: 'sleep 1000' },
     { name: 'again', restarts: 'unlimited', restartBackoff: false,
       exec: ['sh', '-c', 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'] },
