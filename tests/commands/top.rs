@@ -1,8 +1,8 @@
 //! `top`, in a real terminal: tmux.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
 
+use super::supervisor::deadline::wait_until_within;
 use super::supervisor::{Supervisor, wait_until};
 use super::{TIMEOUT, command, decode, json, run_err, run_ok, supervisor, wait};
 
@@ -39,15 +39,7 @@ impl Tmux {
     }
 
     fn wait_for(&self, what: &str, holds: impl Fn(&str) -> bool) {
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
-            let screen = self.screen();
-            if holds(&screen) {
-                return;
-            }
-            assert!(Instant::now() < deadline, "waited for {what}:\n{screen}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_until_within(TIMEOUT, || format!("{what}:\n{}", self.screen()), || holds(&self.screen()));
     }
 
     fn top(&self, it: &Supervisor, before: &str) {

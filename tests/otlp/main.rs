@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
 mod collector;
+#[path = "../support/idle.rs"]
+mod idle;
 mod logs;
 mod metrics;
 mod outages;

@@ -9,6 +9,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
 use prost::Message;
 
 use crate::collector::{Behaviour, Collector};
+use crate::idle::wait_until_idle_for;
 use crate::supervisor::{Mode, Supervisor};
 
 /// Traces to an address, and a job that makes a span now and then.
@@ -49,6 +50,19 @@ fn t6_collector_that_is_away_at_the_start_gets_everything_when_it_comes() {
     assert!(log.contains("works again after") && !log.contains("dropped meanwhile"), "{log}");
     collector.wait_for_span("container");
     assert_eq!(collector.recorded("/v1/traces")[0].headers["authorization"], "Bearer s3cret-token");
+}
+
+#[test]
+fn t6_export_without_anything_to_send_wakes_nothing_up() {
+    let collector = Collector::accepting();
+    let config = format!(
+        "{{ otlp: {{ endpoint: 'http://{}', interval: '10m' }}, jobs: [{{ name: 'stays', exec: 'sleep 1000' }}] }}",
+        collector.address
+    );
+    let supervisor = Supervisor::start(Mode::Plain, &config);
+    collector.wait_for_span("start stays");
+    wait_until_idle_for(Duration::from_secs(3), supervisor.pid());
+    end(supervisor);
 }
 
 #[test]

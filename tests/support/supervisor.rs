@@ -1,7 +1,7 @@
 //! Starts a real supervisor with a configuration, reads its log, sends it signals, and cleans up after the test.
 
 #[path = "deadline.rs"]
-mod deadline;
+pub(crate) mod deadline;
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -5,6 +5,8 @@ mod client;
 #[path = "../support/delegated.rs"]
 #[expect(dead_code, reason = "tests/hostile uses more of it")]
 mod delegated;
+#[path = "../support/idle.rs"]
+mod idle;
 mod page;
 mod pages;
 mod prometheus;

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use crate::client::{Response, Telemetry, read_response, request};
+use crate::idle::wait_until_idle_for;
 use crate::supervisor::wait_until;
 
 const ONE_JOB: &str = "jobs: [{ name: 'a', exec: 'sleep 1000' }], telemetry: { port: 0, interfaces: 'lo' }";
@@ -282,21 +283,6 @@ fn t5_idle_page_wakes_nothing_up_also_after_a_viewer_has_left() {
     let mut reader = BufReader::new(viewer(served.address));
     read_until(&mut reader, "event: complete");
     drop(reader);
-    let switches = || -> u64 {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", served.supervisor.pid())).unwrap();
-        let count = |task: std::fs::DirEntry| -> u64 {
-            let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
-            let line = status
-                .lines()
-                .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:").map(str::to_owned));
-            line.map_or(0, |number| number.trim().parse().unwrap())
-        };
-        tasks.map(|task| count(task.unwrap())).sum()
-    };
     // The telemetry job has its own heartbeat every five seconds.
-    wait_until("two seconds without a wake-up", || {
-        let before = switches();
-        std::thread::sleep(Duration::from_secs(2));
-        switches() == before
-    });
+    wait_until_idle_for(Duration::from_secs(2), served.supervisor.pid());
 }

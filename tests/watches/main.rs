@@ -4,6 +4,8 @@
 mod dns;
 mod example;
 mod files;
+#[path = "../support/idle.rs"]
+mod idle;
 mod many;
 mod peers;
 #[expect(dead_code, reason = "tests/supervisor uses more of it")]

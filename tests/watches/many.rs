@@ -3,8 +3,9 @@
 use std::fmt::Write;
 use std::fs;
 use std::net::TcpListener;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::idle::wait_until_idle_for;
 use crate::supervisor::{Mode, Supervisor, wait_until};
 
 /// A number of `/proc/PID/status`.
@@ -12,17 +13,6 @@ fn status(pid: u32, key: &str) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = text.lines().find(|line| line.starts_with(key)).unwrap();
     line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
-/// How often the threads of a process were woken.
-fn wake_ups(pid: u32) -> u64 {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-    let woken = |task: fs::DirEntry| {
-        let text = fs::read_to_string(task.path().join("status")).unwrap_or_default();
-        let line = text.lines().find(|line| line.starts_with("voluntary_ctxt_switches")).map(str::to_owned);
-        line.and_then(|line| line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()).unwrap_or(0)
-    };
-    tasks.map(|task| woken(task.unwrap())).sum()
 }
 
 #[test]
@@ -66,12 +56,5 @@ fn d13_a_thousand_watches_of_each_kind_are_small_and_wake_up_only_when_they_are_
     println!("4,000 watches cost {cost} KiB");
     assert!(cost < 40 * 1024, "4,000 watches cost {cost} KiB");
     // Nothing is due for ten minutes. The test's own commands and the release of memory after the start are over.
-    let mut last = (wake_ups(many.pid()), Instant::now());
-    wait_until("the supervisor has not woken up for three seconds", || {
-        let count = wake_ups(many.pid());
-        if count != last.0 {
-            last = (count, Instant::now());
-        }
-        last.1.elapsed() > Duration::from_secs(3)
-    });
+    wait_until_idle_for(Duration::from_secs(3), many.pid());
 }
