@@ -1,4 +1,4 @@
-//! Text in the SVG output of `graph` and `simulate`.
+//! Text and grids in the SVG output of `graph`, `simulate` and `analyze`.
 
 /// Escapes a text for XML. Characters that XML does not allow become U+FFFD.
 pub(super) fn escaped(text: &str) -> String {

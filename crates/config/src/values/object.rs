@@ -138,7 +138,7 @@ impl<S: Section> ValueType for ObjectOrFalse<S> {
             Value::Object(members) => Some(Some(S::from_members(cx, node.span, members))),
             _ => {
                 let message = format!("`{key}` must be an object or false, not {}", found(node));
-                cx.error(node.span, message, "");
+                cx.error(node.span, message, "remove it for the defaults, or write `false` to switch it off");
                 None
             }
         }
