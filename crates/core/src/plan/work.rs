@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{EventPattern, Job, Plan, Restarts};
+use super::{Action, EventPattern, Job, OnCompletion, OnStartLimit, Plan, Repeat, RestartOn, Restarts};
 use crate::event::{Code, Source};
 
 impl Job {
@@ -67,5 +67,36 @@ impl Plan {
     pub(crate) fn jobs_that_hold_open(&self) -> Vec<bool> {
         let work: Vec<bool> = self.jobs.iter().map(Job::does_work).collect();
         if work.contains(&true) { work } else { vec![true; self.jobs.len()] }
+    }
+
+    /// A job that keeps the supervisor running and never completes by itself; `None` if another job can end the container.
+    #[must_use]
+    pub fn endless_job(&self) -> Option<&Job> {
+        let can_end = |job: &Job| {
+            [job.on_failure, job.on_success].contains(&OnCompletion::Shutdown)
+                || job.start_limit.is_some_and(|limit| limit.then == OnStartLimit::Shutdown)
+                || matches!(job.exec.action(), Some(Action::Shutdown(_) | Action::Stop(_)))
+        };
+        let is_endless = |job: &Job| {
+            job.restarts == Restarts::Unlimited
+                && job.restart_on == RestartOn::Exit
+                && (job.when.starts_at_startup() || job.when.ticks_from_startup())
+        };
+        let jobs = self.jobs.iter().zip(self.jobs_that_hold_open());
+        let endless =
+            jobs.filter(|(_, holds_open)| *holds_open).map(|(job, _)| job).find(|job| is_endless(job));
+        endless.filter(|_| !self.jobs.iter().any(can_end))
+    }
+
+    /// A job that runs once, at startup, and then ends the container with success.
+    #[must_use]
+    pub fn job_that_ends_the_container(&self) -> Option<&Job> {
+        self.jobs.iter().find(|job| {
+            let runs_once = job.when.repeat() == Repeat::Once && job.restarts == Restarts::Limited(0);
+            runs_once
+                && !job.is_server()
+                && job.when.starts_at_startup()
+                && job.on_success == OnCompletion::Shutdown
+        })
     }
 }

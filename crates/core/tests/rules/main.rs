@@ -28,6 +28,7 @@ mod schedules;
 mod sensors;
 mod shutdown;
 mod stop_signals;
+mod stop_time;
 mod stopping;
 mod watches;
 mod when;
