@@ -177,6 +177,14 @@ pub struct Produced {
     pub rendered: String,
 }
 
+/// A place in the source: `FILE:LINE:COLUMN`.
+#[must_use]
+pub fn position(files: &[SourceFile], place: Place) -> Option<String> {
+    let file = files.get(usize::from(place.file.0))?;
+    let at = locate(file, &LineIndex::new(&file.source), place.file, trace(file, place));
+    Some(format!("{}:{}:{}", file.name, at.line, at.column))
+}
+
 impl Report {
     /// Locates the problems, removes duplicates (a `range` renders the same line many times) and sorts them by place.
     #[must_use]
@@ -185,21 +193,17 @@ impl Report {
         let mut located: Vec<Located> = problems
             .into_iter()
             .map(|mut problem| {
-                let traced = |place: Place| {
+                let location = problem.place.and_then(|place| {
                     let index = usize::from(place.file.0);
                     let (file, lines) = (files.get(index)?, lines.get(index)?);
-                    Some((file, lines, trace(file, place)))
-                };
-                let location = problem.place.and_then(|place| {
-                    let (file, lines, traced) = traced(place)?;
+                    let traced = trace(file, place);
                     amend(&mut problem, file, &traced);
                     Some(locate(file, lines, place.file, traced))
                 });
                 if let (Some(place), Some(help)) = (problem.other, &mut problem.help)
-                    && let Some((file, lines, traced)) = traced(place)
+                    && let Some(at) = position(&files, place)
                 {
-                    let Location { line, column, .. } = locate(file, lines, place.file, traced);
-                    help.push_str(&format!("; the other one is at {}:{line}:{column}", file.name));
+                    help.push_str(&format!("; the other one is at {at}"));
                 }
                 problem.message = message_without_passwords(&problem.message);
                 problem.help = problem.help.map(|help| message_without_passwords(&help));
@@ -219,6 +223,12 @@ impl Report {
     #[must_use]
     pub fn problems(&self) -> &[Located] {
         &self.problems
+    }
+
+    /// The files.
+    #[must_use]
+    pub fn into_files(self) -> Vec<SourceFile> {
+        self.files
     }
 
     /// The name of a file.

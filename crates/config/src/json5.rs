@@ -19,6 +19,7 @@ mod string;
 #[cfg(test)]
 mod tests;
 mod unquoted;
+pub mod write;
 
 use crate::span::Span;
 

@@ -26,6 +26,7 @@ mod lower;
 mod merge;
 pub mod metrics;
 pub mod migrate;
+pub mod places;
 mod quoted_value;
 pub mod reference;
 pub mod schema;

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use crate::diagnostics::{Problem, Report, Severity};
 use crate::file_version::Version;
 use crate::host::Host;
-use crate::legacy::print::{Printer, comment};
+use crate::json5::write::comment;
+use crate::legacy::print::Printer;
 use crate::legacy::{Program, as_version_3};
 use crate::load::{self, Input, Options};
 

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use crate::diagnostics::SourceFile;
+use crate::json5::write::{comment, key, quoted};
 use crate::json5::{Node, Value};
 use crate::legacy::tree::{Entry, Form, Leaf, Piece};
 use crate::span::{Origin, Span};
@@ -237,12 +238,6 @@ fn has_notes(piece: &Piece) -> bool {
     }
 }
 
-fn key(key: &str) -> String {
-    let word = |c: char| c.is_ascii_alphabetic() || c == '_';
-    let plain = key.starts_with(word) && key.chars().all(|c| word(c) || c.is_ascii_digit());
-    if plain { key.to_owned() } else { quoted(key) }
-}
-
 /// A value as JSON5, without characters that start a template action.
 fn literal(node: &Node) -> String {
     match &node.value {
@@ -262,25 +257,4 @@ fn literal(node: &Node) -> String {
             format!("{{ {} }}", members.join(", "))
         }
     }
-}
-
-fn quoted(text: &str) -> String {
-    let mut out = "\"".to_owned();
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '{' | '}' | '\u{2028}' | '\u{2029}' => drop(write!(out, "\\u{:04x}", u32::from(c))),
-            c if c.is_control() => drop(write!(out, "\\u{:04x}", u32::from(c))),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
-}
-
-/// A note as a comment, in which the template would still find actions.
-pub(crate) fn comment(note: &str) -> String {
-    note.replace("{{", "{ {").replace("}}", "} }").replace(['\n', '\r'], " ")
 }
