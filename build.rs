@@ -1,5 +1,7 @@
-//! The git hash for `containerpilot version`. The environment wins (`make static`, Docker); outside of a clone there is none.
+//! The git hash for `containerpilot version`. `CONTAINERPILOT_GIT_HASH` overrides it (`make static`, Docker); outside of a clone there is none.
+//! And the pages of the manual, compressed, for `containerpilot help`.
 
+use std::io::Error;
 use std::path::Path;
 use std::process::Command;
 
@@ -11,7 +13,19 @@ fn git(arguments: &[&str]) -> Option<String> {
     String::from_utf8(output.stdout).ok().map(|text| text.trim_end().to_owned())
 }
 
-fn main() {
+/// Writes the pages to `OUT_DIR/manual.lzma`.
+fn pack_manual() -> std::io::Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let packed = containerpilot_manual::manual::pack(|path| {
+        println!("cargo:rerun-if-changed={}", root.join(path).display());
+        std::fs::read_to_string(root.join(path))
+            .map_err(|error| Error::new(error.kind(), format!("{path}: {error}")))
+    })?;
+    let folder = std::env::var_os("OUT_DIR").unwrap_or_default();
+    std::fs::write(Path::new(&folder).join("manual.lzma"), packed)
+}
+
+fn main() -> std::io::Result<()> {
     println!("cargo:rerun-if-env-changed={VARIABLE}");
     // `logs/HEAD` changes with every commit. For a file that does not exist Cargo would run this at every build.
     for file in ["HEAD", "logs/HEAD"].iter().filter_map(|name| git(&["rev-parse", "--git-path", name])) {
@@ -27,4 +41,5 @@ fn main() {
     {
         println!("cargo:rustc-env={VARIABLE}={hash}");
     }
+    pack_manual()
 }

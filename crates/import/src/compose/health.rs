@@ -1,0 +1,103 @@
+//! The health check of a service.
+
+use super::service::{Converter, WRITE_THE_VALUE, pieces, plain, text};
+use crate::ImportError;
+use crate::command_line;
+use crate::document::{Field, Fields, Value};
+use crate::durations;
+use crate::variables::{self, Piece};
+use crate::yaml::{Entry, Node};
+
+const NO_CHECKS: &str = "a job has no other checks than those of its configuration";
+const IMAGE: &str = "the check of its image is not known: write `test`";
+
+impl Converter<'_> {
+    pub(super) fn health(&mut self, entry: &Entry) -> Result<(), ImportError> {
+        let Some(map) = entry.value.map() else {
+            return Err(entry.error("`healthcheck` takes a mapping"));
+        };
+        if let Some(disable) = map.entry("disable").filter(|disable| disable.value.flag() == Some(true)) {
+            self.document.not_needed(&disable.place(), NO_CHECKS);
+            return Ok(());
+        }
+        let Some(test) = map.entry("test").filter(|test| !test.value.is_null()) else {
+            self.inexact(entry, IMAGE);
+            return Ok(());
+        };
+        let line = |node: &Node| -> Result<Value, ImportError> {
+            let pieces = pieces(node)?;
+            Ok(match pieces.as_slice() {
+                [Piece::Literal(line)] => command_line::shell(line),
+                _ => Value::List(vec!["sh".into(), "-c".into(), variables::value(pieces)]),
+            })
+        };
+        let exec = match test.value.list() {
+            None => line(&test.value)?,
+            Some([kind, rest @ ..]) => match (kind.text(), rest) {
+                (Some("NONE"), _) => {
+                    self.document.not_needed(&test.place(), NO_CHECKS);
+                    return Ok(());
+                }
+                (Some("CMD"), [_, ..]) => Value::List(rest.iter().map(text).collect::<Result<_, _>>()?),
+                (Some("CMD-SHELL"), [command]) => line(command)?,
+                _ => return Err(test.error("a test is NONE, [CMD, PROGRAM, …] or [CMD-SHELL, LINE]")),
+            },
+            Some([]) => {
+                self.inexact(entry, IMAGE);
+                return Ok(());
+            }
+        };
+        let mut health = Vec::new();
+        health.set("exec", exec, Some(&test.place()));
+        let mut interval = 30_000;
+        let mut timeout = None;
+        let mut failures = Field::new("failures", 3);
+        for key in map {
+            let duration = plain(&key.value).and_then(durations::milliseconds);
+            match (key.key.as_str(), duration) {
+                ("test" | "disable", _) => {}
+                ("start_interval", _) => self.document.not_needed(
+                    &key.place(),
+                    "until the first success, checks follow after 100 ms, 200 ms, 400 ms and so on",
+                ),
+                ("interval", Some(ms)) if ms > 0 => interval = ms,
+                ("timeout", Some(ms)) if ms > 0 => {
+                    timeout = Some(ms);
+                    health.set("timeout", durations::shown(ms), Some(&key.place()));
+                }
+                ("start_period", Some(ms)) if ms > 0 => {
+                    health.set("startPeriod", durations::shown(ms), Some(&key.place()));
+                }
+                ("retries", _) => match key.value.integer().and_then(|n| u64::try_from(n).ok()) {
+                    Some(n) => {
+                        failures.from = Some(key.place());
+                        match n {
+                            0 => failures.note = Some("0 means the default of 3.".to_owned()),
+                            _ => failures.value = n.into(),
+                        }
+                    }
+                    None => self.inexact(key, WRITE_THE_VALUE),
+                },
+                ("interval", Some(_)) => {}
+                ("timeout", Some(_)) => {
+                    self.document.not_needed(&key.place(), "0 means the default of 30 s");
+                }
+                ("start_period", Some(_)) => self.document.not_needed(&key.place(), "this is the default"),
+                ("interval" | "timeout" | "start_period", None) => {
+                    self.inexact(key, "write a duration such as `30s`");
+                }
+                (key_name, _) if key_name.starts_with("x-") => {}
+                _ => self.inexact(key, "unknown key"),
+            }
+        }
+        let from = map.entry("interval").map(Entry::place);
+        health.set("interval", durations::shown(interval), from.as_ref());
+        health.set("ttl", durations::shown(interval.saturating_mul(3)), from.as_ref());
+        if timeout.is_none() && interval < 30_000 {
+            health.set("timeout", "30s", None);
+        }
+        health.push(failures);
+        self.fields.set("health", Value::Object(health), Some(&entry.place()));
+        Ok(())
+    }
+}

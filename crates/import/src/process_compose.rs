@@ -1,0 +1,226 @@
+//! `process-compose.yaml`: each process becomes a job.
+
+mod ends;
+mod logs;
+mod own_variables;
+mod probes;
+mod process;
+mod texts;
+
+use std::collections::BTreeSet;
+
+use crate::ImportError;
+use crate::conditions::on;
+use crate::document::{Document, Fields, Job, Value};
+use crate::files::Files;
+use crate::merge::{Loader, beside, in_directory, names_of_list};
+use crate::planned;
+use crate::yaml::{Entry, Map, Node};
+
+use ends::Reaction;
+use process::Converter;
+use texts::Texts;
+
+const NAMES: [&str; 4] = ["compose.yml", "compose.yaml", "process-compose.yml", "process-compose.yaml"];
+const OVERRIDES: [&str; 4] = [
+    "compose.override.yml",
+    "compose.override.yaml",
+    "process-compose.override.yml",
+    "process-compose.override.yaml",
+];
+/// How long it waits for a process that stops.
+const STOP_MS: u64 = 10_000;
+
+/// Reads the files, of which a later one overrides an earlier one.
+pub(crate) fn import(
+    paths: &[String],
+    files: &dyn Files,
+    document: &mut Document,
+) -> Result<(), ImportError> {
+    let mut loader = Loader::new(files);
+    let mut map = Map::default();
+    let mut dotenv = Vec::new();
+    for path in paths {
+        for (at, path) in in_directory(path, files, NAMES, OVERRIDES)?.iter().enumerate() {
+            let directory = path.rsplit_once('/').map_or(".", |(directory, _)| directory);
+            let has_dotenv =
+                files.list(directory).is_some_and(|names| names.iter().any(|name| name == ".env"));
+            if has_dotenv && at == 0 {
+                dotenv.push(Value::from(beside(path, ".env")));
+            }
+            let file = loader.project(path, 0)?;
+            map = loader.merge_projects(&map, &file)?;
+        }
+    }
+    let processes = map.get("processes").and_then(Node::map).cloned().unwrap_or_default();
+    if processes.entries().is_empty() {
+        let path = paths.first().cloned().unwrap_or_default();
+        let message = "this is not a file of process-compose: expected `processes:`";
+        return Err(ImportError::Empty { path, message });
+    }
+    let project = Project {
+        vars: map.get("vars").and_then(Node::map).cloned().unwrap_or_default(),
+        shell: shell(map.get("shell")),
+        dotenv: !dotenv.is_empty(),
+        expand: map.get("disable_env_expansion").and_then(Node::flag) != Some(true),
+    };
+    if !dotenv.is_empty() {
+        document.top.set("envFile", Value::List(dotenv), None);
+        document.remark("Variables of `.env` are passed to all jobs, but templates cannot use them.");
+    }
+    top(&map, &project, document)?;
+    planned::limit(processes.entries().len(), processes.entries().first().map(Entry::place))?;
+    consistent(&processes)?;
+    let mut jobs = Vec::new();
+    let mut hooks = Vec::new();
+    let (mut stops, mut skips) = (Vec::new(), Vec::new());
+    let mut log_files = BTreeSet::new();
+    for entry in &processes {
+        let Some(process) = entry.value.map() else {
+            let message = format!("the process `{}` is {}, not a mapping", entry.key, entry.value.what());
+            return Err(entry.error(message));
+        };
+        let vars = process.get("vars").and_then(Node::map);
+        let replicas = process.get("replicas").filter(|replicas| !replicas.is_null());
+        // A variable may be any number.
+        let replicated = replicas.is_some_and(|replicas| replicas.integer().is_none_or(|count| count > 1));
+        let texts = Texts { project: &project, vars, replicated };
+        let mut job = Converter::new(&entry.key, &texts, &processes, &mut log_files, document);
+        if job.process(process, &entry.place())? {
+            hooks.extend(job.hook.take().map(|hook| (jobs.len(), hook)));
+            stops.extend(job.stops_when_unhealthy.take().map(|place| (jobs.len(), place)));
+            skips.extend(job.exit_on_skipped.take().map(|place| (jobs.len(), place)));
+            jobs.push(job.planned(entry));
+        }
+    }
+    ends::remarks(&jobs, map.get("ordered_shutdown").and_then(Node::flag) == Some(true), document);
+    ends::wait_for_last_end(&mut jobs, document);
+    let mut reactions = Vec::new();
+    for (at, place) in stops {
+        reactions.extend(jobs.get(at).and_then(|job| Reaction::stop(at, job, place, document)));
+    }
+    reactions.extend(Reaction::shutdowns(skips, &jobs, document));
+    let names = planned::add_all(jobs, STOP_MS, document)?;
+    for (of, (name, from, mut fields)) in hooks {
+        let name = document.free_name(&name);
+        let source = names.get(of).cloned().unwrap_or_default();
+        fields.set("when", on(&source, "once", "stopping"), None);
+        document.jobs.push(Job { name, from: Some(from), fields });
+    }
+    for reaction in reactions {
+        reaction.add(&names, document);
+    }
+    document.sort_by_line();
+    Ok(())
+}
+
+struct Project {
+    vars: Map,
+    shell: [String; 2],
+    expand: bool,
+    /// Whether there is a file `.env`.
+    dotenv: bool,
+}
+
+/// Refuses the dependencies that process-compose refuses.
+fn consistent(processes: &Map) -> Result<(), ImportError> {
+    let depends: Vec<(&Entry, Node)> = processes
+        .into_iter()
+        .filter_map(|process| Some((process, names_of_list(process.value.get("depends_on")?))))
+        .collect();
+    let mut edges = Vec::new();
+    for (process, others) in &depends {
+        for other in others.map().into_iter().flatten() {
+            let name = process_of(&other.key, processes);
+            let Some(on) = processes.get(name) else {
+                let message = format!("`{}` depends on `{}`, which is not defined", process.key, other.key);
+                return Err(other.error(message));
+            };
+            let condition = other.value.get("condition").and_then(Node::text);
+            if condition == Some("process_log_ready") && on.get("ready_log_line").is_none_or(Node::is_null) {
+                return Err(other.error(format!("`{name}` has no `ready_log_line`")));
+            }
+            edges.push((process.key.as_str(), name, other.place()));
+        }
+    }
+    planned::refuse_cycle(&edges)
+}
+
+/// `web-0` is a replica of `web`. Here a job waits for all replicas.
+fn process_of<'a>(name: &'a str, processes: &Map) -> &'a str {
+    let group = name.rsplit_once('-').map(|(group, _)| group);
+    let is_replica = |group: &&str| processes.get(name).is_none() && processes.get(group).is_some();
+    group.filter(is_replica).unwrap_or(name)
+}
+
+fn shell(node: Option<&Node>) -> [String; 2] {
+    let word = |key| node.and_then(|node| node.get(key)).and_then(Node::text);
+    [word("shell_command").unwrap_or("bash").to_owned(), word("shell_argument").unwrap_or("-c").to_owned()]
+}
+
+/// Why a key of the top level is not needed.
+fn not_needed(key: &str) -> &'static str {
+    match key {
+        "vars" => "its values are written where they are used",
+        "shell" => "the commands that need a shell name it",
+        "is_strict" => "an unknown key is always refused",
+        "disable_env_expansion" => "the texts below are written accordingly",
+        "ordered_shutdown" => "jobs always stop in the reverse order of their dependencies",
+        _ => "only a description",
+    }
+}
+
+fn top(map: &Map, project: &Project, document: &mut Document) -> Result<(), ImportError> {
+    let texts = Texts { project, vars: None, replicated: false };
+    let mut logging = Vec::new();
+    for entry in map {
+        let from = entry.place();
+        let why = match entry.key.as_str() {
+            _ if entry.value.is_null() => continue,
+            "processes" | "extends" => continue,
+            "version"
+            | "name"
+            | "vars"
+            | "shell"
+            | "is_strict"
+            | "disable_env_expansion"
+            | "ordered_shutdown" => {
+                document.not_needed(&from, not_needed(&entry.key));
+                continue;
+            }
+            "environment" => {
+                let env = texts.environment(&entry.value, document)?;
+                if !env.is_empty() {
+                    document.top.set("env", Value::Object(env), Some(&from));
+                }
+                continue;
+            }
+            "log_level" => match entry.value.text() {
+                Some(level @ ("debug" | "info" | "warn" | "error" | "fatal" | "panic")) => {
+                    logging.set("level", level, Some(&from));
+                    continue;
+                }
+                Some("trace") => {
+                    logging.set("level", "debug", Some(&from));
+                    continue;
+                }
+                _ => "expected debug, info, warn or error",
+            },
+            "log_location" => {
+                logging.set("output", texts.value(&entry.value, document)?, Some(&from));
+                continue;
+            }
+            "log_length" | "is_tui_disabled" | "log_format" => "concerns its user interface",
+            "log_configuration" => "the log of the container has its own format",
+            "env_cmds" => "write a job that runs `containerpilot putenv`, and `requires`",
+            "mcp_server" => "no equivalent",
+            key if key.starts_with("x-") => continue,
+            _ => "unknown key",
+        };
+        document.inexact(&from, why);
+    }
+    if !logging.is_empty() {
+        document.top.set("logging", Value::Object(logging), None);
+    }
+    Ok(())
+}

@@ -1,0 +1,451 @@
+//! The `[Service]` section: what runs, and how.
+
+use super::exec::{Command, quote, unknown_specifier};
+use super::keys;
+use super::restart::restarts_on_failure;
+use super::span::{Span, duration};
+use super::unit::{Entry, Unit};
+use super::verify::is_true;
+use super::words::words;
+use crate::command_line::signal;
+use crate::conditions::on;
+use crate::document::{Document, Field, Fields, Job, Value};
+use crate::files::Place;
+
+/// When a service is ready for those that are ordered after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// As soon as its process runs.
+    Simple,
+    /// When it says so.
+    Notify,
+    /// When its process has exited.
+    Oneshot,
+}
+
+impl Kind {
+    pub(crate) fn of(unit: &Unit) -> Self {
+        let kind = unit.last("Service", "Type").map(|entry| entry.value.as_str());
+        match kind {
+            Some("notify" | "notify-reload") => Self::Notify,
+            Some("oneshot") => Self::Oneshot,
+            None if unit.all("Service", "ExecStart").is_empty() => Self::Oneshot,
+            _ => Self::Simple,
+        }
+    }
+}
+
+/// What the conversion of a service has found out.
+pub(crate) struct Converted {
+    /// The jobs before it, in order.
+    pub(crate) before: Vec<Job>,
+    /// The fields of the service.
+    pub(crate) fields: Vec<Field>,
+    /// The jobs after it: hooks, and commands for `reload`.
+    pub(crate) after: Vec<Job>,
+    /// The names of jobs that must run when the container stops, after those that depend on the service.
+    pub(crate) at_shutdown: Vec<String>,
+    /// The time until SIGKILL, in microseconds.
+    pub(crate) stop_time: Option<u64>,
+}
+
+/// Converts one service.
+pub(crate) struct Converter<'a> {
+    pub(crate) unit: &'a Unit,
+    /// The name of its job.
+    pub(crate) name: &'a str,
+    /// Whether it is the only service.
+    pub(crate) alone: bool,
+    pub(crate) document: &'a mut Document,
+}
+
+impl Converter<'_> {
+    /// The fields and hooks of the service.
+    pub(crate) fn convert(mut self) -> Converted {
+        let mut out = Converted {
+            before: Vec::new(),
+            fields: Vec::new(),
+            after: Vec::new(),
+            at_shutdown: Vec::new(),
+            stop_time: None,
+        };
+        self.classify();
+        let kind = Kind::of(self.unit);
+        let process = self.process();
+        let mut main = self.commands("ExecStart");
+        let last = main.pop();
+        self.before(&mut out, &process, main);
+        let pid = self.pid_variable();
+        let exec = match &last {
+            Some(command) => {
+                if command.renamed {
+                    self.document
+                        .inexact(&command.place, "`@`: a program cannot get another name (`argv[0]`) here");
+                }
+                if command.ignore_failure && kind != Kind::Oneshot {
+                    let why = "`-`: a failure counts here; list the exit codes that are no failure in `successCodes`";
+                    self.document.inexact(&command.place, why);
+                }
+                command.exec(&pid, command.ignore_failure && kind == Kind::Oneshot)
+            }
+            None => vec!["true"].into(),
+        };
+        out.fields.set("exec", exec, last.as_ref().map(|command| &command.place));
+        self.kind(&mut out);
+        self.restart(&mut out, kind);
+        self.stop(&mut out, &process, kind);
+        out.fields.extend(match &last {
+            Some(command) => self.for_command(command, &process),
+            None => process,
+        });
+        out
+    }
+
+    /// The variable with the process id of the job.
+    fn pid_variable(&self) -> String {
+        let mut name = String::new();
+        for c in self.name.chars() {
+            match c.is_ascii_alphanumeric() {
+                true => name.push(c.to_ascii_uppercase()),
+                false if !name.ends_with('_') => name.push('_'),
+                false => {}
+            }
+        }
+        format!("CONTAINERPILOT_{name}_PID")
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<Entry> {
+        self.unit.last("Service", key).cloned()
+    }
+
+    /// A value with its specifiers replaced. One that cannot be is left out.
+    pub(super) fn text(&mut self, entry: &Entry) -> Option<String> {
+        self.unit
+            .expand(&entry.value)
+            .map_err(|unknown| self.document.inexact(&entry.place, unknown_specifier(unknown)))
+            .ok()
+    }
+
+    pub(super) fn span(&mut self, key: &str) -> Option<(Entry, Span)> {
+        let entry = self.get(key)?;
+        match Span::parse(&entry.value) {
+            Some(span) => Some((entry, span)),
+            None => {
+                self.document.inexact(&entry.place, "this is not a time span");
+                None
+            }
+        }
+    }
+
+    pub(super) fn yes(&self, key: &str) -> bool {
+        self.unit.last("Service", key).is_some_and(|entry| is_true(&entry.value))
+    }
+
+    pub(super) fn inexact_key(&mut self, key: &str, why: &str) {
+        for entry in self.unit.all("Service", key) {
+            self.document.inexact(&entry.place, why);
+        }
+    }
+
+    fn commands(&mut self, key: &str) -> Vec<Command> {
+        let mut commands = Vec::new();
+        for entry in self.unit.all("Service", key) {
+            commands.extend(Command::parse(self.unit, entry, self.document));
+        }
+        commands
+    }
+
+    /// Lists the keys that have no equivalent.
+    fn classify(&mut self) {
+        for entry in &self.unit.entries {
+            if let Some(why) = keys::inexact(&entry.section, &entry.key).filter(|_| !entry.value.is_empty()) {
+                self.document.inexact(&entry.place, why);
+            }
+        }
+    }
+
+    /// A job beside the service, with its user and environment.
+    fn aside(&mut self, role: &str, command: &Command, process: &[Field]) -> Job {
+        let name = self.document.free_name(&format!("{}-{role}", self.name));
+        let mut fields = Vec::new();
+        fields.set("exec", command.exec(&self.pid_variable(), command.ignore_failure), Some(&command.place));
+        let own = self.for_command(command, process);
+        fields.extend(own.iter().filter(|field| field.key != "logging").map(without_places));
+        Job { name, from: None, fields }
+    }
+
+    /// What must have succeeded before the service starts, one after the other.
+    fn before(&mut self, out: &mut Converted, process: &[Field], main: Vec<Command>) {
+        let mut jobs = Vec::new();
+        jobs.extend(self.conditions());
+        jobs.extend(self.directories());
+        for (role, key) in [("condition", "ExecCondition"), ("pre", "ExecStartPre")] {
+            for command in self.commands(key) {
+                jobs.push(self.aside(role, &command, process));
+            }
+        }
+        for command in main {
+            jobs.push(self.aside("step", &command, process));
+        }
+        for pair in 1..jobs.len() {
+            let previous = pair.checked_sub(1).and_then(|at| jobs.get(at)).map(|job| job.name.clone());
+            if let (Some(previous), Some(job)) = (previous, jobs.get_mut(pair)) {
+                job.fields.set("requires", vec![previous], None);
+            }
+        }
+        if !self.unit.all("Service", "ExecStartPre").is_empty() {
+            self.document.remark(
+                "`ExecStartPre` and conditions are jobs that run once. systemd repeats them at every start of the service.",
+            );
+        }
+        out.before = jobs;
+    }
+
+    /// `ConditionPathExists=` and others as one job.
+    fn conditions(&mut self) -> Option<Job> {
+        let unit = self.unit;
+        let (mut all, mut any, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for entry in unit.entries.iter().filter(|entry| entry.section == "Unit" && !entry.value.is_empty()) {
+            let Some(key) = entry.key.strip_prefix("Condition").or_else(|| entry.key.strip_prefix("Assert"))
+            else {
+                continue;
+            };
+            let (alternative, rest) = strip(&entry.value, '|');
+            let (negated, rest) = strip(rest, '!');
+            let Ok(argument) = unit.expand(rest.trim()) else {
+                self.document.inexact(&entry.place, "its specifier is known only on the machine of systemd");
+                continue;
+            };
+            let path = quote(&argument);
+            let test = match key {
+                "PathExists" => format!("test -e {path}"),
+                "PathIsDirectory" => format!("test -d {path}"),
+                "PathIsSymbolicLink" => format!("test -L {path}"),
+                "PathIsReadWrite" => format!("test -w {path}"),
+                "FileNotEmpty" => format!("test -s {path}"),
+                "FileIsExecutable" => format!("test -x {path}"),
+                "DirectoryNotEmpty" => format!("test -n \"$(ls -A {path} 2>/dev/null)\""),
+                "Environment" => match argument.split_once('=') {
+                    Some((name, value)) => format!("test \"$(printenv {})\" = {}", quote(name), quote(value)),
+                    None => format!("printenv {path} >/dev/null"),
+                },
+                _ => {
+                    self.document
+                        .inexact(&entry.place, "this condition is about the machine, not the container");
+                    continue;
+                }
+            };
+            let test = if negated { format!("! {test}") } else { test };
+            if alternative { &mut any } else { &mut all }.push(test);
+            places.push(entry.place.clone());
+        }
+        if !any.is_empty() {
+            all.push(match all.is_empty() && any.len() == 1 {
+                true => any.concat(),
+                false => format!("{{ {}; }}", any.join(" || ")),
+            });
+        }
+        let line = all.join(" && ");
+        let (first, others) = places.split_first()?;
+        let value = Value::from(vec!["sh".to_owned(), "-c".to_owned(), line])
+            .commented(others.iter().map(ToString::to_string).collect());
+        let mut fields = Vec::new();
+        fields.set("exec", value, Some(first));
+        Some(Job { name: self.document.free_name(&format!("{}-condition", self.name)), from: None, fields })
+    }
+
+    /// `RuntimeDirectory=` and others: a job that creates them.
+    fn directories(&mut self) -> Vec<Job> {
+        let owner = self.get("User").and_then(|entry| self.unit.expand(&entry.value).ok());
+        let group = self.get("Group").and_then(|entry| self.unit.expand(&entry.value).ok());
+        let mut jobs = Vec::new();
+        for (key, root, _) in keys::DIRECTORIES {
+            let mut paths = Vec::new();
+            let entries = self.unit.all("Service", key);
+            for entry in &entries {
+                for word in words(&entry.value).unwrap_or_default() {
+                    match self.unit.expand(&word.text) {
+                        Ok(path) => {
+                            paths.push(format!("{root}/{}", path.split(':').next().unwrap_or_default()))
+                        }
+                        Err(unknown) => self.document.inexact(&entry.place, unknown_specifier(unknown)),
+                    }
+                }
+            }
+            let Some(first) = entries.first().filter(|_| !paths.is_empty()) else { continue };
+            let mode = self.get(&format!("{key}Mode"));
+            let others = entries.iter().skip(1).map(|entry| entry.place.to_string());
+            let comments = others.chain(mode.iter().map(|entry| entry.place.to_string())).collect();
+            let mode = mode.as_ref().map_or("0755", |entry| entry.value.as_str());
+            let mut exec = vec!["install".to_owned(), "-d".to_owned(), "-m".to_owned(), mode.to_owned()];
+            for (flag, value) in [("-o", &owner), ("-g", &group)] {
+                if let Some(value) = value {
+                    exec.extend([flag.to_owned(), value.clone()]);
+                }
+            }
+            exec.extend(paths);
+            let mut fields = Vec::new();
+            fields.set("exec", Value::from(exec).commented(comments), Some(&first.place));
+            jobs.push(Job {
+                name: self.document.free_name(&format!("{}-directory", self.name)),
+                from: None,
+                fields,
+            });
+        }
+        jobs
+    }
+
+    /// `Type=`, readiness and the watchdog.
+    fn kind(&mut self, out: &mut Converted) {
+        let kind = self.get("Type");
+        if let Some(entry) = &kind {
+            self.declared_kind(entry, out);
+        }
+        let Some((watchdog, span)) = self.span("WatchdogSec") else { return };
+        let notifies = kind.is_some_and(|entry| matches!(entry.value.as_str(), "notify" | "notify-reload"));
+        match span.duration() {
+            Some(time) if time == "0s" => {}
+            Some(time) if notifies => {
+                out.fields.set("watchdog", time, Some(&watchdog.place));
+                if restarts_on_failure(self.unit) {
+                    let health = vec![
+                        Field::new("interval", 10_u64),
+                        Field::new("ttl", 30_u64),
+                        Field::new("onUnhealthy", "restart"),
+                    ];
+                    out.fields.set("health", Value::Object(health), Some(&watchdog.place));
+                }
+            }
+            _ => {
+                self.document.inexact(&watchdog.place, "`watchdog` needs `ready: \"notify\"` (`Type=notify`)")
+            }
+        }
+    }
+
+    fn declared_kind(&mut self, entry: &Entry, out: &mut Converted) {
+        match entry.value.as_str() {
+            "simple" | "exec" | "idle" | "oneshot" => {
+                if let Some(field) = out.fields.last_mut() {
+                    let value = std::mem::replace(&mut field.value, Value::Flag(false));
+                    field.value = value.commented(vec![entry.place.to_string()]);
+                }
+            }
+            "notify" | "notify-reload" => out.fields.set("ready", "notify", Some(&entry.place)),
+            "forking" => self.document.inexact(
+                &entry.place,
+                "a program that goes into the background has exited here: start it in the foreground (change `exec`)",
+            ),
+            "dbus" => self.document.inexact(
+                &entry.place,
+                "there is no D-Bus here: the job counts as started when its process runs",
+            ),
+            _ => self.document.inexact(&entry.place, "this type is unknown"),
+        }
+    }
+
+    /// How it stops, and its hooks.
+    fn stop(&mut self, out: &mut Converted, process: &[Field], kind: Kind) {
+        if let Some(entry) = self.get("KillSignal") {
+            match signal(&entry.value) {
+                Some(signal) => out.fields.set("stopSignal", signal, Some(&entry.place)),
+                None => self.document.inexact(&entry.place, "this signal is unknown"),
+            }
+        }
+        if let Some(entry) = self.get("KillMode") {
+            match entry.value.as_str() {
+                "control-group" => {}
+                "mixed" | "process" => out.fields.set("stopScope", "process", Some(&entry.place)),
+                _ => self.document.inexact(&entry.place, "all processes of a job end with it"),
+            }
+        }
+        let timeout = self.span("TimeoutStopSec").or_else(|| self.span("TimeoutSec"));
+        let limit = timeout.as_ref().map(|(entry, span)| (entry.place.clone(), *span));
+        match limit {
+            Some((place, Span::Micros(micros))) if micros > 0 => {
+                out.fields.set("killAfter", duration(micros), Some(&place));
+                out.stop_time = Some(micros);
+            }
+            Some((place, _)) => {
+                self.document.inexact(&place, "a stop has always a limit: set the global `stopTimeout`")
+            }
+            None => {}
+        }
+        let stays = kind == Kind::Oneshot && self.yes("RemainAfterExit");
+        for command in self.commands("ExecStop") {
+            if let Some(signal) = command.kills_main() {
+                out.fields.set("stopSignal", signal, Some(&command.place));
+                continue;
+            }
+            let mut job = self.aside("stop", &command, process);
+            match stays {
+                true => out.at_shutdown.push(job.name.clone()),
+                false => job.fields.set("when", on(self.name, "once", "stopping"), None),
+            }
+            out.after.push(job);
+        }
+        for command in self.commands("ExecStopPost") {
+            let mut job = self.aside("stop-post", &command, process);
+            match stays {
+                true => out.at_shutdown.push(job.name.clone()),
+                false => job.fields.set("when", on(self.name, "once", "stopped"), None),
+            }
+            out.after.push(job);
+        }
+        for command in self.commands("ExecStartPost") {
+            let mut job = self.aside("post", &command, process);
+            job.fields.set("requires", vec![self.name.to_owned()], None);
+            out.after.push(job);
+        }
+        self.reload(out, process);
+    }
+
+    fn reload(&mut self, out: &mut Converted, process: &[Field]) {
+        let mut commands = self.commands("ExecReload");
+        let signals = self.get("Type").filter(|entry| entry.value == "notify-reload");
+        if let Some(entry) = signals.filter(|_| commands.is_empty()) {
+            let signal = self
+                .get("ReloadSignal")
+                .and_then(|entry| signal(&entry.value))
+                .unwrap_or("SIGHUP".to_owned());
+            out.after.push(self.signal_job(signal, &entry.place));
+        }
+        if commands.len() > 1 {
+            self.inexact_key("ExecReload", "several commands for one reload: write them as one script");
+            commands.clear();
+        }
+        for command in commands {
+            match command.kills_main() {
+                Some(signal) => out.after.push(self.signal_job(signal, &command.place)),
+                None => {
+                    let mut job = self.aside("reload", &command, process);
+                    job.fields.set("when", "manual", None);
+                    out.after.push(job);
+                }
+            }
+        }
+    }
+
+    fn signal_job(&mut self, signal: String, place: &Place) -> Job {
+        let mut fields = Vec::new();
+        let action = vec![Field::new("signal", signal), Field::new("to", self.name)];
+        fields.set("do", Value::Object(action), Some(place));
+        fields.set("when", "manual", None);
+        Job { name: self.document.free_name(&format!("{}-reload", self.name)), from: None, fields }
+    }
+}
+
+fn without_places(field: &Field) -> Field {
+    fn plain(value: &Value) -> Value {
+        match value {
+            Value::Commented(_, inner) => plain(inner),
+            Value::Object(members) => Value::Object(members.iter().map(without_places).collect()),
+            Value::List(items) => Value::List(items.iter().map(plain).collect()),
+            leaf => leaf.clone(),
+        }
+    }
+    Field::new(&field.key, plain(&field.value))
+}
+
+pub(super) fn strip(text: &str, prefix: char) -> (bool, &str) {
+    text.strip_prefix(prefix).map_or((false, text), |rest| (true, rest))
+}

@@ -1,0 +1,115 @@
+//! What systemd refuses.
+
+use super::unit::{Entry, Unit};
+use super::{UnitGraph, exec};
+use crate::ImportError;
+use crate::document::Document;
+
+const COMMANDS: [&str; 7] =
+    ["ExecStart", "ExecStartPre", "ExecStartPost", "ExecStop", "ExecStopPost", "ExecReload", "ExecCondition"];
+
+impl UnitGraph {
+    /// Refuses the units that systemd refuses. A command that it ignores is removed, and listed.
+    pub(super) fn verify(&mut self, document: &mut Document) -> Result<(), ImportError> {
+        for unit in self.units.values_mut() {
+            match unit.name.rsplit_once('.') {
+                Some((_, "service")) => {
+                    commands(unit, document)?;
+                    service(unit)?;
+                }
+                Some((_, "timer")) => timer(unit)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn commands(unit: &mut Unit, document: &mut Document) -> Result<(), ImportError> {
+    let wrong = |entry: &Entry| {
+        let command = entry.section == "Service" && COMMANDS.contains(&entry.key.as_str());
+        exec::lines(&entry.value).err().filter(|_| command && !entry.value.is_empty())
+    };
+    for entry in &unit.entries {
+        match wrong(entry) {
+            Some(why) if exec::ignores_failure(&entry.value) => {
+                document.inexact(&entry.place, format!("{why}; systemd ignores the line"));
+            }
+            Some(why) => {
+                return Err(Unit::refuse(&entry.place, format!("{why}; systemd refuses the unit")));
+            }
+            None => {}
+        }
+    }
+    unit.entries.retain(|entry| wrong(entry).is_none());
+    Ok(())
+}
+
+fn service(unit: &Unit) -> Result<(), ImportError> {
+    let last = |key| unit.last("Service", key).map(|entry| (entry, entry.value.as_str()));
+    let starts = unit.all("Service", "ExecStart");
+    let succeeds = unit.last("Unit", "SuccessAction").is_some_and(|entry| entry.value != "none");
+    let oneshot = last("Type").is_none_or(|(_, kind)| kind == "oneshot");
+    let remains = last("RemainAfterExit").is_some_and(|(_, value)| is_true(value));
+    let stops = remains && !unit.all("Service", "ExecStop").is_empty();
+    if starts.is_empty() && !(oneshot && (succeeds || stops)) {
+        let known = ["Unit", "Service", "Install"];
+        let elsewhere = unit.entries.iter().find(|entry| {
+            entry.key == "ExecStart" && !entry.section.starts_with("X-") && entry.section != "Service"
+        });
+        let unknown = unit.entries.iter().find(|entry| !known.contains(&entry.section.as_str()));
+        return Err(match elsewhere.or(unknown) {
+            Some(entry) => Unit::refuse(
+                &entry.place,
+                format!(
+                    "`{}` has no `ExecStart=` in `[Service]`, and systemd refuses it: this line is in `[{}]`, correct the section",
+                    unit.name, entry.section
+                ),
+            ),
+            None => Unit::refuse(
+                &unit.top,
+                format!(
+                    "`{}` has no `ExecStart=`, and systemd refuses it: add one, or remove the file",
+                    unit.name
+                ),
+            ),
+        });
+    }
+    let several = starts.iter().find_map(|entry| {
+        let commands = exec::lines(&entry.value).map_or(0, |lines| lines.len());
+        (commands > 1).then_some(*entry)
+    });
+    match (last("Type"), starts.get(1).copied().or(several), last("Restart")) {
+        (Some((_, "oneshot")), _, Some((entry, policy @ ("always" | "on-success")))) => Err(Unit::refuse(
+            &entry.place,
+            format!("systemd refuses `Restart={policy}` with `Type=oneshot`: use `on-failure`"),
+        )),
+        (Some((_, "oneshot")), _, _) | (_, None, _) => Ok(()),
+        (_, Some(entry), _) => Err(Unit::refuse(
+            &entry.place,
+            "systemd refuses more than one command in `ExecStart=` without `Type=oneshot`: remove the others, or use `ExecStartPre=`",
+        )),
+    }
+}
+
+fn timer(unit: &Unit) -> Result<(), ImportError> {
+    let times = unit
+        .entries
+        .iter()
+        .any(|entry| entry.section == "Timer" && entry.key.starts_with("On") && !entry.value.is_empty());
+    match times {
+        true => Ok(()),
+        false => Err(Unit::refuse(
+            &unit.top,
+            format!(
+                "`{}` has no time, and systemd refuses it: add `OnCalendar=`, or remove the file",
+                unit.name
+            ),
+        )),
+    }
+}
+
+/// Whether systemd reads a value as true.
+pub(super) fn is_true(value: &str) -> bool {
+    matches!(value.to_ascii_lowercase().as_str(), "1" | "yes" | "y" | "true" | "t" | "on")
+}
