@@ -1,6 +1,7 @@
 //! The command line: one module per command. [`table`] lists all commands and flags.
 
 mod analyze;
+mod audit;
 mod check;
 pub(crate) mod client;
 mod completions;
@@ -16,6 +17,7 @@ mod health;
 mod help;
 mod logs;
 mod man;
+mod manual;
 mod migrate;
 mod render;
 mod report;
@@ -33,7 +35,7 @@ mod timestamps;
 mod top;
 mod wait;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -202,6 +204,7 @@ fn run_command(command: &'static Command, global: &Arguments) -> Result<u8, Fail
     check_argument_count(command, &own)?;
     let outcome = match command.name {
         "check" => check::check(&own),
+        "audit" => audit::audit(&own),
         "render" => render::render(&own),
         "graph" => graph::graph(&own),
         "simulate" => simulate::simulate(&own),
@@ -224,13 +227,8 @@ fn run_command(command: &'static Command, global: &Arguments) -> Result<u8, Fail
         "ping" => control::ping(&own),
         "schema" => print(&containerpilot_config::schema::json_schema()),
         "version" => print(&version()),
-        "help" => match own.rest.first().map(|name| name.to_string_lossy().into_owned()) {
-            None => print(&help::overview()),
-            Some(name) => match COMMANDS.iter().find(|command| command.name == name) {
-                Some(command) => print(&help::command(command)),
-                None => Err(Failure::Usage(unknown_command(&name))),
-            },
-        },
+        "help" if own.rest.is_empty() => print(&help::overview()),
+        "help" => manual::show(&own.rest.join(OsStr::new(" ")).to_string_lossy()),
         "completions" => completions::completions(&own),
         "migrate" => migrate::migrate(&own),
         "man" => print(&man::page()),
@@ -358,7 +356,7 @@ fn invalid_value(flag: &str, text: &str, why: &str) -> Failure {
     Failure::Usage(format!("invalid -{flag} `{text}`: {why}"))
 }
 
-/// The version in the format of 3.8, and the build date. `build.rs` finds the hash; only `make static` sets the date.
+/// The version in the format of 3.8, and the build date. `build.rs` finds the hash; `scripts/dist` and `Dockerfile.build` set the date.
 fn version() -> String {
     let hash = option_env!("CONTAINERPILOT_GIT_HASH").unwrap_or("unknown");
     let date = option_env!("CONTAINERPILOT_BUILD_DATE").unwrap_or("unknown");

@@ -8,6 +8,8 @@
 mod accounts;
 mod cron;
 mod decode;
+mod deployment;
+mod import;
 mod json5;
 mod lines;
 mod migrate;
@@ -29,7 +31,9 @@ pub const TARGETS: &[Target] = &[
     ("consul", discovery::fuzz::run),
     ("cron", cron::run),
     ("decode", decode::run),
+    ("deployment", deployment::run),
     ("event_stream", cli::client::fuzz::run),
+    ("import", import::run),
     ("json5", json5::run),
     ("lines", lines::run),
     ("migrate", migrate::run),

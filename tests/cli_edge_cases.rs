@@ -167,7 +167,7 @@ fn x6_usage_errors_refer_to_the_help_of_the_command() {
     let usage = "missing argument; usage: containerpilot wait [FLAGS] [JOB…] STATE";
     refused(&["wait"], usage, " wait");
     let (_, _, stderr) = containerpilot(&["help", "foo"]);
-    assert!(stderr.contains("unknown command `foo`") && !stderr.contains("`--`"), "{stderr}");
+    assert!(stderr.contains("unknown command, topic or key `foo`") && !stderr.contains("`--`"), "{stderr}");
 }
 
 #[test]

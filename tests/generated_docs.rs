@@ -4,6 +4,9 @@
 use std::path::Path;
 use std::process::Command;
 
+use containerpilot_manual::contents::{Contents, Page};
+use containerpilot_manual::llms;
+
 fn output_of(command: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_containerpilot")).arg(command).output().unwrap();
     assert!(output.status.success());
@@ -27,6 +30,16 @@ fn reference_page_matches_the_table_of_fields() {
 #[test]
 fn scenario_page_matches_its_table_of_fields() {
     compare("scenario.md", &containerpilot_simulation::reference::markdown());
+}
+
+#[test]
+fn llms_txt_matches_the_table_of_contents() {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/README.md")).unwrap();
+    let target = |page: &Page| match page.path.strip_prefix("docs/") {
+        Some(path) => path.to_owned(),
+        None => format!("../{}", page.path),
+    };
+    compare("llms.txt", &llms::txt(&Contents::parse(&text), target));
 }
 
 #[test]

@@ -9,6 +9,7 @@
 //!   within a line, and alone on a line for any lines. The commands of ```` ```console with FILE ```` run against a
 //!   supervisor with the saved configuration FILE, one for all such blocks of a page; there, pids, times and the width
 //!   of columns are not compared.
+//! - ```` ```yaml ```` and ```` ```hcl ```` that begin with `# NAME` are saved under that name.
 //! - ```` ```template ```` holds variables (optional), a template and its result, separated by `---`. A result
 //!   `error: …` is the error message of the template.
 //!
@@ -254,15 +255,20 @@ fn replay(folder: &Path, text: &str, supervisor: Option<&Supervisor>) -> Result<
     Ok(())
 }
 
-fn configuration(folder: &Path, language: &str, text: &str) -> Result<(), String> {
-    if let Some(name) = text.lines().next().and_then(|line| line.strip_prefix("// "))
-        && (name.ends_with(".json5") || name.ends_with(".json"))
+/// Saves a block whose first line is a comment with the name of a file.
+fn save(folder: &Path, text: &str, comment: &str, extensions: &[&str]) {
+    if let Some(name) = text.lines().next().and_then(|line| line.strip_prefix(comment))
+        && extensions.iter().any(|extension| name.ends_with(extension))
         && !name.contains(' ')
     {
         let path = folder.join("here").join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
+}
+
+fn configuration(folder: &Path, language: &str, text: &str) -> Result<(), String> {
+    save(folder, text, "// ", &[".json5", ".json"]);
     if language == "json5 scenario" {
         let good = containerpilot_config::json5::parse(text.as_bytes()).errors.is_empty();
         return if good { Ok(()) } else { Err("is not JSON5".to_owned()) };
@@ -331,6 +337,10 @@ fn every_code_block_of_the_manual_works_as_shown() {
                 "json5" | "json5 broken" | "json5 fragment" | "json5 scenario" => {
                     (1, configuration(&folder, &language, &text))
                 }
+                "yaml" | "hcl" => {
+                    save(&folder, &text, "# ", &[".yaml", ".yml", ".hcl"]);
+                    continue;
+                }
                 "template" => (2, template(&folder, &text)),
                 other if other.starts_with("json5") || other.is_empty() => {
                     (1, Err(format!("unknown kind of block `{other}`")))
@@ -347,46 +357,6 @@ fn every_code_block_of_the_manual_works_as_shown() {
     println!("{consoles} console blocks, {configurations} configurations, {templates} templates");
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n\n"));
     assert!(counts.iter().all(|count| *count > 0));
-}
-
-/// The anchor that GitHub gives to a heading.
-fn anchor(heading: &str) -> String {
-    let kept = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
-    kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
-}
-
-#[test]
-fn every_relative_link_of_the_manual_has_a_target() {
-    let mut wrong = Vec::new();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let beside = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"];
-    let beside = beside.map(|name| root.join(name));
-    for path in pages().into_iter().map(|(page, _)| docs().join(page)).chain(beside) {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let targets = text.split("](").skip(1).filter_map(|after| after.split(')').next());
-        for target in targets.filter(|target| !target.contains("://")) {
-            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
-            let file = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
-            let has_heading =
-                |text: String| text.lines().any(|line| line.starts_with('#') && anchor(line) == heading);
-            let found = match heading {
-                "" => file.exists(),
-                _ => std::fs::read_to_string(&file).is_ok_and(has_heading),
-            };
-            if !found {
-                wrong.push(format!("{}: {target}", path.display()));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "links without a target: {wrong:#?}");
-}
-
-#[test]
-fn every_page_of_the_manual_is_in_the_table_of_contents() {
-    let contents = std::fs::read_to_string(docs().join("README.md")).unwrap();
-    for (page, _) in pages().into_iter().filter(|(page, _)| page != "README.md") {
-        assert!(contents.contains(&format!("]({page})")), "docs/README.md does not name {page}");
-    }
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn load_here(inputs: Vec<Input>) -> Loaded {
     load(inputs, &ThisHost::current(), OPTIONS)
 }
 
-fn print_totals(report: &Report) {
+pub(super) fn print_totals(report: &Report) {
     let errors = report.count(Severity::Error) + report.count(Severity::Fault);
     let warnings = report.count(Severity::Warning);
     let mut line = summary::plural(errors, "error");

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::client::Client;
 use super::flags::{Arguments, Flag, FlagKind};
+use super::manual::manual;
 use super::responses::Status;
 use super::table::{COMMANDS, Command, MAIN_FLAGS};
 use super::terminal::sanitized;
@@ -50,10 +51,17 @@ fn names(flags: &[&Flag]) -> String {
 }
 
 /// The values of a command's argument, if they are a fixed set.
-fn choices(command: &Command) -> Vec<&'static str> {
+fn choices(command: &Command) -> Vec<String> {
     match command.name {
-        "help" => COMMANDS.iter().map(|command| command.name).collect(),
-        _ if command.arguments.contains('|') => command.arguments.split('|').collect(),
+        "help" => {
+            let names = COMMANDS.iter().map(|command| command.name).chain(["topics"]).map(str::to_owned);
+            let manual = manual();
+            let pages = manual.pages().map(|page| page.topic());
+            let (shared, others): (Vec<_>, Vec<_>) =
+                pages.partition(|topic| COMMANDS.iter().any(|command| command.name == topic));
+            names.chain(others).chain(shared.iter().map(|topic| format!("manual/{topic}"))).collect()
+        }
+        _ if command.arguments.contains('|') => command.arguments.split('|').map(str::to_owned).collect(),
         _ => Vec::new(),
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::flags::{Flag, FlagKind};
+use super::manual::manual;
 use super::table::{COMMANDS, Command, EXIT_CODES, MAIN_FLAGS, VARIABLES};
 
 const WIDTH: usize = 80;
@@ -29,7 +30,11 @@ pub(super) fn overview() -> String {
     for (name, meaning) in VARIABLES {
         row(&mut out, name, meaning);
     }
-    let _ = write!(out, "\n`containerpilot help COMMAND` prints the help of a command.\n");
+    let _ = write!(
+        out,
+        "\n`containerpilot help COMMAND` prints the help of a command, `containerpilot help TOPIC` a page of the manual.\n\
+         `containerpilot help topics` lists the pages.\n"
+    );
     out
 }
 
@@ -45,6 +50,9 @@ pub(super) fn command(command: &Command) -> String {
         for flag in command.flags {
             row(&mut out, &flag_usage(flag), flag.help);
         }
+    }
+    if manual().pages().any(|page| page.topic() == command.name) {
+        let _ = write!(out, "\nThe page of the manual: containerpilot help manual/{}\n", command.name);
     }
     out
 }

@@ -54,6 +54,10 @@ pub(super) fn page() -> String {
     ] {
         let _ = write!(out, ".TP\n.I {}\n{}\n", roff(path), roff(meaning));
     }
+    out.push_str(
+        ".SH SEE ALSO\nThe program contains its manual:\n.B containerpilot help topics\nlists the pages, and\n\
+         .B containerpilot help \\fITOPIC\\fR\nprints one of them, such as\n.BR jobs ,\n.BR reference\nor\n.BR stopping .\n",
+    );
     out
 }
 

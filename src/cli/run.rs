@@ -73,10 +73,15 @@ pub(super) fn is_configuration(args: &Arguments) -> bool {
     let Some(path) = args.rest.first().map(Path::new).filter(|_| args.value("config").is_none()) else {
         return false;
     };
-    let has_extension = path.extension().is_some_and(|extension| extension == "json5" || extension == "json");
     let is_program = |file: std::fs::Metadata| file.is_file() && file.permissions().mode() & 0o111 != 0;
     let exists = || std::fs::metadata(path).is_ok_and(|file| !is_program(file));
-    has_extension || path.as_os_str() == "-" || (named_config(args).is_none() && exists())
+    names_configuration(path) || (named_config(args).is_none() && exists())
+}
+
+/// Returns true if a path is that of a configuration by its name alone.
+pub(super) fn names_configuration(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json5" || extension == "json")
+        || path.as_os_str() == "-"
 }
 
 /// The arguments of `run`: flags, perhaps the path of a configuration (C10), flags, and perhaps `--` and a program.

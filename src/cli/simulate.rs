@@ -8,11 +8,8 @@ mod timeline;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use containerpilot_config::host::{FileError, Host, ProgramState};
-use containerpilot_config::interfaces::HostAddress;
-use containerpilot_config::template::Environment;
 use containerpilot_config::{Loaded, load};
-use containerpilot_core::plan::{Plan, Process};
+use containerpilot_core::plan::Plan;
 use containerpilot_simulation::explore::{Explorer, Found, Seed};
 use containerpilot_simulation::read::Draft;
 use containerpilot_simulation::scenario::Scenario;
@@ -25,6 +22,7 @@ use super::{Failure, count, named_config, render};
 use crate::load::command_line::OPTIONS;
 use crate::load::find_files;
 use crate::load::host::ThisHost;
+use crate::load::target_host::TargetHost;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
@@ -120,7 +118,7 @@ fn paths(args: &Arguments) -> Result<(Option<PathBuf>, Option<PathBuf>), Failure
 /// Loads a configuration. Nothing is started, so its programs and users need not exist here.
 fn plan(path: Option<&Path>) -> Result<Plan, String> {
     let inputs = find_files::read(path).map_err(|error| error.to_string())?;
-    let Loaded { plan, report } = load(inputs, &TargetHost(ThisHost::current()), OPTIONS);
+    let Loaded { plan, report } = load(inputs, &TargetHost::new(ThisHost::current()), OPTIONS);
     print_report(&report, false);
     plan.ok_or_else(|| "the configuration has errors, so there is nothing to simulate".to_owned())
 }
@@ -149,52 +147,4 @@ fn read_scenario(path: &Path, plan: &Plan) -> Result<Scenario, Failure> {
         print_report(&report, true);
         Failure::InvalidInput("the scenario has errors, so nothing was simulated".to_owned())
     })
-}
-
-/// The host that the configuration is for. Programs, files and users are assumed to exist there.
-struct TargetHost(ThisHost);
-
-impl Host for TargetHost {
-    fn environment(&self) -> &Environment {
-        self.0.environment()
-    }
-
-    fn addresses(&self) -> &[HostAddress] {
-        self.0.addresses()
-    }
-
-    fn hostname(&self) -> &str {
-        self.0.hostname()
-    }
-
-    fn program(&self, _: &str) -> ProgramState {
-        ProgramState::Runnable
-    }
-
-    fn is_directory(&self, _: &str) -> bool {
-        true
-    }
-
-    fn can_switch_to(&self, _: &Process) -> bool {
-        true
-    }
-
-    fn readable(&self, _: &str) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError> {
-        match self.0.read_file(path) {
-            Err(FileError::Missing) => Ok(Vec::new()),
-            result => result,
-        }
-    }
-
-    fn has_user(&self, _: &str) -> bool {
-        true
-    }
-
-    fn has_group(&self, _: &str) -> bool {
-        true
-    }
 }

@@ -25,6 +25,21 @@ pub(crate) const OUT: Flag = Flag {
     kind: FlagKind::Text("FILE"),
     help: "the file to write to; `-` (the default) is standard output",
 };
+pub(crate) const FROM: Flag = Flag {
+    name: "from",
+    kind: FlagKind::Text("PROGRAM"),
+    help: "the program whose configuration is converted: `supervisord`, `procfile`, `compose`, `process-compose`, `s6`, `systemd` or `pebble`",
+};
+pub(crate) const WITH: Flag = Flag {
+    name: "with",
+    kind: FlagKind::Text("FILE"),
+    help: "the deployment: a manifest of Kubernetes, a Compose file or a Nomad job; `-` is standard input",
+};
+pub(crate) const CONTAINER: Flag = Flag {
+    name: "container",
+    kind: FlagKind::Text("NAME"),
+    help: "the container, service or task that runs the configuration, if the deployment has several",
+};
 pub(crate) const FORMAT: Flag =
     Flag { name: "format", kind: FlagKind::Text("FORMAT"), help: "`human` (the default) or `json`" };
 
@@ -179,6 +194,23 @@ pub(crate) const CHECK: Command = Command {
     flags: &[&CONFIG, &FORMAT, &STRICT, &DIFF, &SOCKET, &VERBOSE],
 };
 
+pub(crate) const AUDIT: Command = Command {
+    name: "audit",
+    arguments: "[PATH]",
+    about: "compare a configuration with its deployment on Kubernetes, Compose or Nomad",
+    details: "Finds what will go wrong in the deployment: a stop that takes longer than the grace period, probes that ask for what \
+              nothing serves, a stop signal that does not stop, a command that does not start containerpilot, a socket or file on a \
+              read-only root, users that cannot be switched to, and memory limits of jobs that exceed that of the container. Each \
+              finding names its line in the deployment, its place in the configuration, what will happen, and what to do.\n\n\
+              FILE has one or several documents of Kubernetes (Deployment, StatefulSet, DaemonSet, Job, CronJob, Pod), services of \
+              Compose, or a Nomad job in HCL or JSON. The container is the one whose command, image, files or probes mention \
+              containerpilot, or the only one, or that of --container. Its variables are used to render the template.\n\n\
+              Exits with 0 if there are no errors (with --strict: and no warnings), with 1 if there are, and with 2 \
+              if a file cannot be read.\n\n\
+              For example: helm template shop | containerpilot audit app.json5 --with -",
+    flags: &[&CONFIG, &WITH, &CONTAINER, &FORMAT, &STRICT],
+};
+
 pub(crate) const RENDER: Command = Command {
     name: "render",
     arguments: "[PATH]",
@@ -190,16 +222,21 @@ pub(crate) const RENDER: Command = Command {
 
 pub(crate) const MIGRATE: Command = Command {
     name: "migrate",
-    arguments: "[OLD] [-- PROGRAM ARGS…]",
-    about: "convert a ContainerPilot 2 configuration to version 3",
-    details: "ContainerPilot 2 configurations also run as they are; `migrate` is for editing one further. OLD \
-              is the file, or `-` for standard input. The printed version 3 file has comments and means the \
+    arguments: "[PATH…] [-- PROGRAM ARGS…]",
+    about: "convert a configuration of ContainerPilot 2 or of another supervisor",
+    details: "With --from, PATH is the configuration of another program: a file, several files, or a directory, as that \
+              program has it, or `-` for one file on standard input. Each key of the printed file has the line that it comes from as \
+              a comment. What has no exact equivalent is listed at the top of the file and on standard error, one line each, and \
+              the exit code is 3. \
+              `containerpilot check` reads the result.\n\n\
+              Without --from, PATH is a ContainerPilot 2 configuration, or `-` for standard input. Such files also run as \
+              they are; `migrate` is for editing one further. The printed version 3 file has comments and means the \
               same: this is verified before it is printed. Template actions inside values are kept; template \
-              actions around values are evaluated with the current environment. Whatever has no counterpart in \
-              version 3 is listed at the top of the file and on standard error.\n\n\
+              actions around values are evaluated with the current environment. What has no counterpart in \
+              version 3 is listed at the top of the file and on standard error. \
               PROGRAM is the main program, which ContainerPilot 2 takes from the command line. It becomes a job \
               of the new file.",
-    flags: &[&CONFIG],
+    flags: &[&CONFIG, &FROM],
 };
 
 pub(crate) const STATUS: Command = Command {
@@ -473,9 +510,14 @@ pub(crate) const VERSION: Command = Command {
 
 pub(crate) const HELP: Command = Command {
     name: "help",
-    arguments: "[COMMAND]",
-    about: "print help for the program or for a command",
-    details: "`-help` does the same, before or after a command.",
+    arguments: "[TOPIC…]",
+    about: "print help for the program, a command or a page of the manual",
+    details: "TOPIC is a command, a page such as `jobs`, or a part of a page, such as `jobs#start-limit`. `help topics` \
+              lists the pages. If a command has the same name, the page is `manual/NAME`. The name of a key of the \
+              configuration, such as `stopTimeout`, prints its entry in the reference. For other words, such as \
+              `help crash loop`, the entries of the index are printed.\n\n\
+              The pages fit the width of the terminal. For a pager: containerpilot help jobs | less\n\n\
+              `-help` prints the help for the program or, after a command, that of the command.",
     flags: &[],
 };
 
@@ -521,6 +563,7 @@ pub(crate) const COMMANDS: &[&Command] = &[
     &PUTMETRIC,
     &PING,
     &CHECK,
+    &AUDIT,
     &RENDER,
     &GRAPH,
     &SIMULATE,
@@ -533,10 +576,14 @@ pub(crate) const COMMANDS: &[&Command] = &[
 ];
 
 /// The exit codes (X6).
-pub(crate) const EXIT_CODES: [(&str, &str); 4] = [
+pub(crate) const EXIT_CODES: [(&str, &str); 5] = [
     ("0", "success"),
     ("1", "failure; the reason is on standard error"),
-    ("2", "invalid command line; for `simulate` also an invalid configuration or scenario"),
+    ("2", "invalid command line; for `simulate` and `audit` also an invalid file"),
+    (
+        "3",
+        "for `migrate --from`: the file was printed, but something of the original has no exact equivalent",
+    ),
     (
         "other",
         "`run` exits with the code of the first job that failed, `exec` with that of its program, see `containerpilot help run`",

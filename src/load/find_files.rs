@@ -48,7 +48,7 @@ pub(crate) fn read(path: Option<&Path>) -> Result<Vec<Input>, ReadError> {
         None => default_path().ok_or(ReadError::NotFound)?,
     };
     if path == Path::new("-") {
-        let text = read_limited(io::stdin().lock(), &path)?;
+        let text = read_standard_input().map_err(|error| ReadError::new(&path, error))?;
         return Ok(vec![Input { name: "<stdin>".to_owned(), text }]);
     }
     let metadata = std::fs::metadata(&path).map_err(|error| ReadError::new(&path, error))?;
@@ -101,14 +101,23 @@ fn list_files(directory: &Path) -> Result<Vec<PathBuf>, ReadError> {
 }
 
 fn read_file(path: &Path) -> Result<Input, ReadError> {
-    let file = std::fs::File::open(path).map_err(|error| ReadError::new(path, error))?;
-    Ok(Input { name: path.display().to_string(), text: read_limited(file, path)? })
+    let text = read_limited(path).map_err(|error| ReadError::new(path, error))?;
+    Ok(Input { name: path.display().to_string(), text })
 }
 
-/// Reads one byte more than the limit, so that the loader reports a configuration that is too large.
-fn read_limited(from: impl Read, path: &Path) -> Result<Vec<u8>, ReadError> {
+/// Reads a file, or one byte more than the limit, so that its size can be reported.
+pub(crate) fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
+    limited(std::fs::File::open(path)?)
+}
+
+/// Reads standard input, as [`read_limited`] reads a file.
+pub(crate) fn read_standard_input() -> io::Result<Vec<u8>> {
+    limited(io::stdin().lock())
+}
+
+fn limited(from: impl Read) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     let limit = u64::try_from(SOURCE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-    from.take(limit).read_to_end(&mut text).map_err(|error| ReadError::new(path, error))?;
+    from.take(limit).read_to_end(&mut text)?;
     Ok(text)
 }

@@ -99,6 +99,9 @@ pub(crate) fn handshake_error(error: &io::Error) -> String {
             UnsupportedSignatureAlgorithmContext { .. }
             | UnsupportedSignatureAlgorithmForPublicKeyContext { .. },
         )) => format!("the key or signature algorithm of a certificate is not supported; {SUPPORTED}"),
+        Some(rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer)) => {
+            format!("{error}: name the certificate of the authority that issued it with `cafile`")
+        }
         // The first bytes of the answer are no TLS record.
         Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
             "that port does not speak TLS, try http://".to_owned()

@@ -172,6 +172,110 @@ fn every_variable_that_a_scheduler_sets_is_read_by_a_configuration() {
     }
 }
 
+/// Runs `containerpilot audit` and returns its exit code and what it prints.
+fn audit(folder: &std::path::Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
+    command.arg("audit").args(arguments).current_dir(folder).env_remove("CONTAINERPILOT");
+    let output = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn x14_the_examples_pass_the_audit() {
+    let examples = PathBuf::from(HOME).join("examples");
+    let cases = [
+        ("behind-nginx", "app", "app", &["kubernetes.yaml", "nomad.hcl", "docker-compose.yml"][..]),
+        ("behind-nginx", "nginx", "nginx", &["kubernetes.yaml", "nomad.hcl", "docker-compose.yml"]),
+        ("replicated-db", "db", "db", &["docker-compose.yml"]),
+        ("replicated-db", "proxy", "proxy", &["docker-compose.yml"]),
+    ];
+    for (example, config, container, deployments) in cases {
+        for deployment in deployments {
+            let config = format!("{config}/containerpilot.json5");
+            let arguments = [&*config, "--with", deployment, "--container", container, "--strict"];
+            let (code, stdout, stderr) = audit(&examples.join(example), &arguments);
+            assert_eq!(code, Some(0), "{example} {arguments:?}: {stderr}");
+            assert!(stdout.starts_with(&format!("ok: container {container} of ")), "{stdout}");
+        }
+    }
+}
+
+#[test]
+fn x14_the_audit_reports_places_and_exit_codes() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("audit");
+    fs::create_dir_all(&folder).unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
+    write(
+        "app.json5",
+        "{\n  stopTimeout: \"{{ .STOP }}\",\n  jobs: [{ name: \"app\", exec: \"true\" }],\n}\n",
+    );
+    // The variables of the container render the template.
+    let manifest = |stop: &str, signal: &str| {
+        format!(
+            "services:\n  app:\n    image: x\n    environment: {{ STOP: {stop} }}\n    stop_signal: {signal}\n    init: true\n"
+        )
+    };
+    write("good.yaml", &manifest("9s", "SIGINT"));
+    write("bad.yaml", &manifest("10s", "SIGHUP"));
+    let (code, stdout, stderr) = audit(&folder, &["app.json5", "--with", "good.yaml"]);
+    assert_eq!(
+        (code, stdout.as_str()),
+        (Some(0), "ok: container app of services in good.yaml\nstop: at most 10s of 10s\n")
+    );
+    assert!(stderr.contains("warning: `init: true`") && stderr.contains("good.yaml:6:5"), "{stderr}");
+    let (code, ..) = audit(&folder, &["app.json5", "--with", "good.yaml", "--strict"]);
+    assert_eq!(code, Some(1));
+    let (code, stdout, stderr) = audit(&folder, &["app.json5", "--with", "bad.yaml"]);
+    assert_eq!((code, stdout.as_str()), (Some(1), ""));
+    for words in [
+        "bad.yaml:2:3",
+        "up to 11s",
+        "in the configuration: app.json5:2:3",
+        "bad.yaml:5:5",
+        "2 errors, 1 warning",
+    ] {
+        assert!(stderr.contains(words), "{words}: {stderr}");
+    }
+    let (code, stdout, _) = audit(&folder, &["app.json5", "--with", "bad.yaml", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((code, &json["ok"], json["problems"].as_array().unwrap().len()), (Some(1), &false.into(), 3));
+    assert_eq!(json["problems"][0]["line"], 2);
+    // Wrong usage, and files that cannot be read.
+    write("several.yaml", "services:\n  a: { image: a }\n  b: { image: b }\n");
+    write("broken.hcl", "job \"a\" {\n");
+    write("broken.json5", "{ jobs: 1 }");
+    let failures = [
+        (&["app.json5"][..], "name the deployment"),
+        (&["app.json5", "--with", "missing.yaml"], "cannot read missing.yaml: no such file or directory"),
+        (&["missing.json5", "--with", "good.yaml"], "cannot read missing.json5"),
+        (&["app.json5", "--with", "several.yaml"], "--container: services/a; services/b"),
+        (&["app.json5", "--with", "several.yaml", "--container", "c"], "no container `c`"),
+        (&["app.json5", "--with", "app.json5"], "is no manifest of Kubernetes"),
+        (&["app.json5", "--with", "broken.hcl"], "broken.hcl:2: a block is not closed"),
+        (&["broken.json5", "--with", "good.yaml"], "the configuration has errors, so it was not audited"),
+    ];
+    for (arguments, message) in failures {
+        let (code, _, stderr) = audit(&folder, arguments);
+        assert_eq!(code, Some(2), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(message), "{arguments:?}: {stderr}");
+    }
+    let (_, stdout, _) = audit(&folder, &["app.json5", "--with", "missing.yaml", "--format", "json"]);
+    assert!(stdout.contains("\"ok\": false") && stdout.contains("cannot read missing.yaml"), "{stdout}");
+}
+
+#[test]
+fn the_manifest_of_the_guide_is_valid() {
+    let guide = fs::read_to_string(PathBuf::from(HOME).join("docs/how-to/kubernetes.md")).unwrap();
+    let manifest = guide.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("guide.yaml");
+    fs::write(&path, manifest).unwrap();
+    assert_eq!(kubernetes(&[path]).unwrap(), "apps/v1 Deployment/shop\n");
+    let guide = fs::read_to_string(PathBuf::from(HOME).join("docs/how-to/nomad.md")).unwrap();
+    let job = guide.split("```hcl\n").nth(1).unwrap().split("```").next().unwrap();
+    assert!(job.parse::<Body>().is_ok());
+}
+
 /// A configuration rendered without variables, without comments, blanks and line breaks.
 fn normalise(text: &str) -> String {
     let rendered = containerpilot_config::template::render(text.as_bytes(), &Default::default()).unwrap();

@@ -8,7 +8,7 @@ fn read(value: Value) -> Status {
 
 fn example() -> Value {
     json!({
-        "version": "4.0.0", "pid": 1, "startedAt": "2026-11-15T06:00:00Z", "now": "2026-11-15T07:00:00.500Z",
+        "version": "5.0.0", "pid": 1, "startedAt": "2026-11-15T06:00:00Z", "now": "2026-11-15T07:00:00.500Z",
         "uptimeSeconds": 3600.5, "phase": "running", "maintenance": false, "shutdownDeadline": null,
         "jobs": [
             { "name": "db", "role": "job", "state": "running", "health": "healthy", "pid": 42, "uptimeSeconds": 61.2,
@@ -49,7 +49,7 @@ fn example() -> Value {
 #[test]
 fn x4_status_shows_one_line_per_job() {
     let expected = "\
-containerpilot 4.0.0, pid 1, up 1h0m
+containerpilot 5.0.0, pid 1, up 1h0m
 
 JOB   STATE    HEALTH     PID  UPTIME  RESTARTS  NOTE
 db    running  healthy    42   1m1s    2
@@ -121,7 +121,7 @@ fn d11_status_never_shows_a_wish_as_a_fact() {
     assert_eq!(shown("watch.cache"), watch);
     let all = overview(Screen::default(), &status);
     assert!(
-        all.starts_with(&format!("containerpilot 4.0.0, pid 1, up 1h0m\n{error} (for 1m0s)\n\nJOB ")),
+        all.starts_with(&format!("containerpilot 5.0.0, pid 1, up 1h0m\n{error} (for 1m0s)\n\nJOB ")),
         "{all}"
     );
     // A supervisor that does not tell what the catalog has.

@@ -1,6 +1,6 @@
 //! HTTP requests to a collector, over one connection that is kept open, with a deadline and bounds on everything.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::{Bytes, BytesMut};
 use containerpilot_core::plan::{HttpTarget, Otlp};
@@ -158,8 +158,8 @@ impl Client {
 /// Reads an answer. Returns true if that was all of it.
 async fn receive(response: Response<Incoming>) -> Result<(Received, bool), hyper::Error> {
     let headers = response.headers();
-    // A date is not understood: then the usual delay follows.
-    let retry_after = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    let retry_after =
+        headers.get(RETRY_AFTER).and_then(|value| retry_after(value.to_str().ok()?, SystemTime::now()));
     let is_protobuf = headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes() == PROTOBUF.as_bytes());
     let status = response.status();
     let mut incoming = response.into_body();
@@ -173,8 +173,16 @@ async fn receive(response: Response<Incoming>) -> Result<(Received, bool), hyper
             break;
         }
     }
-    let retry_after = retry_after.map(Duration::from_secs);
     Ok((Received { status, retry_after, is_protobuf, body: body.freeze() }, is_complete))
+}
+
+/// The delay that `Retry-After` asks for, in seconds or as a date.
+fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
+    let value = value.trim();
+    match value.parse() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => Some(httpdate::parse_http_date(value).ok()?.duration_since(now).unwrap_or_default()),
+    }
 }
 
 /// The first line of a text, if it is one and not markup.
@@ -194,5 +202,23 @@ fn error_text(error: &hyper::Error) -> String {
         "the connection was closed before the answer was complete".to_owned()
     } else {
         root_cause(error).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::retry_after;
+
+    #[test]
+    fn t6_retry_after_is_seconds_or_a_date() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        let after = |value| retry_after(value, now).map(|delay| delay.as_secs());
+        assert_eq!(after(" 120 "), Some(120));
+        assert_eq!(after("Sun, 06 Nov 1994 08:49:40 GMT"), Some(3));
+        assert_eq!(after("Sun, 06 Nov 1994 08:49:00 GMT"), Some(0), "a date in the past");
+        assert_eq!(after("soon"), None);
+        assert_eq!(after("-1"), None);
     }
 }

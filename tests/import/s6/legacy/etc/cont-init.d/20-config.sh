@@ -1,0 +1,2 @@
+#!/usr/bin/with-contenv bash
+mkdir -p /config
