@@ -1,11 +1,10 @@
 //! Connections to Consul: ACL tokens, TLS certificates, unix sockets (D1, L5).
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use serde_json::json;
 
+use crate::certificates::certificates;
 use crate::consul::{Agent, folder};
 use crate::fake_agent::{Behaviour, FakeAgent};
 use crate::pilot::{Pilot, config, count};
@@ -91,23 +90,6 @@ fn d1_https_to_a_plain_port_says_what_to_do() {
         .run
         .wait_for_line("is unreachable: TLS handshake failed: that port does not speak TLS, try http://");
     pilot.assert_unharmed();
-}
-
-/// Creates a certificate authority, a server and a client certificate in a directory.
-fn certificates(folder: &Path, ip: &str) {
-    let script = format!(
-        "set -e; cd {}; mkdir cas
-        openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout ca.key -out ca.pem -subj /CN=authority 2>/dev/null
-        cp ca.pem cas/one.pem; echo not a certificate > cas/readme.txt
-        make() {{
-            openssl req -newkey rsa:2048 -nodes -keyout $1.key -out $1.csr -subj /CN=$1 2>/dev/null
-            printf 'subjectAltName=DNS:server.dc1.consul,IP:%s\\nextendedKeyUsage=serverAuth,clientAuth\\n' \"$2\" > $1.ext
-            openssl x509 -req -in $1.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile $1.ext -out $1.pem 2>/dev/null
-        }}
-        make server {ip}; make client {ip}; make misnamed 127.255.0.9",
-        folder.display()
-    );
-    assert!(Command::new("bash").args(["-c", &script]).status().unwrap().success());
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! A failing Consul must not affect jobs: every test ends with [`pilot::Pilot::assert_unharmed`], or says why not.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
+#[path = "../support/certificates.rs"]
+mod certificates;
 mod cluster;
 mod connection;
 #[path = "../support/consul.rs"]

@@ -78,15 +78,17 @@ pub(crate) fn run_scenario(fault: Option<&Fault>) -> (Result<Outcome, String>, C
 fn static_binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
-        let target = "x86_64-unknown-linux-gnu";
-        let built = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--target", target])
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .env("RUSTFLAGS", "-C target-feature=+crt-static")
-            .status();
-        assert!(built.unwrap().success(), "the static build failed");
         // CARGO_TARGET_TMPDIR is `tmp` in the target folder.
-        Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name(target).join("debug/containerpilot")
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+        let built = Command::new("scripts/static")
+            .arg("--debug")
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .env("CARGO_TARGET_DIR", target)
+            .stderr(Stdio::inherit())
+            .output()
+            .unwrap();
+        assert!(built.status.success(), "the static build failed");
+        PathBuf::from(String::from_utf8(built.stdout).unwrap().trim_end())
     })
 }
 

@@ -100,6 +100,11 @@ impl Collector {
             let length = headers.get("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
             let mut body = vec![0; length];
             reader.read_exact(&mut body).ok()?;
+            if headers.get("content-encoding").is_some_and(|encoding| encoding == "gzip") {
+                let mut plain = Vec::new();
+                flate2::read::GzDecoder::new(&*body).read_to_end(&mut plain).unwrap();
+                body = plain;
+            }
             let behaviour = self.state.lock().unwrap().0.clone();
             let accepted = matches!(behaviour, Behaviour::Accept(_) | Behaviour::Slow(_) | Behaviour::Huge);
             if let Behaviour::Slow(time) = behaviour {

@@ -136,3 +136,19 @@ fn t6_a_huge_answer_is_not_read_and_the_next_request_is_sent() {
     let (_, log) = end(supervisor);
     assert!(!log.contains("otlp:"), "it was accepted: {log}");
 }
+
+#[test]
+#[cfg(any(debug_assertions, feature = "failpoints"))]
+fn t6_p1_panic_in_the_export_is_survived_and_the_next_spans_are_sent() {
+    for failpoint in ["spans:1", "spans:5", "export:1", "export:2"] {
+        let collector = Collector::accepting();
+        let setup = format!("export CONTAINERPILOT_FAILPOINT={failpoint}");
+        let mut supervisor = Supervisor::with_setup(Mode::Plain, &setup, &config(collector.address));
+        supervisor.wait_for_line("src/failpoints.rs:");
+        let before = collector.spans().len();
+        crate::supervisor::wait_until("spans arrive after the panic", || collector.spans().len() > before);
+        let (_, log) = end(supervisor);
+        assert_eq!(log.matches("on purpose").count(), 1, "{log}");
+        collector.wait_for_span("container");
+    }
+}

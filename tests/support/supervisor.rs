@@ -255,7 +255,8 @@ fn write_config(config: &str) -> (PathBuf, String) {
     (folder, file.to_str().unwrap().to_owned())
 }
 
-fn folder() -> PathBuf {
+/// A new directory for a test.
+pub(crate) fn folder() -> PathBuf {
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let path = std::env::temp_dir().join(format!("containerpilot-run-{}-{number}", std::process::id()));
     fs::create_dir_all(&path).unwrap();

@@ -30,7 +30,7 @@ fn resource() -> Resource {
         ("ratio".to_owned(), Value::Double(0.5)),
         ("off".to_owned(), Value::Flag(false)),
     ];
-    Resource::new(&attributes, "containerpilot", "4.0.0")
+    Resource::new(&attributes, "containerpilot", "5.0.0")
 }
 
 /// An attribute, readable.
@@ -74,7 +74,7 @@ fn t6_spans_are_read_by_the_official_definitions() {
     );
     let [of_scope] = of_resource.scope_spans.try_into().unwrap();
     let scope = of_scope.scope.unwrap();
-    assert_eq!((&*scope.name, &*scope.version), ("containerpilot", "4.0.0"));
+    assert_eq!((&*scope.name, &*scope.version), ("containerpilot", "5.0.0"));
     let [run, root] = of_scope.spans.try_into().unwrap();
     assert_eq!(run.trace_id, ids.trace().0);
     assert_eq!(run.span_id, ids.span(Key::Run(RunId(3))).0);
