@@ -1,11 +1,13 @@
 # `make test` runs all tests. The other targets are parts of it, and tools.
 
-.PHONY: test test-docker hostile panics deps lint sim search faults loom asan soak bench bench-peers docs fuzz deny static mutants
+.PHONY: test test-docker hostile panics deps lint sim search faults loom asan soak bench bench-peers docs site fuzz deny static dist test-dist mutants
 
 # The container tests run last, so that a notice about a missing Docker engine is the last thing printed.
+# Most tests wait for processes, so more of them run at the same time than there are cores.
+TEST_THREADS ?= $$((2 * $$(nproc)))
 test: deps lint
-	cargo test --workspace --no-fail-fast
-	scripts/test-docker --or-skip
+	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace --no-fail-fast
+	STATIC_BINARY="$$(scripts/static --debug)" scripts/test-docker --or-skip
 
 # The tests in real containers, with a running Docker engine or a private one that is started for them, and what the tests of the
 # original assert.
@@ -30,9 +32,14 @@ lint:
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo clippy --workspace --test docker --test example -- -D warnings
 
-# Rewrites the generated pages (reference, manual page, schema) and the expected messages. Review the diff!
+# Rewrites the generated pages (reference, scenarios, manual page, schema, llms.txt) and the expected messages. Review the diff!
 docs:
 	BLESS=1 cargo test --workspace --quiet
+
+# The manual as a web site with search, in target/site; fails on a dead link. Not a part of `make test`, because installing mdBook for
+# the first time takes minutes. `make test` checks the links of the pages.
+site:
+	scripts/site
 
 # Random schedules against the core. SIM_SERIES selects another series.
 SIM_SCHEDULES ?= 1000000
@@ -108,6 +115,17 @@ deny:
 	if cargo deny fetch db; then cargo deny check --disable-fetch advisories; \
 	else echo "cannot reach the advisory database: advisories were NOT checked"; fi
 
-# The static binary, a Debian package and their checksums, in target/dist.
+# The static binary of this machine: target/dist/containerpilot.
 static:
-	scripts/dist
+	scripts/dist --binary
+
+# The files of a release, in target/dist: for each architecture the static binary, packages, an archive and a software bill of
+# materials; and checksums. ARCHITECTURES=amd64 selects. The default is both; docs/releases.md says what the other one needs.
+ARCHITECTURES ?= amd64 arm64
+dist:
+	ARCHITECTURES='$(ARCHITECTURES)' scripts/dist
+
+# Tests what `make dist` has left in target/dist, each binary as PID 1 (arm64 in an emulator), and builds everything once more, in other folders: the
+# bytes must be the same. It takes longer than `make dist`, so it is a part of the release workflow and not of `make test`.
+test-dist:
+	scripts/test-dist

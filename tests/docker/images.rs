@@ -32,17 +32,23 @@ fn x3_dockerfile_build_compiles_and_builds_the_same_image() {
     let base = folder("base");
     put_busybox(&base);
     fs::copy(static_binary(), base.join("ready")).unwrap();
-    let cargo = "#!/bin/sh\nset -e\ntest \"$*\" = 'build --release --locked --target x86_64-unknown-linux-gnu'\n\
-                 test \"$RUSTFLAGS\" = '-C target-feature=+crt-static'\ntest -e Cargo.toml\ntest ! -e .git\n\
+    let cargo = "#!/bin/sh\nset -e\ntest \"$1\" != fetch || exit 0\n\
+                 test \"$*\" = 'build --release --locked --target x86_64-unknown-linux-gnu'\n\
+                 echo \"$CARGO_ENCODED_RUSTFLAGS\" | grep -qF target-feature=+crt-static\ntest -e Cargo.toml\ntest ! -e .git\n\
                  test \"$CONTAINERPILOT_GIT_HASH $CONTAINERPILOT_BUILD_DATE\" = 'abc 2026-01-02'\n\
                  mkdir -p target/x86_64-unknown-linux-gnu/release\ncp /ready target/x86_64-unknown-linux-gnu/release/containerpilot\n";
-    fs::write(base.join("bin/cargo"), cargo).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(base.join("bin/cargo"), mode).unwrap();
+    let rustc = "#!/bin/sh\necho 'host: x86_64-unknown-linux-gnu'\n";
+    for (name, script) in [("cargo", cargo), ("rustc", rustc)] {
+        fs::write(base.join("bin").join(name), script).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(base.join("bin").join(name), mode).unwrap();
+    }
     let compiler = import(&base);
     let context = folder("context");
-    for name in ["Cargo.toml", ".dockerignore", "Dockerfile.build"] {
-        fs::write(context.join(name), project(name)).unwrap();
+    fs::create_dir_all(context.join("scripts")).unwrap();
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for name in ["Cargo.toml", ".dockerignore", "Dockerfile.build", "scripts/static"] {
+        fs::copy(repository.join(name), context.join(name)).unwrap();
     }
     fs::create_dir_all(context.join(".git")).unwrap();
     fs::write(context.join(".git/config"), "").unwrap();

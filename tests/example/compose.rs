@@ -4,6 +4,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::docker_compose::docker_compose;
 use crate::{HOME, script, static_binary, wait_until};
 
 pub(crate) struct Project {
@@ -79,16 +80,7 @@ impl Project {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        // Falls back to the plug-in `docker compose`.
-        let standalone = Command::new("docker-compose").arg("version").stdout(Stdio::null()).status();
-        let mut command = match standalone {
-            Ok(status) if status.success() => Command::new("docker-compose"),
-            _ => {
-                let mut docker = Command::new("docker");
-                docker.arg("compose");
-                docker
-            }
-        };
+        let mut command = docker_compose();
         command.current_dir(Path::new(HOME).join("examples").join(self.example));
         command.args(["--project-name", &self.project]).args(words);
         command.envs(self.images.iter().map(|(name, value)| (name, value)));

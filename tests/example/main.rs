@@ -7,6 +7,8 @@ mod clients;
 mod compose;
 #[path = "../support/deadline.rs"]
 mod deadline;
+#[path = "../support/docker_compose.rs"]
+mod docker_compose;
 mod redis_clients;
 mod replicated_db;
 
