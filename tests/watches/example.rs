@@ -2,9 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
 
 use crate::dns::NameServer;
 use crate::files::{folder, publish};
+use crate::listen_again;
 use crate::supervisor::{Mode, Supervisor, wait_until};
 
 /// An instance of the app, which answers with its address.
@@ -30,6 +32,7 @@ fn instance(ip: &str, port: u16) -> u16 {
 fn get(port: u16, path: &str) -> String {
     let ask = || {
         let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")?;
         std::io::read_to_string(stream)
     };
@@ -87,11 +90,7 @@ fn d13_d15_the_example_without_consul_follows_names_files_and_peers() {
     run.wait_for_lines("worker started", 1);
     drop(database);
     run.wait_for_line("worker exited on SIGTERM");
-    let _database = loop {
-        if let Ok(listener) = TcpListener::bind(db) {
-            break listener;
-        }
-    };
+    let _database = listen_again(db);
     run.wait_for_line("worker started");
     run.signal("-TERM");
     let (code, log) = run.wait();

@@ -12,7 +12,19 @@ mod peers;
 #[path = "../support/supervisor.rs"]
 mod supervisor;
 
+use std::net::{SocketAddr, TcpListener};
+
 use supervisor::{Mode, Supervisor, wait_until};
+
+/// Listens again at an address whose listener was dropped.
+fn listen_again(address: SocketAddr) -> TcpListener {
+    let mut listener = None;
+    wait_until("the port is free again", || {
+        listener = TcpListener::bind(address).ok();
+        listener.is_some()
+    });
+    listener.unwrap()
+}
 
 /// A supervisor with one watch `it`, whose events and variable are recorded in the file `seen`.
 struct Watching {

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 
-use crate::Watching;
 use crate::supervisor::wait_until;
+use crate::{Watching, listen_again};
 
 /// A server that answers every request with a status and a body, which can be changed.
 fn serve(answer: &Arc<Mutex<(u16, Vec<u8>)>>) -> SocketAddr {
@@ -36,11 +36,7 @@ fn d13_a_peer_is_healthy_while_it_accepts_connections() {
     watching.wait_for(&["changed", "unhealthy"]);
     let refused = format!("watch.it: {address}: connection refused");
     watching.wait_for_explanation(&refused);
-    let _listener = loop {
-        if let Ok(listener) = TcpListener::bind(address) {
-            break listener;
-        }
-    };
+    let _listener = listen_again(address);
     watching.wait_for(&["changed", "healthy"]);
     let status = watching.command(&["status"]);
     assert!(status.contains("\nWATCH  KIND  FOUND\nit     tcp   accepts connections\n"), "{status}");
