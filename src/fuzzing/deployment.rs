@@ -1,10 +1,10 @@
-//! A deployment, as a job file of Nomad and as YAML: it is read or refused, and every line that is named is one of its lines.
+//! A deployment, as a job file of Nomad, as YAML and as a Dockerfile: it is read or refused, and every line that is named is one of its lines.
 
 use containerpilot_audit::model::Container;
 use containerpilot_import::files::Text;
 
 pub(super) fn run(bytes: &[u8]) {
-    for path in ["job.hcl", "manifest.yaml"] {
+    for path in ["job.hcl", "manifest.yaml", "Dockerfile"] {
         let text = Text::new(path, &String::from_utf8_lossy(bytes));
         let lines = text.text.split('\n').count();
         let Ok(containers) = containerpilot_audit::read(&text) else { continue };

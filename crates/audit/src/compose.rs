@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::model::{Container, Lifetime, Mount, Platform, Probe, ProbeAction, Purpose, User};
 use crate::tree::{At, Node, Value};
-use crate::values::{bytes, drops_setuid, split, time};
+use crate::values::{bytes, drops_setuid, shell, split, time};
 
 /// The time before SIGKILL if the file sets none.
 const GRACE: Duration = Duration::from_secs(10);
@@ -116,7 +116,6 @@ fn lifetime(node: &Node) -> At<Lifetime> {
 
 fn health_check(node: &Node) -> Option<Probe> {
     let test = node.get("test").filter(|_| !node.get("disable").is_some_and(Node::is_on))?;
-    let shell = |line: &str| vec!["sh".to_owned(), "-c".to_owned(), line.to_owned()];
     let words = match (test.text(), test.texts().split_first()) {
         (Some(line), _) => shell(line),
         (None, Some((kind, rest))) if kind == "CMD" => rest.to_vec(),

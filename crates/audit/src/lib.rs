@@ -1,4 +1,5 @@
-//! Compares a configuration with the deployment of its container: a manifest of Kubernetes, a Compose file or a Nomad job (X14).
+//! Compares a configuration with the deployment of its container: a manifest of Kubernetes, a Compose file, a Nomad job, or the Dockerfile
+//! of its image (X14).
 //!
 //! [`read`] turns each format into the same [`model`]. [`choose`] finds the container that runs the configuration. [`audit`] applies the
 //! rules to it. A rule reports what is certain from the two files, and nothing about what the image may contain.
@@ -7,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod compose;
+mod dockerfile;
 mod hcl;
 mod kubernetes;
 pub mod model;
@@ -73,8 +75,8 @@ pub enum AuditError {
     Unreadable(#[from] ImportError),
     /// It is in none of the formats.
     #[error(
-        "{0} is no manifest of Kubernetes with containers, no Compose file and no Nomad job: it has neither `kind`, `services`, `job` nor \
-         `TaskGroups`"
+        "{0} is no manifest of Kubernetes with containers, no Compose file, no Nomad job and no Dockerfile: it has neither `kind`, \
+         `services`, `job`, `TaskGroups` nor `FROM`"
     )]
     UnknownFormat(String),
     /// Objects of Kubernetes without containers.
@@ -110,13 +112,14 @@ pub enum AuditError {
 /// # Errors
 /// If the text is in none of the formats.
 pub fn read(text: &Text) -> Result<Vec<Container>, AuditError> {
+    let invalid = |line, message| ImportError::Invalid { file: text.path.clone(), line, message };
+    if dockerfile::is_dockerfile(&text.path, &text.text) {
+        let image = dockerfile::container(&text.text).map_err(|(line, message)| invalid(line, message))?;
+        return Ok(vec![image]);
+    }
     let has_extension = |extension: &str| text.path.ends_with(extension);
     if has_extension(".hcl") || has_extension(".nomad") || hcl::is_hcl(&text.text) {
-        let tree = hcl::parse(&text.text).map_err(|error| ImportError::Invalid {
-            file: text.path.clone(),
-            line: error.line,
-            message: error.message,
-        })?;
+        let tree = hcl::parse(&text.text).map_err(|error| invalid(error.line, error.message))?;
         let tasks = nomad::from_hcl(&tree);
         return if tasks.is_empty() { Err(AuditError::NoTask(text.path.clone())) } else { Ok(tasks) };
     }

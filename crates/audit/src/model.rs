@@ -15,6 +15,8 @@ pub enum Platform {
     Compose,
     /// Nomad.
     Nomad,
+    /// None: an image, which a Dockerfile builds.
+    Image,
 }
 
 /// How the deployment treats the end of a container.

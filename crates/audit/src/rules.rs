@@ -63,7 +63,7 @@ impl Audit<'_> {
     fn unit(&self) -> &'static str {
         match self.container.platform {
             Platform::Kubernetes => "the pod",
-            Platform::Compose => "the container",
+            Platform::Compose | Platform::Image => "the container",
             Platform::Nomad => "the task",
         }
     }

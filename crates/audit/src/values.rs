@@ -161,6 +161,11 @@ pub(crate) fn split(line: &str) -> Vec<String> {
     shlex::split(line).unwrap_or_else(|| line.split_whitespace().map(str::to_owned).collect())
 }
 
+/// The words that run a line in a shell.
+pub(crate) fn shell(line: &str) -> Vec<String> {
+    vec!["sh".to_owned(), "-c".to_owned(), line.to_owned()]
+}
+
 /// Returns true if root cannot switch users with these capabilities.
 pub(crate) fn drops_setuid(drop: &[String], add: &[String]) -> bool {
     let has = |list: &[String], name: &str| {

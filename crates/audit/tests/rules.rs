@@ -52,6 +52,10 @@ fn nomad(keys: &str) -> (&'static str, String) {
     ("job.nomad.hcl", NOMAD.replace("%C%\n", &lines(keys, 6)))
 }
 
+fn image(instructions: &str) -> (&'static str, String) {
+    ("Dockerfile", format!("FROM debian:12\n{instructions}\n"))
+}
+
 fn containers(path: &str, text: &str) -> Vec<Container> {
     read(&Text::new(path, text)).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -770,6 +774,69 @@ fn x14_jobs_of_nomad_in_json() {
 }
 
 #[test]
+fn x14_the_stop_signal_of_an_image_must_shut_down() {
+    passes(SERVER, image(""));
+    passes(SERVER, image("STOPSIGNAL 15"));
+    passes(SERVER, image("STOPSIGNAL SIGQUIT"));
+    passes(SERVER, image("ARG SIGNAL\nSTOPSIGNAL $SIGNAL"));
+    let ignored = "`STOPSIGNAL`, SIGWINCH, is ignored; SIGKILL follows";
+    let help = "set `STOPSIGNAL` to one of SIGTERM, SIGINT, SIGQUIT, or add SIGWINCH to `stopOn`";
+    finds(SERVER, image("stopsignal SIGWINCH"), Fault, "stopsignal", &[ignored, help]);
+    finds(SERVER, image("STOPSIGNAL SIGFOO"), Fault, "STOPSIGNAL", &["`SIGFOO` is not a signal"]);
+    // The default, unless the base of the image has another one.
+    let config = "{ stopOn: ['INT'], jobs: [{ name: 'app', exec: 'x' }] }";
+    finds(config, image(""), Warning, "FROM", &["the default stop signal, SIGTERM, is ignored"]);
+    passes(config, image("STOPSIGNAL INT"));
+}
+
+#[test]
+fn x14_an_image_is_the_last_stage_and_the_stages_that_it_is_based_on() {
+    let file = "# syntax=docker/dockerfile:1\nARG TAG=12\nFROM debian:$TAG AS base\nSTOPSIGNAL SIGHUP\nENTRYPOINT [\"nginx\"]\n\
+                CMD [\"-g\", \"daemon off;\"]\nFROM rust AS build\nENTRYPOINT [\"cargo\"]\nRUN <<EOF\nSTOPSIGNAL SIGUSR1\nEOF\nFROM Base\n";
+    let found = findings(SERVER, ("Containerfile", format!("{file}ENTRYPOINT [\"containerpilot\"]\n")));
+    let [finding] = found.as_slice() else { panic!("{found:#?}") };
+    assert_eq!(finding.line, 4, "its CMD is gone with the ENTRYPOINT: {finding:#?}");
+    let found = findings(SERVER, ("Dockerfile.web", file.to_owned()));
+    assert_eq!(found.iter().map(|one| one.line).collect::<Vec<_>>(), [4, 5], "{found:#?}");
+    let message = "`ENTRYPOINT` is that of another program: nginx is started, and containerpilot is not";
+    assert_eq!(found[1].message, message);
+    // A file without a telling name, such as standard input.
+    finds(SERVER, ("-", "FROM x\nSTOPSIGNAL HUP\n".to_owned()), Fault, "STOPSIGNAL", &["reloads"]);
+}
+
+#[test]
+fn x14_commands_users_and_health_checks_of_an_image() {
+    passes(SERVER, image("CMD [\"nginx\"]"));
+    passes(SERVER, image("ENTRYPOINT [\"/docker-entrypoint.sh\"]\nCMD [\"containerpilot\"]"));
+    finds(
+        SERVER,
+        image("ENTRYPOINT [\"containerpilot\"]\nCMD [\"nginx\"]"),
+        Fault,
+        "ENTRYPOINT",
+        &["unknown command `nginx`"],
+    );
+    // In the form of a shell, CMD is not used.
+    passes(SERVER, image("ENTRYPOINT containerpilot\nCMD nginx"));
+    let shell = "ENTRYPOINT mkdir -p /data && \\\n  containerpilot";
+    finds(SERVER, image(shell), Warning, "ENTRYPOINT", &["a shell starts containerpilot and may stay PID 1"]);
+    passes(SERVER, image("HEALTHCHECK --interval=5s CMD containerpilot health app"));
+    passes(SERVER, image("HEALTHCHECK CMD containerpilot health wrong\nHEALTHCHECK NONE"));
+    let wrong = "HEALTHCHECK --interval=5s CMD [\"containerpilot\", \"health\", \"wrong\"]";
+    finds(SERVER, image(wrong), Fault, "HEALTHCHECK", &["HEALTHCHECK runs", "no job `wrong`"]);
+    let config = "{ jobs: [{ name: 'app', exec: 'x', user: 1001 }] }";
+    finds(config, image("USER 1000:1000"), Fault, "USER", &["app cannot run as 1001"]);
+    finds(config, image("USER web"), Warning, "USER", &["unless that is the same user"]);
+    passes(config, image("USER web\nUSER root"));
+    passes(config, image("USER $USER"));
+    let env = |text: &str| containers("Dockerfile", &image(text).1).remove(0).env;
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(
+        env("ENV A=1 B=\"two words\" \\\n  C=$A\nENV D d e"),
+        [pair("A", "1"), pair("B", "two words"), pair("D", "d e")]
+    );
+}
+
+#[test]
 fn x14_other_files_are_refused_with_a_reason() {
     let error = |path: &str, text: &str| {
         let error = read(&Text::new(path, text)).unwrap_err();
@@ -790,4 +857,6 @@ fn x14_other_files_are_refused_with_a_reason() {
     assert_eq!(error("x.hcl", "job \"a\" {\n"), "x.hcl:2: a block is not closed: add `}`");
     assert!(error("x.hcl", "job \"a\" {\n  dynamic \"group\" {}\n}\n").contains("no job with a task"));
     assert!(error("x.json", "{\"Job\": {}}").contains("is no manifest"));
+    assert_eq!(error("Dockerfile", "FROM x\nSTOP INT\n"), "Dockerfile:2: unknown instruction 'STOP'");
+    assert_eq!(error("web.Dockerfile", ""), "web.Dockerfile:1: expected at least one FROM instruction");
 }

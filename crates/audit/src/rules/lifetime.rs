@@ -22,13 +22,17 @@ impl Audit<'_> {
                 let Some(job) = plan.job_that_ends_the_container() else { return };
                 let restarted = match self.container.platform {
                     Platform::Kubernetes => "which Kubernetes starts again and again (CrashLoopBackOff)",
-                    Platform::Compose | Platform::Nomad => "which is started again and again",
+                    Platform::Compose | Platform::Nomad | Platform::Image => {
+                        "which is started again and again"
+                    }
                 };
                 let message =
                     format!("the job {} runs once and then ends the container, {restarted}", job.name);
                 let help = match self.container.platform {
                     Platform::Kubernetes => "run it as a Job, or remove `onSuccess: \"shutdown\"`",
-                    Platform::Compose => "set `restart: on-failure`, or remove `onSuccess: \"shutdown\"`",
+                    Platform::Compose | Platform::Image => {
+                        "set `restart: on-failure`, or remove `onSuccess: \"shutdown\"`"
+                    }
                     Platform::Nomad => "set `type = \"batch\"`, or remove `onSuccess: \"shutdown\"`",
                 };
                 let name = job.name.clone();

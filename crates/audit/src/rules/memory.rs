@@ -21,7 +21,7 @@ impl Audit<'_> {
             limited.iter().map(|(job, size)| format!("{} {}", job.name, fmt_size(*size))).collect();
         let effect = match self.container.platform {
             Platform::Kubernetes => "the kernel can kill the container before a job reaches its own limit",
-            Platform::Compose | Platform::Nomad => {
+            Platform::Compose | Platform::Nomad | Platform::Image => {
                 "the kernel can kill a process before a job reaches its own limit"
             }
         };

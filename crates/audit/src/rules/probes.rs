@@ -45,7 +45,7 @@ impl Audit<'_> {
                 "the group's `network`",
                 "correct the label, or add the port to the `network` block of the group".to_owned(),
             ),
-            Platform::Kubernetes | Platform::Compose => (
+            Platform::Kubernetes | Platform::Compose | Platform::Image => (
                 "the container",
                 format!("add `name: {name}` to its `containerPort`, or write the number of the port"),
             ),

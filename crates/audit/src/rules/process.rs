@@ -50,6 +50,8 @@ impl Audit<'_> {
             (Platform::Compose, false) | (Platform::Kubernetes, true) => "`command`",
             (Platform::Compose, true) => "`entrypoint`",
             (Platform::Nomad, true) => "`command` or `entrypoint`",
+            (Platform::Image, false) => "`CMD`",
+            (Platform::Image, true) => "`ENTRYPOINT`",
         };
         let program = words.first().map(|word| base_name(word).to_owned()).unwrap_or_default();
         let calls = containerpilot_calls(&words);
@@ -58,10 +60,17 @@ impl Audit<'_> {
         if calls.is_empty() {
             // An init process before it, or a script that starts it.
             if !words.iter().any(|word| word.contains("containerpilot")) && !is_script {
-                let message = format!(
-                    "{key} replaces the entry point of the image: {program} is started, and containerpilot is not"
-                );
-                self.fault(line, message, format!("remove {key}, or start containerpilot there"), &[]);
+                let (replaces, help) = match self.container.platform {
+                    Platform::Image => {
+                        ("is that of another program", format!("start containerpilot in {key}"))
+                    }
+                    _ => (
+                        "replaces the entry point of the image",
+                        format!("remove {key}, or start containerpilot there"),
+                    ),
+                };
+                let message = format!("{key} {replaces}: {program} is started, and containerpilot is not");
+                self.fault(line, message, help, &[]);
             }
             return;
         }

@@ -60,6 +60,7 @@ impl Audit<'_> {
         match self.container.platform {
             Platform::Kubernetes => "`lifecycle.stopSignal`",
             Platform::Compose => "`stop_signal`",
+            Platform::Image => "`STOPSIGNAL`",
             Platform::Nomad if self.container.is_nomad_json => "`KillSignal`",
             Platform::Nomad => "`kill_signal`",
         }

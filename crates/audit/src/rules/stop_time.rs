@@ -76,7 +76,7 @@ impl Audit<'_> {
         let seconds = seconds(time);
         match self.container.platform {
             Platform::Kubernetes => format!("terminationGracePeriodSeconds: {seconds}"),
-            Platform::Compose => format!("stop_grace_period: {seconds}s"),
+            Platform::Compose | Platform::Image => format!("stop_grace_period: {seconds}s"),
             Platform::Nomad if self.container.is_nomad_json => {
                 format!("\"KillTimeout\": {}", u128::from(seconds) * 1_000_000_000)
             }
