@@ -197,13 +197,13 @@ pub(crate) const CHECK: Command = Command {
 pub(crate) const AUDIT: Command = Command {
     name: "audit",
     arguments: "[PATH]",
-    about: "compare a configuration with its deployment on Kubernetes, Compose or Nomad",
+    about: "compare a configuration with its deployment on Kubernetes, Compose or Nomad, or with its Dockerfile",
     details: "Finds what will go wrong in the deployment: a stop that takes longer than the grace period, probes that ask for what \
               nothing serves, a stop signal that does not stop, a command that does not start containerpilot, a socket or file on a \
               read-only root, users that cannot be switched to, and memory limits of jobs that exceed that of the container. Each \
               finding names its line in the deployment, its place in the configuration, what will happen, and what to do.\n\n\
               FILE has one or several documents of Kubernetes (Deployment, StatefulSet, DaemonSet, Job, CronJob, Pod), services of \
-              Compose, or a Nomad job in HCL or JSON. The container is the one whose command, image, files or probes mention \
+              Compose, a Nomad job in HCL or JSON, or is a Dockerfile, of which the last stage counts. The container is the one whose command, image, files or probes mention \
               containerpilot, or the only one, or that of --container. Its variables are used to render the template.\n\n\
               Exits with 0 if there are no errors (with --strict: and no warnings), with 1 if there are, and with 2 \
               if a file cannot be read.\n\n\

@@ -20,6 +20,8 @@ use crate::net::resolve::{self, Data, Found};
 pub(super) const CONCURRENT_POLLS: usize = 256;
 /// The bounds of the time that one poll may take; in between it is the interval.
 const TIMEOUT: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
+/// A name server that has not answered is asked again after this time: the interval may be hours, because the TTL decides.
+const DNS_RETRY: Duration = Duration::from_secs(5);
 /// A shorter TTL counts as this.
 const SHORTEST_TTL: Duration = Duration::from_secs(1);
 /// Pause before a task starts over after a panic.
@@ -38,7 +40,7 @@ enum Target {
     Dns { name: String, record: DnsRecord },
 }
 
-/// What a poll has found, and how long that is valid.
+/// What a poll has found, and how long that is valid if not for the interval.
 struct Polled {
     answer: Result<Answer, String>,
     ttl: Option<Duration>,
@@ -113,7 +115,7 @@ impl Target {
                     ttl: records.iter().map(|found| Duration::from_secs(found.ttl.into())).min(),
                     answer: Ok(Answer::Instances(records.into_iter().map(instance).collect())),
                 },
-                Err(error) => Polled::lasting(Err(error.to_string())),
+                Err(error) => Polled { answer: Err(error.to_string()), ttl: Some(DNS_RETRY) },
             },
         }
     }

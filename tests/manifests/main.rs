@@ -198,6 +198,11 @@ fn x14_the_examples_pass_the_audit() {
             assert_eq!(code, Some(0), "{example} {arguments:?}: {stderr}");
             assert!(stdout.starts_with(&format!("ok: container {container} of ")), "{stdout}");
         }
+        let config = format!("{config}/containerpilot.json5");
+        let file = config.replace("containerpilot.json5", "Dockerfile");
+        let (code, stdout, stderr) = audit(&examples.join(example), &[&config, "--with", &file, "--strict"]);
+        assert_eq!(code, Some(0), "{example} {file}: {stderr}");
+        assert!(stdout.starts_with("ok: container image of the last stage in "), "{stdout}");
     }
 }
 

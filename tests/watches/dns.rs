@@ -121,6 +121,16 @@ fn d13_a_name_that_is_gone_is_an_empty_set_and_a_silent_server_is_not() {
 }
 
 #[test]
+fn d13_a_name_server_that_did_not_answer_is_asked_again_long_before_the_interval() {
+    let Some(mut server) = NameServer::start("127.53.0.5", &[]) else { return };
+    server.stop();
+    let mut watching = server.watch("dns: 'db.test', interval: 3600");
+    watching.run.wait_for_line("watch.it is not answered: ");
+    server.restart(&["--host-record=db.test,10.0.0.1"]);
+    watching.wait_for(&["changed 10.0.0.1", "healthy 10.0.0.1"]);
+}
+
+#[test]
 fn d13_services_of_a_name_have_hosts_and_ports() {
     let records =
         ["--srv-host=_db._tcp.test,db1.test,5432,1,2", "--srv-host=_db._tcp.test,db2.test,5433,1,2"];

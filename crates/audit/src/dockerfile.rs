@@ -18,19 +18,21 @@ pub(crate) fn is_dockerfile(path: &str, text: &str) -> bool {
 /// The container of the image. The error has a line and what is wrong there.
 pub(crate) fn container(text: &str) -> Result<Container, (usize, String)> {
     let file = parse_dockerfile::parse(text).map_err(|error| (error.line().max(1), format!("{error:#}")))?;
-    let mut stages: Vec<(String, Container)> = Vec::new();
+    let mut stages: Vec<(Option<&str>, Container)> = Vec::new();
     for stage in file.stages() {
         let image = &stage.from.image.value;
-        let name = stage.from.as_.as_ref().map_or(image, |(_, name)| &name.value);
+        let alias = stage.from.as_.as_ref().map(|(_, name)| &*name.value);
+        let name = alias.unwrap_or("image");
         let line = line_of(text, stage.from.from.span.start);
-        let base = stages.iter().find(|(name, _)| name.eq_ignore_ascii_case(image));
+        let base =
+            stages.iter().find(|(alias, _)| alias.is_some_and(|alias| alias.eq_ignore_ascii_case(image)));
         let mut container = match base {
-            Some((_, base)) => Container { name: name.to_string(), line, ..base.clone() },
+            Some((_, base)) => Container { name: name.to_owned(), line, ..base.clone() },
             None => Container::new(Platform::Image, "the last stage", name, line),
         };
         container.image = image.to_string();
         apply(&mut container, &stage, text);
-        stages.push((name.to_string(), container));
+        stages.push((alias, container));
     }
     stages.pop().map(|(_, last)| last).ok_or_else(|| (1, "it has no FROM".to_owned()))
 }
