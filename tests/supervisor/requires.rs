@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::supervisor::{Supervisor, modes};
+use crate::supervisor::{Mode, Supervisor, modes};
 
 /// `db` is healthy while the file `up` exists, and `app` is bound to it.
 const BOUND: &str = "{ jobs: [
@@ -25,6 +25,30 @@ fn w18_a_bound_job_runs_only_while_its_source_is_healthy() {
         run.signal("-TERM");
         assert_eq!(run.wait().0, 0);
     }
+}
+
+#[test]
+fn w18_jobs_with_the_same_requirement_start_in_the_order_of_the_configuration() {
+    // In a namespace of its own, pids rise.
+    if !modes().contains(&Mode::Pid1) {
+        return;
+    }
+    let job = |name: &str| format!("{{ name: '{name}', exec: 'sleep 1000', requires: ['db'] }}");
+    let names = ["f", "c", "a", "e", "b", "d"];
+    let jobs: Vec<String> = names.into_iter().map(job).collect();
+    let config = format!("{{ jobs: [{}, {{ name: 'db', exec: 'true' }}] }}", jobs.join(", "));
+    let mut run = Supervisor::start(Mode::Pid1, &config);
+    let pid = |name: &str| -> u32 {
+        // The executions of programs end, and are logged, in any order.
+        run.wait_for_lines(&format!(" {name} started"), 1);
+        let log = run.log_so_far();
+        let (_, line) = log.split_once(&format!(" {name} started (pid ")).unwrap();
+        line.split(')').next().unwrap().parse().unwrap()
+    };
+    let pids: Vec<u32> = names.into_iter().map(pid).collect();
+    assert!(pids.is_sorted(), "{names:?}: {pids:?}");
+    run.signal("-TERM");
+    assert_eq!(run.wait().0, 0);
 }
 
 #[test]

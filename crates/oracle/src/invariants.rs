@@ -25,8 +25,8 @@
 //! | W10    | no job waits for an event that cannot happen; the supervisor stops by itself when all work is done  |
 //! | W19    | an action has no process, ends in its step, and its effect happens                                  |
 //! | W21    | with `queue: "all"`, every event starts a run, in order                                            |
-//! | W18    | a job starts by itself only when its requirements hold, and then at once; a bound job stops when a  |
-//! |        | source is gone                                                                                      |
+//! | W18    | a job starts by itself only when its requirements hold, and then at once, in the order of the       |
+//! |        | configuration; a bound job stops when a source is gone                                              |
 //! | W20    | an event of replicas is that of any of them, or comes when the last one has it                      |
 //! | S1, S4 | a shutdown ends in time and as soon as it can; the second request kills at once                     |
 //! | S2     | `stopping`, hooks, deregistration, drain, signal, exit, `stopped`: in this order, without delay     |
@@ -122,6 +122,8 @@ pub struct Oracle<'a> {
     effects_seen: usize,
     /// The events of this step that were seen already.
     events: Vec<Event>,
+    /// The jobs that waited for requirements before this step and were started in it, in order.
+    released: Vec<usize>,
     jobs: Vec<JobModel>,
     seen: Vec<Seen>,
     /// How many new generations of jobs there were.
@@ -188,6 +190,7 @@ impl<'a> Oracle<'a> {
             maintenance_before: false,
             effects_seen: 0,
             events: Vec::new(),
+            released: Vec::new(),
             jobs: plan.jobs.iter().map(JobModel::new).collect(),
             seen: Vec::new(),
             generations: 0,
@@ -285,6 +288,7 @@ impl<'a> Oracle<'a> {
         self.previous.clone_from(&self.before);
         (self.effects_seen, self.reloading.done, self.reloading.moved) = (0, None, None);
         self.events.clear();
+        self.released.clear();
         self.expected_watch_events.clear();
         self.seen.clear();
         self.seen.extend(self.jobs.iter().map(|job| Seen { had_run: job.run.is_some(), ..Seen::default() }));

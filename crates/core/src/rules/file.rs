@@ -174,7 +174,7 @@ impl Core {
             self.log(Level::Info, None, Code::Changed, format_args!("{name}: wrote {to}"));
             self.send(Origin::File(file), Code::Changed);
         }
-        self.plan_state.recheck.extend_from_slice(self.plan_state.graph.file_requirers(file));
+        self.plan_state.recheck.extend(self.plan_state.graph.file_requirers(file));
         self.end_rendering(file);
     }
 

@@ -230,7 +230,7 @@ impl Core {
 
     fn recheck_lock_requirers(&mut self, lock: LockIx) {
         let state = &mut self.plan_state;
-        state.recheck.extend_from_slice(state.graph.lock_requirers(lock));
+        state.recheck.extend(state.graph.lock_requirers(lock));
         state.reachability_dirty = true;
     }
 

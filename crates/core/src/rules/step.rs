@@ -66,7 +66,7 @@ impl Core {
             self.input(input);
         } else if let Some(job) = self.plan_state.start_again.pop_front() {
             self.start_again(job);
-        } else if let Some(job) = self.plan_state.recheck.pop() {
+        } else if let Some(job) = self.plan_state.recheck.pop_first() {
             self.recheck(job);
         } else if self.on_empty_queue() {
             return true;

@@ -48,7 +48,7 @@ impl Core {
         self.plan_state.reachability_dirty = true;
         let state = &mut self.plan_state;
         if let Some(requirers) = state.graph.watch_requirers().get(watch.index()) {
-            state.recheck.extend_from_slice(requirers);
+            state.recheck.extend(requirers);
         }
         let list = change.list.map(Arc::new);
         if change.contents || is_first {

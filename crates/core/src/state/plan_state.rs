@@ -1,6 +1,6 @@
 //! Everything whose indices belong to one plan. A reload replaces it as a whole.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -27,8 +27,9 @@ pub(crate) struct PlanState {
     pub(crate) variables: Arc<JobVariables>,
     pub(crate) runs: BTreeMap<RunId, JobIx>,
     pub(crate) check_runs: BTreeMap<CheckRunId, (JobIx, CheckIx)>,
-    /// Jobs to check again when the event queue is empty: they may have become unreachable, or their hooks may be done.
-    pub(crate) recheck: Vec<JobIx>,
+    /// Jobs to check again when the event queue is empty: what they wait for may have come, or cannot come any more, or their hooks may be
+    /// done. The first of the configuration comes first (W18).
+    pub(crate) recheck: BTreeSet<JobIx>,
     /// Complete jobs that start a new generation when the event queue is empty.
     pub(crate) start_again: VecDeque<JobIx>,
     /// Jobs whose action is performed before the next event is dispatched (W19).
@@ -56,7 +57,7 @@ impl PlanState {
             variables: Arc::new(JobVariables::new(&plan)),
             runs: BTreeMap::new(),
             check_runs: BTreeMap::new(),
-            recheck: Vec::new(),
+            recheck: BTreeSet::new(),
             start_again: VecDeque::new(),
             actions: VecDeque::new(),
             reachability_dirty: true,

@@ -420,7 +420,7 @@ impl Core {
 
     /// Has a job checked again when the event queue is empty.
     pub(crate) fn enqueue_recheck(&mut self, job: JobIx) {
-        self.plan_state.recheck.push(job);
+        self.plan_state.recheck.insert(job);
     }
 
     /// Has the jobs that wait for this one checked again.
@@ -434,7 +434,7 @@ impl Core {
     pub(crate) fn enqueue_requirers(&mut self, job: JobIx) {
         let state = &mut self.plan_state;
         state.recheck.extend(state.graph.requirers(job));
-        state.recheck.extend_from_slice(state.graph.stops_after(job));
+        state.recheck.extend(state.graph.stops_after(job));
     }
 
     /// Has the jobs whose stop hook this one is checked again (S2).
@@ -442,7 +442,7 @@ impl Core {
         let state = &mut self.plan_state;
         let patterns = state.plan.jobs[job.index()].when.patterns().iter().enumerate();
         for (nth, _) in patterns.filter(|(_, event)| event.code == Code::Stopping) {
-            state.recheck.extend_from_slice(state.graph.jobs_of_pattern(job, nth));
+            state.recheck.extend(state.graph.jobs_of_pattern(job, nth));
         }
     }
 

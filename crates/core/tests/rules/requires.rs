@@ -45,6 +45,16 @@ fn w18_a_job_starts_when_the_required_job_is_healthy() {
 }
 
 #[test]
+fn w18_jobs_with_the_same_requirement_start_in_the_order_of_the_configuration() {
+    let job = |name: &str, more: &str| format!("{{ name: '{name}', exec: 'x', requires: ['db'] {more} }}");
+    let jobs = [job("b", ""), DB.to_owned(), job("c", ", restarts: 'unlimited'"), job("a", ""), job("d", "")];
+    let mut harness = Harness::running(&jobs.join(","));
+    assert_eq!(spawned(&mut harness), ["db"]);
+    harness.finish_check(true);
+    assert_eq!(spawned(&mut harness), ["b", "c", "a", "d"]);
+}
+
+#[test]
 fn w18_a_job_starts_when_the_required_one_time_job_has_succeeded() {
     let mut harness = with(&["{ name: 'app', exec: 'x', requires: ['migrate'] }", MIGRATE]);
     assert_eq!(spawned(&mut harness), ["migrate"]);

@@ -31,6 +31,7 @@ impl Oracle<'_> {
             spare: _,
             maintenance_before: _,
             effects_seen: _,
+            released: _,
             stop_on: _,
             events: _,
             seen: _,

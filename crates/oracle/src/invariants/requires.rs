@@ -60,6 +60,25 @@ impl Oracle<'_> {
         }
     }
 
+    /// W18: of jobs that waited for requirements and start at the same time, one that also waited for all of another's is not started before
+    /// that other one, if it is behind it in the configuration. A reload changes the numbers of jobs.
+    pub(super) fn check_start_order(&mut self, job: usize) -> Check {
+        let waited = self.before.get(job).is_some_and(|status| status.held);
+        if !waited || self.reloading.done.is_some() {
+            return Ok(());
+        }
+        let (jobs, requires) = (&self.plan.jobs, &self.plan.jobs[job].requires);
+        let waits_for_all = |other: usize| {
+            requires.iter().all(|one| jobs[other].requires.iter().any(|its| its.source == one.source))
+        };
+        let later = self.released.iter().find(|other| **other > job && waits_for_all(**other));
+        if let Some(later) = later {
+            return self.job_violation("W18", job, &format!("it is started after {}", jobs[*later].name));
+        }
+        self.released.push(job);
+        Ok(())
+    }
+
     /// Returns true if a watch became healthy in this step. The startup handles several of its answers, and commands between them.
     fn was_healthy(&self, source: &RequiredSource) -> bool {
         let RequiredSource::Watch(name) = source else { return false };

@@ -38,6 +38,7 @@ impl Oracle<'_> {
         if matches!(self.phase, Phase::Terminating | Phase::Killing) {
             return self.job_violation("S4", job, "it is started after the time for hooks");
         }
+        self.check_start_order(job)?;
         self.check_environment(job, environment)?;
         self.check_queued_start(job, environment)?;
         self.check_variables(job, environment)?;
