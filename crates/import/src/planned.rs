@@ -85,6 +85,14 @@ fn required(job: &Planned) -> Required {
     }
 }
 
+/// A job that starts after another one and stops before it.
+struct Later {
+    at: usize,
+    place: Place,
+    /// True if its place in the file is enough for that.
+    in_order: bool,
+}
+
 /// What a job waits for, and the lines that say so.
 #[derive(Default)]
 struct Waits {
@@ -117,36 +125,41 @@ pub(crate) fn add_all(
     }
     // Names first, so that each job can name the others.
     let names: Vec<String> = jobs.iter().map(|job| document.free_name(&job.original)).collect();
-    let mut later: BTreeMap<usize, Vec<(usize, Place)>> = BTreeMap::new();
+    let mut later: BTreeMap<usize, Vec<Later>> = BTreeMap::new();
     for (at, wait) in waits.iter().enumerate() {
+        // Jobs that wait for the same event start in the order of the file, and so do jobs that wait only for requirements (W18).
+        let waits_for_no_event = wait.succeeded.is_empty() && wait.completed.is_empty();
         for (earlier, place) in &wait.order {
-            later.entry(*earlier).or_default().push((at, place.clone()));
+            let requires_nothing = waits.get(*earlier).is_none_or(|earlier| earlier.requires.is_empty());
+            let in_order = requires_nothing || waits_for_no_event;
+            later.entry(*earlier).or_default().push(Later { at, place: place.clone(), in_order });
         }
     }
     let order = start_order(&waits);
     let mut complete: Vec<Option<Job>> = Vec::new();
     for (at, ((job, wait), name)) in jobs.into_iter().zip(waits).zip(&names).enumerate() {
-        let start = StartOrder::of(&job, &wait);
+        let until = match required(&job) {
+            Required::WhileHealthy => "is healthy",
+            Required::AfterSuccess => "has succeeded",
+            Required::WhileRunning => "runs",
+        };
+        let is_manual = matches!(job.start, Start::Manual(_));
         let mut fields = job.fields;
         finish(&mut fields, job.start, wait, &names, document);
         if let Some(later) = later.remove(&at) {
-            let (jobs, places): (Vec<usize>, Vec<Place>) = later.into_iter().unzip();
-            let jobs: Vec<&str> = jobs.iter().filter_map(|at| names.get(*at).map(String::as_str)).collect();
+            let jobs: Vec<&str> =
+                later.iter().filter_map(|one| names.get(one.at).map(String::as_str)).collect();
+            let places: Vec<Place> = later.iter().map(|one| one.place.clone()).collect();
             fields.set_from("stopAfter", jobs, &places);
-            match start {
-                StartOrder::OfTheFile(until) => {
-                    let order = "They start after it, in the order of this file.";
-                    fields.note("stopAfter", format!("{order} `requires` would also wait until it {until}."));
-                }
-                StartOrder::Any(until) => {
-                    for place in &places {
-                        let why = format!(
-                            "it starts when `{name}` starts, not after it: `requires` would wait until that {until}"
-                        );
-                        document.inexact(place, why);
-                    }
-                }
-                StartOrder::OfTheUser => {}
+            if later.iter().any(|one| one.in_order) && !is_manual {
+                let order = "They start after it, in the order of this file.";
+                fields.note("stopAfter", format!("{order} `requires` would also wait until it {until}."));
+            }
+            for one in later.iter().filter(|one| !one.in_order && !is_manual) {
+                let why = format!(
+                    "it starts when `{name}` starts, perhaps before it: `requires` would wait until that {until}"
+                );
+                document.inexact(&one.place, why);
             }
         }
         complete.push(Some(Job { name: name.clone(), from: Some(job.from), fields }));
@@ -166,31 +179,6 @@ fn stop_times(jobs: &[Planned], usual: u64, document: &mut Document) {
     if longest > usual && jobs.iter().any(|job| job.fields.get("killAfter").is_none()) {
         let defaults = vec![Field::new("killAfter", durations::shown(usual))];
         document.top.set("defaults", Value::Object(defaults), None);
-    }
-}
-
-/// In which order a job and those start that wait for its start, and until when `requires` would wait.
-enum StartOrder {
-    /// Jobs that wait for the same events start in the order of the file.
-    OfTheFile(&'static str),
-    /// Jobs that require the same start in any order.
-    Any(&'static str),
-    /// A user starts it.
-    OfTheUser,
-}
-
-impl StartOrder {
-    fn of(job: &Planned, waits: &Waits) -> Self {
-        let until = match required(job) {
-            Required::WhileHealthy => "is healthy",
-            Required::AfterSuccess => "has succeeded",
-            Required::WhileRunning => "runs",
-        };
-        match &job.start {
-            Start::Manual(_) => Self::OfTheUser,
-            _ if waits.requires.is_empty() => Self::OfTheFile(until),
-            _ => Self::Any(until),
-        }
     }
 }
 
