@@ -32,8 +32,9 @@ impl Oracle<'_> {
         let resumed = !by_hand || (reason == Some(StopReason::ByHand) && is_bound);
         let mut new = self.jobs[job].next_generation(&self.plan.jobs[job], self.now, self.generations);
         if resumed {
-            // Starts count for the start limit (W14), until one by hand.
+            // Starts count for the start limit (W14), until one by hand, and the last run for its exit code.
             new.starts = std::mem::take(&mut self.jobs[job].starts);
+            new.last_code = self.jobs[job].last_code;
         }
         new.resumed = resumed;
         self.jobs[job] = new;

@@ -112,6 +112,11 @@ impl Oracle<'_> {
     /// A job's trigger fires. A `once` job that has fired already ignores it.
     pub(super) fn see_fire(&mut self, job: usize, event: u64, after: &[JobStatus]) {
         if self.was_triggered_once(job, after) {
+            let acts = self.plan.jobs.iter().any(|job| job.exec.action().is_some());
+            if acts && self.runs_once_per_generation(job) {
+                self.jobs[job].fires += 1;
+                self.seen[job].may_fire = true;
+            }
             return;
         }
         let (generations, now) = (self.generations, self.now);
@@ -210,7 +215,7 @@ impl Oracle<'_> {
                 };
                 let reached = limit.is_some_and(|limit| recent(limit) >= limit.count as usize);
                 (model.crash_looped, model.was_terminated) = (true, false);
-                model.last_failure = Some(if model.runs > 0 { model.last_code } else { 1 });
+                model.last_failure = Some(model.last_code.max(1));
                 if !reached {
                     return self.job_violation("W14", job, "`crashLoop` before its start limit");
                 }

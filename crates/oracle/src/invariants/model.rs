@@ -188,6 +188,8 @@ pub(super) struct Seen {
     /// How often its action was performed.
     pub(super) acted: u32,
     pub(super) fired: u32,
+    /// True if a hook, which had fired already, fires once more if an action starts its job again before the event is dispatched.
+    pub(super) may_fire: bool,
     /// How many runs ended: the last one may have started in the same step and been given up.
     pub(super) ends: u32,
     pub(super) exit_events: u32,

@@ -225,12 +225,13 @@ impl Oracle<'_> {
             // An event that waits for the delay, and those that come until then, are served by one run (W14).
             _ if delayed => Pending::No,
             (true, false) if seen.fired > 0 => Pending::Yes,
+            (true, false) if pending == Pending::No && seen.may_fire => Pending::Perhaps,
             (true, false) => pending,
             _ if in_ring && seen.fired > 0 => Pending::Perhaps,
             (true, true) if seen.fired == 0 => Pending::No,
             (true, true) if seen.fired > 1 || pending == Pending::Yes => Pending::Yes,
             // An action may stop its source just before it starts it.
-            _ if seen.by_hand && (seen.fired > 0 || seen.is_new) => Pending::Perhaps,
+            _ if seen.by_hand && (seen.fired > 0 || seen.is_new || seen.may_fire) => Pending::Perhaps,
             (false, _) if seen.fired > 1 => Pending::Yes,
             _ if seen.fired == 1 && restarted => Pending::Perhaps,
             (true, true) if pending == Pending::Perhaps => Pending::Perhaps,
