@@ -112,8 +112,7 @@ impl Oracle<'_> {
     /// A job's trigger fires. A `once` job that has fired already ignores it.
     pub(super) fn see_fire(&mut self, job: usize, event: u64, after: &[JobStatus]) {
         if self.was_triggered_once(job, after) {
-            let acts = self.plan.jobs.iter().any(|job| job.exec.action().is_some());
-            if acts && self.runs_once_per_generation(job) {
+            if self.stop_event_sources(job).any(|source| self.is_started_by_action(source)) {
                 self.jobs[job].fires += 1;
                 self.seen[job].may_fire = true;
             }
@@ -141,14 +140,20 @@ impl Oracle<'_> {
         else {
             return false;
         };
+        !self.stop_event_sources(job).any(|source| {
+            let running = self.shutdown.is_none();
+            self.jobs[source].serial > triggered || (running && Self::will_start_again(&after[source]))
+        })
+    }
+
+    /// The jobs whose stop events a job waits for.
+    fn stop_event_sources(&self, job: usize) -> impl Iterator<Item = usize> + '_ {
         let is_stop_event = |code: Code| matches!(code, Code::Stopping | Code::Stopped | Code::Shutdown);
-        let mut patterns = planned.when.patterns().iter().filter(|event| is_stop_event(event.code));
-        !patterns.any(|event| {
+        let patterns =
+            self.plan.jobs[job].when.patterns().iter().filter(move |event| is_stop_event(event.code));
+        patterns.flat_map(|event| {
             let named = |job: &usize| matches!(&event.source, Source::Job(name) if is_named(&self.plan.jobs[*job], name));
-            (0..self.jobs.len()).filter(named).any(|source| {
-                let running = self.shutdown.is_none();
-                self.jobs[source].serial > triggered || (running && Self::will_start_again(&after[source]))
-            })
+            (0..self.jobs.len()).filter(named)
         })
     }
 
