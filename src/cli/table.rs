@@ -33,7 +33,7 @@ pub(crate) const FROM: Flag = Flag {
 pub(crate) const WITH: Flag = Flag {
     name: "with",
     kind: FlagKind::Text("FILE"),
-    help: "the deployment: a manifest of Kubernetes, a Compose file or a Nomad job; `-` is standard input",
+    help: "the deployment: a manifest of Kubernetes, a Compose file, a Nomad job or a Dockerfile; `-` is standard input",
 };
 pub(crate) const CONTAINER: Flag = Flag {
     name: "container",
@@ -197,7 +197,7 @@ pub(crate) const CHECK: Command = Command {
 pub(crate) const AUDIT: Command = Command {
     name: "audit",
     arguments: "[PATH]",
-    about: "compare a configuration with its deployment on Kubernetes, Compose or Nomad, or with its Dockerfile",
+    about: "compare a configuration with a manifest, Compose file, Nomad job or Dockerfile",
     details: "Finds what will go wrong in the deployment: a stop that takes longer than the grace period, probes that ask for what \
               nothing serves, a stop signal that does not stop, a command that does not start containerpilot, a socket or file on a \
               read-only root, users that cannot be switched to, and memory limits of jobs that exceed that of the container. Each \
