@@ -40,4 +40,3 @@ pub use load::{
     ControlSocket, Input, Loaded, Options, PlainFile, control_socket, load, load_with_program,
     read_plain_file, render, version,
 };
-pub use lower::SOCKET_VARIABLE;

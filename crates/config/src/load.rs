@@ -1,6 +1,7 @@
 //! Loads a configuration: render, parse, decode, merge, lower, validate.
 
 use containerpilot_core::plan::{Plan, Process, Role};
+use containerpilot_core::variables::SOCKET_VARIABLE;
 use std::collections::BTreeMap;
 
 use crate::decode::{DecodeContext, Roots, Section};
@@ -11,7 +12,7 @@ use crate::host::Host;
 use crate::json5::{self, Member, Node, Value};
 use crate::legacy::fields::LegacyFields;
 use crate::legacy::{self, Entry, Program};
-use crate::lower::{Lower, SOCKET_VARIABLE, StopOn, Templates, apply_defaults};
+use crate::lower::{Lower, StopOn, Templates, apply_defaults};
 use crate::quoted_value::{backslashes, broken_string};
 use crate::span::{SourceMap, Span};
 use crate::template::{self, Environment};

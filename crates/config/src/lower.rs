@@ -22,7 +22,6 @@ mod watch;
 mod when;
 
 pub(crate) use action::apply_defaults;
-pub use control::SOCKET_VARIABLE;
 pub(crate) use coprocess::PRE_START;
 pub(crate) use lock::{lock_of, lock_ttl_place};
 pub(crate) use requires::required_name;

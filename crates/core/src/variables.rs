@@ -13,6 +13,9 @@ use alloc::vec::Vec;
 use crate::ids::{JobIx, LockIx, WatchIx};
 use crate::plan::Plan;
 
+/// The path of the control socket, for every process; where the configuration has none, the supervisor reads it, too.
+pub const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
+
 /// The variables of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {

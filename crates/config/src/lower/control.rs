@@ -1,6 +1,7 @@
 //! The control socket.
 
 use containerpilot_core::plan::Control;
+use containerpilot_core::variables::SOCKET_VARIABLE;
 
 use super::Lower;
 use crate::decode::Spanned;
@@ -10,8 +11,6 @@ use crate::values::value_of;
 
 /// The longest path of a unix socket, in bytes.
 const MAX_SOCKET_PATH: usize = 107;
-/// The environment variable with the path of the control socket, if the configuration has none.
-pub const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
 
 impl Lower<'_> {
     pub(super) fn control(&mut self, fields: &ConfigFields) -> Option<Control> {

@@ -1,0 +1,194 @@
+//! The sentences of the commands about the supervisor's responses.
+
+use containerpilot_core::event::Code;
+use containerpilot_core::input::ExitStatus;
+use containerpilot_core::plan::Signal;
+use containerpilot_core::report::status::DeadlineKind;
+use containerpilot_core::report::words::{self, WAITING_UNTIL};
+
+use crate::job_names::{ambiguous_job, unknown_job_hint};
+use crate::responses::{Catalog, CatalogEntry, Condition, Deadline, Event, Exit, Job, Schedule, Status};
+use crate::timestamps::{self, short_duration};
+
+/// A name that does not identify one job.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NotOneJob(String);
+
+impl Status {
+    /// Returns the job called `name`. If several jobs share a name, `NAME:2` is the second of them.
+    pub fn job(&self, name: &str) -> Result<&Job, NotOneJob> {
+        let index = self.job_index(name)?;
+        self.jobs.get(index).ok_or_else(|| self.no_job(name))
+    }
+
+    /// Returns the job called `name`, or all replicas of the job called `name` (W20).
+    pub fn jobs_named(&self, name: &str) -> Result<Vec<&Job>, NotOneJob> {
+        let replicas = self.jobs.iter().filter(|job| job.replica_of.as_deref() == Some(name));
+        let replicas: Vec<&Job> = replicas.collect();
+        if replicas.is_empty() { self.job(name).map(|job| vec![job]) } else { Ok(replicas) }
+    }
+
+    pub fn job_index(&self, name: &str) -> Result<usize, NotOneJob> {
+        let nth = |name: &str, nth: usize| {
+            let mut same_name = self.jobs.iter().enumerate().filter(|(_, job)| job.name == name);
+            same_name.nth(nth).map(|(index, _)| index)
+        };
+        let numbered = || {
+            let (name, number) = name.rsplit_once(':')?;
+            nth(name, number.parse::<usize>().ok()?.checked_sub(1)?)
+        };
+        match (nth(name, 0), self.jobs.iter().filter(|job| job.name == name).count()) {
+            (Some(index), 1) => Ok(index),
+            (Some(_), count) => Err(NotOneJob(ambiguous_job(name, count))),
+            (None, _) => numbered().ok_or_else(|| self.no_job(name)),
+        }
+    }
+
+    fn no_job(&self, name: &str) -> NotOneJob {
+        let hint = unknown_job_hint(name, self.jobs.iter().map(|job| job.name.as_str()));
+        NotOneJob(format!("there is no job `{name}`; {hint}"))
+    }
+}
+
+impl Job {
+    /// What a job waits for, in one sentence: its unmet conditions, its hooks, or a user.
+    pub fn waiting(&self) -> Option<String> {
+        if self.manual && self.state == "waiting" {
+            return Some(words::manual(&self.name));
+        }
+        let unmet: Vec<&Condition> = self.waits_for.iter().filter(|condition| !condition.holds).collect();
+        // Of several events of which any starts the job, those that can no longer happen do not matter.
+        let any_possible = !self.needs_all && unmet.iter().any(|condition| condition.possible);
+        let unmet = unmet.into_iter().filter(|condition| condition.possible || !any_possible);
+        let unmet: Vec<String> = unmet.map(Condition::unmet).collect();
+        let hooks = self.hooks.iter().map(|hook| words::pending_hook(hook));
+        let hooks: Vec<String> =
+            hooks.chain(self.stops_after.iter().map(|job| words::must_end(job))).collect();
+        if let Some(missing) = self.missing_requirements(&unmet) {
+            return Some(missing);
+        }
+        match (unmet.is_empty(), hooks.is_empty()) {
+            (false, _) => {
+                let word = format!(" {} ", words::conjunction(self.needs_all));
+                Some(format!("{WAITING_UNTIL}{}", unmet.join(&word)))
+            }
+            (true, false) => Some(format!("{WAITING_UNTIL}{}", hooks.join(" and "))),
+            (true, true) => (!self.waits_for.is_empty()).then(|| words::ALL_MET.to_owned()),
+        }
+    }
+
+    /// What one of its timers does next.
+    pub fn deadline(&self, deadline: &Deadline, runs: bool) -> String {
+        let text = deadline.text(runs);
+        match &self.schedule {
+            Some(Schedule { cron, timezone, next }) if deadline.what == DeadlineKind::Tick.name() => {
+                text + &words::cron(next.as_deref(), cron, timezone)
+            }
+            _ => text,
+        }
+    }
+
+    /// What a waiting job requires that is not there, and its unmet conditions.
+    fn missing_requirements(&self, unmet: &[String]) -> Option<String> {
+        let missing = self.requires.iter().filter(|required| self.state == "waiting" && !required.holds);
+        let missing = missing.map(|required| words::missing_requirement(&required.source, &required.state));
+        let missing: Vec<String> = missing.collect();
+        if missing.is_empty() {
+            return None;
+        }
+        let word = format!(" {} ", words::conjunction(self.needs_all));
+        let unmet = (!unmet.is_empty()).then(|| format!("{WAITING_UNTIL}{}", unmet.join(&word)));
+        Some(unmet.into_iter().chain(missing).collect::<Vec<_>>().join("; "))
+    }
+
+    /// How and when the last run ended, seen from `now`.
+    pub fn last_run(&self, now: &str) -> String {
+        let Some(exit) = &self.last_exit else { return "could not be started".to_owned() };
+        let ended = self.ended_at.as_deref().unwrap_or_default();
+        let ago = timestamps::seconds_between(ended, now);
+        if let (Some(why), Some(_)) = (&self.start_error, &self.action) {
+            return format!("was refused {} ago: {why}", short_duration(ago.unwrap_or_default()));
+        }
+        if let Some(why) = &self.start_error {
+            return words::failed_start(short_duration(ago.unwrap_or_default()), why);
+        }
+        let ago = ago.map_or_else(String::new, |ago| format!(" {} ago", short_duration(ago)));
+        format!("{}{ago}", words::run_exit(exit.status(), self.ended_by.as_deref()))
+    }
+
+    /// How the last run failed, and how often in a row; `None` if it has not.
+    pub fn failed_runs(&self, now: &str) -> Option<String> {
+        let last_run = || format!("last run {}", self.last_run(now));
+        (self.failed_runs > 0).then(|| words::last_run(last_run(), self.failed_runs))
+    }
+
+    /// The first failing check, and why it fails.
+    pub fn failing_check(&self) -> Option<String> {
+        let check = self.checks.iter().find(|check| check.passed == Some(false))?;
+        let message = check.message.as_deref().unwrap_or_default();
+        Some(words::failing_check(&check.name, check.failures, check.failures_needed, message))
+    }
+}
+
+impl Catalog {
+    /// Why the catalog is not available, and since when, seen from `now`.
+    pub fn trouble(&self, now: &str) -> Option<String> {
+        let error = self.error.as_ref().filter(|_| self.up == Some(false))?;
+        Some(format!(
+            "{error}{}",
+            ago(self.since.as_deref(), now).map_or_else(String::new, |time| format!(" (for {time})"))
+        ))
+    }
+}
+
+impl CatalogEntry {
+    pub fn text(&self, now: &str) -> String {
+        words::service(&self.wanted, &self.confirmed, ago(self.since.as_deref(), now), self.error.as_deref())
+    }
+}
+
+/// How long ago a time was, seen from `now`.
+fn ago(time: Option<&str>, now: &str) -> Option<String> {
+    timestamps::seconds_between(time?, now).map(short_duration)
+}
+
+impl Exit {
+    fn status(&self) -> ExitStatus {
+        let signal = self.signal.as_deref().and_then(Signal::from_name);
+        signal.map_or(ExitStatus::Code(self.code), ExitStatus::Signal)
+    }
+
+    /// `code 1`, or the name of the signal.
+    pub fn short(&self) -> String {
+        self.signal.clone().unwrap_or_else(|| format!("code {}", self.code))
+    }
+}
+
+impl Condition {
+    fn unmet(&self) -> String {
+        let condition = match (Code::from_name(&self.code), self.code.as_str()) {
+            (Some(code), _) => words::condition(&self.source, code),
+            (None, "signal") => words::condition(&self.source, Code::Signal),
+            (None, code) => words::event(&self.source, code),
+        };
+        words::unmet(&condition, &self.state, self.possible, self.seen)
+    }
+}
+
+impl Deadline {
+    /// What happens then; `runs` is true if the job has a process.
+    pub fn text(&self, runs: bool) -> String {
+        let left = short_duration(self.in_seconds);
+        match DeadlineKind::from_name(&self.what) {
+            Some(kind) => words::deadline(kind, runs, left),
+            None => format!("{} in {left}", self.what),
+        }
+    }
+}
+
+impl Event {
+    pub fn name(&self) -> String {
+        words::event(&self.source, &self.code)
+    }
+}

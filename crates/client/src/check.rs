@@ -1,0 +1,54 @@
+//! `check`: reports all errors of a configuration, or a summary of what it does.
+
+use containerpilot_command_line::failure::Failure;
+use containerpilot_command_line::flags::Arguments;
+use containerpilot_command_line::loading;
+use containerpilot_command_line::options::as_json;
+use containerpilot_command_line::options::config_path;
+use containerpilot_command_line::output::print;
+use containerpilot_command_line::report::print_report;
+use containerpilot_command_line::summary;
+use containerpilot_config::Loaded;
+use containerpilot_config::diagnostics::Severity;
+use containerpilot_load::command_line;
+use containerpilot_load::find_files;
+
+use super::control;
+
+pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
+    if args.is_on("diff") {
+        if !args.rest.is_empty() {
+            let words = "-diff takes no path: the supervisor reads its own configuration";
+            return Err(Failure::Usage(words.to_owned()));
+        }
+        if args.is_on("strict") {
+            return Err(Failure::Usage("-strict cannot be combined with -diff".to_owned()));
+        }
+        return control::diff(args);
+    }
+    let json = as_json(args)?;
+    let read = match find_files::read(config_path(args).as_deref()) {
+        Ok(read) => read,
+        Err(message) => {
+            // With --format json the output is always JSON.
+            if json {
+                print(&summary::json(None, false, &command_line::error_report(&message.to_string())))?;
+            }
+            return Err(Failure::Failed(message.to_string()));
+        }
+    };
+    let names: Vec<String> = read.iter().map(|input| input.name.clone()).collect();
+    let Loaded { plan, report } = loading::load_here(read);
+    let report = if args.is_on("strict") { report.strict() } else { report };
+    let good = plan.is_some() && report.count(Severity::Fault) == 0;
+    if json {
+        print(&summary::json(plan.as_ref(), good, &report))?;
+    } else {
+        print_report(&report, true);
+        match plan.as_ref().filter(|_| good) {
+            Some(plan) => print(&summary::human(&names, plan))?,
+            None => loading::print_totals(&report),
+        }
+    }
+    if good { Ok(()) } else { Err(Failure::Reported) }
+}

@@ -1,0 +1,45 @@
+//! `exec`: runs a command with the environment of a job (X12).
+
+use containerpilot_api::percent_encoded;
+use containerpilot_api::responses::JobExecution;
+use containerpilot_command_line::failure::Failure;
+use containerpilot_command_line::flags::Arguments;
+use containerpilot_core::input::ExitStatus;
+use containerpilot_process::sys;
+
+use super::client::Client;
+
+/// The exit code if something other than the program is the reason, as of `env` and `chroot`.
+const FAILED: u8 = 125;
+
+/// Executes the program in place of this process: returns only if that fails.
+pub(super) fn exec(args: &Arguments) -> Result<(), Failure> {
+    let usage =
+        || Failure::Usage("write the program after `--`: containerpilot exec JOB -- PROGRAM".to_owned());
+    let (job, command) = match (args.rest.split_first(), args.before_dashes) {
+        (Some((job, command)), Some(1)) => (job.to_string_lossy(), command),
+        _ => return Err(usage()),
+    };
+    let Some((program, arguments)) = command.split_first() else { return Err(usage()) };
+    let failed = |why: String| Failure::WithCode(FAILED, why);
+    let response = Client::of(args).get(&format!("/v3/jobs/{}/execution", percent_encoded(&job)));
+    let response = response.map_err(|error| failed(error.to_string()))?;
+    if !response.is_success() {
+        return Err(failed(response.reason()));
+    }
+    let found: JobExecution = serde_json::from_slice(&response.body)
+        .map_err(|error| failed(format!("unexpected response from the supervisor: {error}")))?;
+    let execution = found.read().map_err(|why| failed(format!("cannot run a command as {job}: {why}")))?;
+    let (own, user) = (sys::effective_ids().0, execution.user);
+    if execution.switches_user() && !sys::may_switch_users() {
+        return Err(failed(format!(
+            "user {own} cannot become user {user}, who runs {job}, with the same groups: run this as root"
+        )));
+    }
+    let error = execution.execute(program, arguments);
+    let code = match error.kind.status() {
+        ExitStatus::Code(code) => code,
+        ExitStatus::Signal(_) => FAILED,
+    };
+    Err(Failure::WithCode(code, error.message))
+}

@@ -1,0 +1,213 @@
+//! `status`: one line per job, watch, rendered file and lock, or everything about one of them.
+
+mod detail;
+#[cfg(test)]
+mod tests;
+
+use containerpilot_api::responses::{Job, Lock, Status, Watch};
+use containerpilot_api::timestamps::short_duration;
+use containerpilot_command_line::failure::Failure;
+use containerpilot_command_line::flags::Arguments;
+use containerpilot_command_line::options::as_json;
+use containerpilot_command_line::output::print;
+use containerpilot_command_line::terminal::{Cell, Screen, Tone, sanitized, table};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::client::Client;
+use super::groups;
+
+pub(super) fn status(args: &Arguments) -> Result<(), Failure> {
+    let json = as_json(args)?;
+    let response = Client::of(args).get("/v3/status")?.success()?;
+    let Some(name) = args.rest.first().map(|name| name.to_string_lossy().into_owned()) else {
+        if json {
+            return print(&format!("{}\n", response.text().trim_end()));
+        }
+        return print(&overview(Screen::of_stdout(), &response.json()?));
+    };
+    let status: Status = response.json()?;
+    let replicas = status.jobs.iter().zip(0..).filter(|(job, _)| job.replica_of.as_ref() == Some(&name));
+    let replicas: Vec<usize> = replicas.map(|(_, place)| place).collect();
+    if !replicas.is_empty() {
+        return print(&if json {
+            let jobs = response.json::<Verbatim>()?.jobs.into_iter().enumerate();
+            let jobs = jobs.filter(|(place, _)| replicas.contains(place)).map(|(_, job)| job);
+            format!("{}\n", Value::Array(jobs.collect()))
+        } else {
+            let jobs = status.jobs.iter().filter(|job| job.replica_of.as_ref() == Some(&name));
+            jobs_table(Screen::of_stdout(), &status.now, jobs)
+        });
+    }
+    if groups::is_group(&name) {
+        let members = groups::in_status(&status, &[&name])?;
+        let chosen = members.iter().map(|name| status.job_index(name)).collect::<Result<Vec<_>, _>>()?;
+        if json {
+            let jobs = response.json::<Verbatim>()?.jobs.into_iter().enumerate();
+            let jobs: Vec<Value> = jobs.filter(|(nth, _)| chosen.contains(nth)).map(|(_, job)| job).collect();
+            return print(&format!("{}\n", Value::from(jobs)));
+        }
+        let jobs = chosen.iter().filter_map(|nth| status.jobs.get(*nth));
+        return print(&jobs_table(Screen::of_stdout(), &status.now, jobs));
+    }
+    let subject = subject(&status, &name)?;
+    print(&if json { subject.json(response.json()?) } else { subject.text(Screen::of_stdout(), &status) })
+}
+
+/// What a name on the command line means: an index into the jobs, the watches, the files or the locks.
+#[derive(Clone, Copy)]
+enum Subject {
+    Job(usize),
+    Watch(usize),
+    Lock(usize),
+    File(usize),
+}
+
+fn subject(status: &Status, name: &str) -> Result<Subject, Failure> {
+    let watch_name = name.strip_prefix("watch.").unwrap_or(name);
+    let watch = || status.watches.iter().position(|watch| watch.name == watch_name);
+    let lock_name = name.strip_prefix("lock.").unwrap_or(name);
+    let lock = || status.locks.iter().position(|lock| lock.name == lock_name);
+    let file_name = name.strip_prefix("file.").unwrap_or(name);
+    let file = || status.files.iter().position(|file| file.name == file_name);
+    match status.job_index(name) {
+        Ok(job) => Ok(Subject::Job(job)),
+        Err(failure) => {
+            let other = watch().map(Subject::Watch).or_else(|| file().map(Subject::File));
+            other.or_else(|| lock().map(Subject::Lock)).ok_or(failure.into())
+        }
+    }
+}
+
+/// The jobs, watches, files and locks of `GET /v3/status` with all members, also those that this version does not know.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Verbatim {
+    jobs: Vec<Value>,
+    watches: Vec<Value>,
+    locks: Vec<Value>,
+    files: Vec<Value>,
+}
+
+impl Subject {
+    fn json(self, status: Verbatim) -> String {
+        let found = match self {
+            Self::Job(index) => status.jobs.into_iter().nth(index),
+            Self::Watch(index) => status.watches.into_iter().nth(index),
+            Self::Lock(index) => status.locks.into_iter().nth(index),
+            Self::File(index) => status.files.into_iter().nth(index),
+        };
+        format!("{}\n", found.unwrap_or_default())
+    }
+
+    fn text(self, screen: Screen, status: &Status) -> String {
+        match self {
+            Self::Job(index) => status.jobs.get(index).map(|job| detail::job(screen, &status.now, job)),
+            Self::Watch(index) => status.watches.get(index).map(|watch| detail::watch(status, watch)),
+            Self::Lock(index) => status.locks.get(index).map(|lock| detail::lock(status, lock)),
+            Self::File(index) => status.files.get(index).map(|file| detail::file(screen, &status.now, file)),
+        }
+        .unwrap_or_default()
+    }
+}
+
+fn overview(screen: Screen, status: &Status) -> String {
+    let uptime = short_duration(status.uptime_seconds);
+    let mut out = format!("containerpilot {}, pid {}, up {uptime}", status.version, status.pid);
+    if !matches!(status.phase.as_str(), "running" | "") {
+        out += &format!(", {}", screen.paint(Tone::Waiting, &status.phase));
+    }
+    if status.maintenance {
+        out += &format!(", {}", screen.paint(Tone::Waiting, "in maintenance mode"));
+    }
+    out.push('\n');
+    if let Some(trouble) = status.catalog.trouble(&status.now) {
+        out += &format!("{}\n", screen.paint(Tone::Bad, &sanitized(&trouble)));
+    }
+    out.push('\n');
+    out += &jobs_table(screen, &status.now, status.jobs.iter());
+    if !status.watches.is_empty() {
+        out.push('\n');
+        let row = |watch: &Watch| {
+            vec![(Tone::Plain, watch.name.clone()), (Tone::Plain, watch.kind.clone()), detail::found(watch)]
+        };
+        let rows: Vec<Vec<Cell>> = status.watches.iter().map(row).collect();
+        out += &table(screen, &["WATCH", "KIND", "FOUND"], &rows);
+    }
+    if !status.locks.is_empty() {
+        out.push('\n');
+        let row = |lock: &Lock| vec![(Tone::Plain, lock.name.clone()), detail::lock_state(status, lock)];
+        let rows: Vec<Vec<Cell>> = status.locks.iter().map(row).collect();
+        out += &table(screen, &["LOCK", "STATE"], &rows);
+    }
+    if !status.files.is_empty() {
+        out.push('\n');
+        let rows: Vec<Vec<Cell>> =
+            status.files.iter().map(|file| detail::file_row(&status.now, file)).collect();
+        out += &table(screen, &["FILE", "STATE", "WRITTEN", "NOTE"], &rows);
+    }
+    out
+}
+
+fn jobs_table<'a>(screen: Screen, now: &str, jobs: impl Iterator<Item = &'a Job>) -> String {
+    let rows: Vec<Vec<Cell>> = jobs.map(|job| row(now, job)).collect();
+    table(screen, &["JOB", "STATE", "HEALTH", "PID", "UPTIME", "RESTARTS", "NOTE"], &rows)
+}
+
+fn row(now: &str, job: &Job) -> Vec<Cell> {
+    let plain = |text: String| (Tone::Plain, text);
+    vec![
+        plain(job.name.clone()),
+        state(job),
+        health(job),
+        plain(job.pid.map_or_else(String::new, |pid| pid.to_string())),
+        plain(job.uptime_seconds.map_or_else(String::new, short_duration)),
+        plain(job.restarts.to_string()),
+        plain(note(now, job)),
+    ]
+}
+
+pub(super) fn state(job: &Job) -> Cell {
+    let tone = match job.state.as_str() {
+        "running" => Tone::Good,
+        "failed" => Tone::Bad,
+        "complete" | "stopped" => Tone::Faint,
+        _ => Tone::Waiting,
+    };
+    (tone, job.state.clone())
+}
+
+pub(super) fn health(job: &Job) -> Cell {
+    match (job.health.as_str(), job.state.as_str()) {
+        ("healthy", _) => (Tone::Good, "healthy".to_owned()),
+        ("unhealthy", _) => (Tone::Bad, "unhealthy".to_owned()),
+        // Only a running job is expected to be healthy.
+        ("unknown", "running") => (Tone::Waiting, "unknown".to_owned()),
+        _ => (Tone::Plain, "-".to_owned()),
+    }
+}
+
+/// What the job waits for, what happens next, or what went wrong.
+pub(super) fn note(now: &str, job: &Job) -> String {
+    let waits = matches!(job.state.as_str(), "waiting" | "restarting");
+    let failed = waits.then(|| job.failed_runs(now)).flatten();
+    failed.into_iter().chain(next_step(now, job)).collect::<Vec<_>>().join("; ")
+}
+
+fn next_step(now: &str, job: &Job) -> Option<String> {
+    if let Some(waiting) = job.waiting() {
+        return Some(waiting);
+    }
+    match job.state.as_str() {
+        "failed" => Some(job.last_run(now)),
+        "skipped" => job.reason.clone(),
+        "running" => job.failing_check().or_else(|| job.process_status.clone()).or_else(|| {
+            let starting = job.readiness.as_deref() == Some("starting");
+            starting.then(|| "not ready yet".to_owned())
+        }),
+        "waiting" | "restarting" | "stopping" => {
+            job.deadlines.first().map(|deadline| job.deadline(deadline, false))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,35 @@
+//! Loads a configuration for a command, and prints its problems.
+
+use std::io::Write;
+
+use containerpilot_config::diagnostics::{Report, Severity};
+use containerpilot_config::{Input, Loaded, load};
+use containerpilot_core::plan::Plan;
+use containerpilot_load::command_line::OPTIONS;
+use containerpilot_load::host::ThisHost;
+
+use crate::failure::Failure;
+use crate::report::print_report;
+use crate::summary;
+
+/// Loads a configuration as the supervisor does: a configuration that can never work gets only a warning. `otherwise` completes
+/// the sentence "the configuration has errors, so".
+pub fn load_or_fail(inputs: Vec<Input>, otherwise: &str) -> Result<Plan, Failure> {
+    let Loaded { plan, report } = load_here(inputs);
+    print_report(&report, false);
+    plan.ok_or_else(|| Failure::Failed(format!("the configuration has errors, so {otherwise}")))
+}
+
+pub fn load_here(inputs: Vec<Input>) -> Loaded {
+    load(inputs, &ThisHost::current(), OPTIONS)
+}
+
+pub fn print_totals(report: &Report) {
+    let errors = report.count(Severity::Error) + report.count(Severity::Fault);
+    let warnings = report.count(Severity::Warning);
+    let mut line = summary::plural(errors, "error");
+    if warnings > 0 {
+        line += &format!(", {}", summary::plural(warnings, "warning"));
+    }
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

@@ -1,0 +1,53 @@
+//! Reads and appends to files that a job may have replaced.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use nix::libc;
+
+/// The content of a regular file, at most `limit` bytes. Another kind of file, such as a FIFO, and one that can only be opened
+/// later, because a process has a lease on it, are errors: waiting for them could take forever.
+pub fn read(path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
+    let file = open(File::options().read(true), path)?;
+    let mut content = Vec::new();
+    file.take(limit).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// Appends to a regular file that exists.
+pub fn append(path: impl AsRef<Path>, text: &[u8]) -> io::Result<()> {
+    open(File::options().append(true), path)?.write_all(text)
+}
+
+fn open(options: &mut OpenOptions, path: impl AsRef<Path>) -> io::Result<File> {
+    let file = options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use containerpilot_test_support as test_support;
+
+    #[test]
+    fn e7_only_regular_files_are_read_and_appended_to() {
+        let folder = test_support::folder();
+        let (file, fifo) = (folder.join("file"), folder.join("fifo"));
+        std::fs::write(&file, "0123456789").unwrap();
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(read(&file, 4).unwrap(), b"0123");
+        assert_eq!(read(&file, 100).unwrap(), b"0123456789");
+        for other in [&fifo, &folder, Path::new("/dev/zero")] {
+            assert_eq!(read(other, 100).unwrap_err().to_string(), "not a regular file");
+        }
+        append(&file, b"ab").unwrap();
+        assert_eq!(read(&file, 100).unwrap(), b"0123456789ab");
+        for other in [&fifo, &folder.join("none")] {
+            assert!(append(other, b"ab").is_err());
+        }
+        assert_eq!(read(folder.join("none"), 100).unwrap_err().kind(), io::ErrorKind::NotFound);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,61 @@
+//! File descriptors: ownership, close-on-exec, duplicates; and the size of a terminal.
+#![expect(unsafe_code, reason = "raw system calls; every block has its SAFETY comment")]
+
+use std::ffi::c_long;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use nix::errno::Errno;
+use nix::libc;
+
+use super::checked;
+
+/// Takes ownership of a descriptor that a system call has just returned.
+pub(super) fn owned(fd: c_long) -> Result<OwnedFd, Errno> {
+    let fd = RawFd::try_from(fd).map_err(|_| Errno::EBADF)?;
+    // SAFETY: the kernel has just returned it, so nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Sets close-on-exec on every descriptor from 3 on. Returns false if the kernel has no `close_range`.
+pub fn close_all_on_exec() -> bool {
+    // SAFETY: no memory is involved, and no descriptor is closed.
+    unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) == 0 }
+}
+
+/// Sets close-on-exec on one descriptor.
+pub fn close_on_exec(fd: RawFd) {
+    // SAFETY: no memory is involved; a number that is not a descriptor is refused.
+    unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+}
+
+/// Duplicates a descriptor to the lowest free number from 3 on.
+pub fn duplicate_low(fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    // SAFETY: no memory is involved.
+    owned(checked(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) }.into())?)
+}
+
+/// Makes a descriptor refer to another open file (`dup3`). It needs no free descriptor.
+pub fn replace(slot: &OwnedFd, with: BorrowedFd<'_>) -> Result<(), Errno> {
+    let once = || {
+        // SAFETY: no memory is involved; the descriptor stays owned by `slot`.
+        checked(unsafe { libc::dup3(with.as_raw_fd(), slot.as_raw_fd(), libc::O_CLOEXEC) }.into()).map(drop)
+    };
+    // The error may be temporary (EINTR, EBUSY).
+    once().or_else(|_| once())
+}
+
+/// The number of columns of a terminal; `None` if the descriptor is not a terminal or the number is unknown.
+pub fn terminal_width(terminal: &impl AsFd) -> Option<usize> {
+    terminal_size(terminal).map(|(columns, _)| columns).filter(|columns| *columns >= 20)
+}
+
+/// The number of columns and of lines of a terminal, 0 if a number is unknown. `None` if the descriptor is not a terminal.
+pub fn terminal_size(terminal: &impl AsFd) -> Option<(usize, usize)> {
+    // SAFETY: the kernel writes a `winsize` to `size` only, and any bytes are a valid `winsize`.
+    let size = unsafe {
+        let mut size: libc::winsize = std::mem::zeroed();
+        let result = libc::ioctl(terminal.as_fd().as_raw_fd(), libc::TIOCGWINSZ, &raw mut size);
+        (result == 0).then_some((size.ws_col, size.ws_row))
+    };
+    size.map(|(columns, lines)| (columns.into(), lines.into()))
+}

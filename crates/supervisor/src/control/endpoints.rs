@@ -1,0 +1,444 @@
+//! What each endpoint does. Nothing is decided here: requests become queries and commands, replies become responses.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use containerpilot_api::job_names::{ambiguous_job, group_members, name_a_replica};
+use containerpilot_api::responses::{JobExecution, JobMessage, Maintenance, ReloadFailed};
+use containerpilot_core::plan::Level;
+use containerpilot_core::plan::diff::Changes;
+use containerpilot_core::request::{self, Reply};
+use hyper::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
+use tokio::time::timeout;
+
+use super::bodies::{self, BodyError};
+use super::render;
+use super::routes::{self, Endpoint, Found};
+use super::{ControlHandles, events};
+use crate::messages::query::{ControlRequest, ExecutionError, Explained, JobAction, JobLookupError};
+use crate::messages::reload::ReloadOutcome;
+use crate::net::server::{
+    Body, Handler, JSON, Limits, Request, Response, StatusCode, TEXT, error, method_not_allowed, ok,
+    with_status,
+};
+use crate::telemetry::job_usage;
+
+const EVENTS: &str = "text/event-stream";
+
+/// How long a response waits for the end of what was requested. The rest of the time of a request is for the response.
+const LONGEST_WAIT: Duration = Limits::CONTROL.request_timeout.saturating_sub(Duration::from_secs(5));
+
+type EndpointResult = Result<Response, Refusal>;
+
+/// Why a request is refused.
+#[derive(Debug)]
+struct Refusal {
+    status: StatusCode,
+    reason: String,
+}
+
+impl From<BodyError> for Refusal {
+    fn from(error: BodyError) -> Self {
+        let status = match error {
+            BodyError::Form(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            BodyError::Content(_) => StatusCode::BAD_REQUEST,
+        };
+        refusal(status, error.to_string())
+    }
+}
+
+/// The handler of the control socket.
+pub(super) struct ControlApi {
+    pub(super) handles: ControlHandles,
+    pub(super) own_uid: u32,
+    /// Whether the configuration opens the socket to other users. Then the file's mode and group decide who may connect.
+    pub(super) open_to_others: Arc<AtomicBool>,
+}
+
+impl Handler for ControlApi {
+    async fn handle(&self, request: Request) -> Response {
+        let path = request.head.uri.path();
+        let (route, response) = match routes::find(request.head.method.as_str(), path) {
+            _ if !self.admits(request.peer_uid) => {
+                let reason = "only root and the supervisor's own user may use this socket; control: { mode, group } admits others";
+                ("unknown", error(StatusCode::FORBIDDEN, reason))
+            }
+            Found::Endpoint { endpoint, route, job } => {
+                let result = self.call(endpoint, job, &request).await;
+                (route, result.unwrap_or_else(|refusal| error(refusal.status, &refusal.reason)))
+            }
+            Found::WrongMethod { allowed, route } => (route, method_not_allowed(allowed)),
+            Found::InvalidName => {
+                ("unknown", error(StatusCode::BAD_REQUEST, "the job's name is not percent-encoded UTF-8"))
+            }
+            Found::UnknownPath => ("unknown", error(StatusCode::NOT_FOUND, &format!("unknown path {path}"))),
+        };
+        self.handles.metrics.count_control_request(response.status().as_u16(), route);
+        response
+    }
+}
+
+impl ControlApi {
+    /// The file's mode already keeps other users out. This check holds even if the mode was changed from outside.
+    fn admits(&self, peer_uid: Option<u32>) -> bool {
+        self.open_to_others.load(Ordering::Relaxed) || self.is_own_user(peer_uid)
+    }
+
+    /// Returns true for root and the supervisor's own user.
+    fn is_own_user(&self, peer_uid: Option<u32>) -> bool {
+        peer_uid.is_some_and(|uid| uid == 0 || uid == self.own_uid)
+    }
+
+    async fn call(&self, endpoint: Endpoint, job: String, request: &Request) -> EndpointResult {
+        let Request { head, body, peer_uid } = request;
+        let (query, peer_uid) = (head.uri.query(), *peer_uid);
+        match endpoint {
+            Endpoint::Ping => Ok(empty_line()),
+            Endpoint::Environ => self.environ(body, peer_uid).await,
+            Endpoint::Metric => self.metric(body),
+            Endpoint::Reload => self.reload(query, peer_uid).await,
+            Endpoint::Maintenance(on) => self.maintenance(on).await,
+            Endpoint::Status => {
+                let [usage] = routes::parameters(query, ["usage"]).map_err(bad_request)?;
+                let usage = routes::flag("usage", usage, false).map_err(bad_request)?;
+                let snapshot = self.handles.queries.overview().await.ok_or_else(no_answer)?;
+                let usage = usage.then(|| job_usage::read(&snapshot));
+                Ok(ok(JSON, render::status(&snapshot, usage.as_ref())))
+            }
+            Endpoint::Health => self.health().await,
+            Endpoint::Events => self.events(query, &head.headers).await,
+            Endpoint::Logs => self.logs(job, query).await,
+            Endpoint::Execution => self.execution(job, peer_uid).await,
+            Endpoint::Explain => {
+                let explained = self.handles.queries.explain(job.clone()).await;
+                let explained = explained.map_err(|error| unresolved(&job, &error))?;
+                let output = self.output_of_failure(&explained);
+                Ok(ok(JSON, render::explanation(&explained, output)))
+            }
+            Endpoint::ExplainLock => match self.handles.queries.explain_lock(job.clone()).await {
+                Ok(explained) => Ok(ok(JSON, render::lock_explanation(&explained))),
+                Err(JobLookupError::NotFound(hint)) => {
+                    Err(refusal(StatusCode::NOT_FOUND, format!("there is no lock `{job}`; {hint}")))
+                }
+                Err(error) => Err(unresolved(&job, &error)),
+            },
+            Endpoint::ExplainWatch => match self.handles.queries.explain_watch(job.clone()).await {
+                Ok(explained) => Ok(ok(JSON, render::watch_explanation(&explained))),
+                Err(JobLookupError::NotFound(hint)) => {
+                    Err(refusal(StatusCode::NOT_FOUND, format!("there is no watch `{job}`; {hint}")))
+                }
+                Err(error) => Err(unresolved(&job, &error)),
+            },
+            Endpoint::ExplainFile => match self.handles.queries.explain_file(job.clone()).await {
+                Ok(explained) => Ok(ok(JSON, render::file_explanation(&explained))),
+                Err(JobLookupError::NotFound(hint)) => {
+                    Err(refusal(StatusCode::NOT_FOUND, format!("there is no file `{job}`; {hint}")))
+                }
+                Err(error) => Err(unresolved(&job, &error)),
+            },
+            Endpoint::Start => self.act_on(job, JobAction::Start, peer_uid).await,
+            Endpoint::Stop => self.act_on(job, JobAction::Stop, peer_uid).await,
+            Endpoint::Restart => {
+                let [rolling] = routes::parameters(query, ["rolling"]).map_err(bad_request)?;
+                match routes::flag("rolling", rolling, false).map_err(bad_request)? {
+                    true => self.rolling_restart(job, peer_uid).await,
+                    false => self.act_on(job, JobAction::Restart, peer_uid).await,
+                }
+            }
+            Endpoint::Scale => self.scale(job, bodies::replicas(body)?, peer_uid).await,
+            Endpoint::Signal => self.act_on(job, JobAction::Signal(bodies::signal(body)?), peer_uid).await,
+        }
+    }
+
+    /// X12. The variables of a job may be secret: users whom only the mode of the socket admits do not get them.
+    async fn execution(&self, job: String, peer_uid: Option<u32>) -> EndpointResult {
+        if !self.is_own_user(peer_uid) {
+            let reason = "only root and the supervisor's own user may run commands as a job";
+            return Err(refusal(StatusCode::FORBIDDEN, reason.to_owned()));
+        }
+        let execution = self.handles.queries.execution(job.clone()).await.map_err(|error| match error {
+            ExecutionError::Job(error) => unresolved(&job, &error),
+            ExecutionError::Setup(why) => refusal(StatusCode::CONFLICT, format!("{job}: {why}")),
+        })?;
+        self.log(format!("{} requested the environment of {job}", user(peer_uid)));
+        Ok(ok(JSON, render::line(&JobExecution::new(job, &execution))))
+    }
+
+    /// X9: the last lines of the last run of a job, if that failed and they are still kept.
+    fn output_of_failure(&self, explained: &Explained) -> Vec<String> {
+        let job = &explained.explanation.job;
+        let pid = job.last_pid.filter(|_| job.failed_runs > 0).and_then(|pid| u32::try_from(pid).ok());
+        pid.map(|pid| self.handles.tails.last_lines_of_run(&job.name, pid)).unwrap_or_default()
+    }
+
+    fn log(&self, message: String) {
+        self.handles.queries.log(Level::Info, format!("control: {message}"));
+    }
+
+    /// L5: the log shows names, never values.
+    async fn environ(&self, body: &Bytes, peer_uid: Option<u32>) -> EndpointResult {
+        let variables = bodies::variables(body)?;
+        if variables.is_empty() {
+            return Ok(empty_line());
+        }
+        let names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
+        let what = if names.len() == 1 { "environment variable" } else { "environment variables" };
+        self.log(format!("{} set {what} {}", user(peer_uid), names.join(", ")));
+        self.command(request::Request::SetVariables(variables)).await.map(|_| empty_line())
+    }
+
+    fn metric(&self, body: &Bytes) -> EndpointResult {
+        let values = bodies::values(body)?;
+        let values: Vec<(&str, &str)> = values.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        self.handles.metrics.put_all(&values).map(|()| empty_line()).map_err(|refusals| {
+            let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+            refusal(StatusCode::BAD_REQUEST, reasons.join("\n"))
+        })
+    }
+
+    async fn reload(&self, query: Option<&str>, peer_uid: Option<u32>) -> EndpointResult {
+        let [dry_run] = routes::parameters(query, ["dry-run"]).map_err(bad_request)?;
+        let dry_run = routes::flag("dry-run", dry_run, false).map_err(bad_request)?;
+        if !dry_run {
+            self.log(format!("{} requested a reload", user(peer_uid)));
+        }
+        let queries = self.handles.queries.clone();
+        let outcome = async move {
+            match queries.reload(dry_run).await.ok_or_else(no_answer)? {
+                ReloadOutcome::Applied(done) => {
+                    if !dry_run {
+                        // The words of 3.8.
+                        queries.log(Level::Debug, "control: reloaded app via control plane".to_owned());
+                    }
+                    Ok(render::reloaded(&done, dry_run))
+                }
+                ReloadOutcome::Invalid(report) => Err(refusal(StatusCode::UNPROCESSABLE_ENTITY, report)),
+                ReloadOutcome::Refused(why) => Err(refusal(StatusCode::CONFLICT, why)),
+            }
+        };
+        let late = |outcome: Result<String, String>| {
+            outcome.unwrap_or_else(|message| render::line(&ReloadFailed { message }))
+        };
+        when_done(outcome, |done| done, late).await
+    }
+
+    async fn maintenance(&self, on: bool) -> EndpointResult {
+        let updated = match self.command(request::Request::Maintenance(on)).await? {
+            Reply::Updated(updated) => updated,
+            Reply::Done(_) | Reply::Reloaded(_) => true,
+            Reply::Refused(why) => return Err(refusal(StatusCode::CONFLICT, why)),
+        };
+        Ok(ok(JSON, render::line(&Maintenance { updated: Some(updated) })))
+    }
+
+    async fn health(&self) -> EndpointResult {
+        let snapshot = self.handles.queries.overview().await.ok_or_else(no_answer)?;
+        let (healthy, text) = render::health(&snapshot);
+        let status = if healthy { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        Ok(with_status(status, JSON, text))
+    }
+
+    async fn events(&self, query: Option<&str>, headers: &HeaderMap) -> EndpointResult {
+        let [follow, since] = routes::parameters(query, ["follow", "since"]).map_err(bad_request)?;
+        let follow = routes::flag("follow", follow, true).map_err(bad_request)?;
+        // An EventSource sends this header by itself when it reconnects.
+        let last_id =
+            headers.get("last-event-id").map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
+        let since = routes::number("since", since.or(last_id)).map_err(bad_request)?;
+        let stream = self.handles.queries.events().await.ok_or_else(no_answer)?;
+        let mut response = ok(EVENTS, events::body(stream, follow, since));
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        Ok(response)
+    }
+
+    async fn logs(&self, name: String, query: Option<&str>) -> EndpointResult {
+        let known = ["follow", "lines", "times"];
+        let [follow, lines, times] = routes::parameters(query, known).map_err(bad_request)?;
+        let follow = routes::flag("follow", follow, false).map_err(bad_request)?;
+        let times = routes::flag("times", times, false).map_err(bad_request)?;
+        let lines = routes::number("lines", lines).map_err(bad_request)?;
+        let lines = lines.map_or(usize::MAX, |lines| usize::try_from(lines).unwrap_or(usize::MAX));
+        let found = self.handles.queries.name(name.clone()).await;
+        let job = found.map_err(|error| unresolved(&name, &error))?;
+        if follow {
+            let (sender, body) = Body::stream();
+            self.handles.tails.follow(&job, lines, times, Box::new(sender));
+            return Ok(ok(TEXT, body));
+        }
+        let all = self.handles.tails.last_lines(&job);
+        let last = all.get(all.len().saturating_sub(lines)..).unwrap_or_default();
+        Ok(ok(TEXT, last.iter().map(|line| line.print(times)).collect::<String>()))
+    }
+
+    /// Acts on a job, or on every job of a group (W22). A group is refused if every job of it refuses; otherwise the message has
+    /// what each of them answers.
+    async fn act_on(&self, name: String, action: JobAction, peer_uid: Option<u32>) -> EndpointResult {
+        if !name.starts_with('@') {
+            return self.act(&name, action, peer_uid).await.map(|message| job_message(name, message));
+        }
+        let jobs = self.members(&name).await?;
+        let (mut results, mut is_done, mut refused) = (Vec::new(), false, None);
+        for job in jobs {
+            match self.act(&job, action, peer_uid).await {
+                Ok(message) => {
+                    results.push(format!("{job}: {message}"));
+                    is_done = true;
+                }
+                Err(refusal) => {
+                    results.push(refusal.reason.clone());
+                    refused = Some(refusal);
+                }
+            }
+        }
+        match refused.filter(|_| !is_done) {
+            Some(refusal) => Err(refusal),
+            None => Ok(job_message(name, results.join("; "))),
+        }
+    }
+
+    /// The jobs of a group.
+    async fn members(&self, name: &str) -> Result<Vec<String>, Refusal> {
+        let snapshot = self.handles.queries.overview().await.ok_or_else(no_answer)?;
+        let jobs = snapshot.overview.jobs.iter().map(|job| (job.name.as_str(), job.groups.as_slice()));
+        group_members(name, jobs).map_err(|why| refusal(StatusCode::NOT_FOUND, why))
+    }
+
+    async fn act(&self, job: &str, action: JobAction, peer_uid: Option<u32>) -> Result<String, Refusal> {
+        let what = match action {
+            JobAction::Start => "start of".to_owned(),
+            JobAction::Stop => "stop of".to_owned(),
+            JobAction::Restart => "restart of".to_owned(),
+            JobAction::RollingRestart => "rolling restart of".to_owned(),
+            JobAction::Signal(signal) => format!("{signal} for"),
+        };
+        self.log(format!("{} requested {what} {job}", user(peer_uid)));
+        let reply = self.handles.queries.request(ControlRequest::Job(job.to_owned(), action)).await;
+        match reply.map_err(|error| unresolved(job, &error))? {
+            Reply::Refused(why) => Err(refusal(StatusCode::CONFLICT, format!("{job}: {why}"))),
+            Reply::Done(message) => Ok(message),
+            Reply::Updated(_) | Reply::Reloaded(_) => Ok("done".to_owned()),
+        }
+    }
+
+    /// Restarts jobs one at a time (W20).
+    async fn rolling_restart(&self, job: String, peer_uid: Option<u32>) -> EndpointResult {
+        if job.starts_with('@') {
+            self.members(&job).await?;
+        }
+        self.log(format!("{} requested rolling restart of {job}", user(peer_uid)));
+        self.long(ControlRequest::Job(job.clone(), JobAction::RollingRestart), job, None).await
+    }
+
+    /// Runs another number of replicas (W20).
+    async fn scale(&self, job: String, count: u16, peer_uid: Option<u32>) -> EndpointResult {
+        self.log(format!("{} requested {count} replicas of {job}", user(peer_uid)));
+        let request = ControlRequest::Supervisor(request::Request::Scale(job.clone(), count));
+        self.long(request, job, Some(count)).await
+    }
+
+    /// A request about one job that may take long.
+    async fn long(&self, request: ControlRequest, job: String, scale: Option<u16>) -> EndpointResult {
+        let queries = self.handles.queries.clone();
+        let name = job.clone();
+        let outcome = async move {
+            let reply = queries.request(request).await.map_err(|error| unresolved(&name, &error))?;
+            let message = match (reply, scale) {
+                (Reply::Refused(why), _) => {
+                    return Err(refusal(StatusCode::CONFLICT, format!("{name}: {why}")));
+                }
+                (Reply::Reloaded(changes), Some(count)) => scaled(count, &changes),
+                (Reply::Done(message), _) => message,
+                (Reply::Updated(_) | Reply::Reloaded(_), _) => "done".to_owned(),
+            };
+            if scale.is_some() {
+                queries.log(Level::Info, format!("control: {name}: {message}"));
+            }
+            Ok(message)
+        };
+        let of_job = move |message, done| render::line(&JobMessage { job, message, done });
+        let late_of_job = of_job.clone();
+        let late = move |outcome: Result<String, String>| {
+            let done = outcome.is_ok();
+            late_of_job(outcome.unwrap_or_else(|why| why), Some(done))
+        };
+        when_done(outcome, move |message| of_job(message, None), late).await
+    }
+
+    async fn command(&self, command: request::Request) -> Result<Reply, Refusal> {
+        let reply = self.handles.queries.request(ControlRequest::Supervisor(command)).await;
+        reply.map_err(|error| unresolved("", &error))
+    }
+}
+
+/// Answers a request when it is done. If that takes longer than a request may, the response is 202 (accepted), and its body comes
+/// when it is done: `late` makes it of the outcome, or of the reason of a refusal.
+async fn when_done(
+    outcome: impl Future<Output = Result<String, Refusal>> + Send + 'static,
+    in_time: impl FnOnce(String) -> String,
+    late: impl FnOnce(Result<String, String>) -> String + Send + 'static,
+) -> EndpointResult {
+    let mut outcome = Box::pin(outcome);
+    if let Ok(outcome) = timeout(LONGEST_WAIT, &mut outcome).await {
+        return outcome.map(|done| ok(JSON, in_time(done)));
+    }
+    let (mut sender, body) = Body::stream();
+    tokio::spawn(async move {
+        let outcome = outcome.await.map_err(|refusal| refusal.reason);
+        // The client may have gone.
+        let _ = sender.offer(late(outcome).into(), "");
+    });
+    Ok(with_status(StatusCode::ACCEPTED, JSON, body))
+}
+
+fn scaled(count: u16, changes: &Changes) -> String {
+    let Changes { started, stopped, .. } = changes;
+    let mut message = if count == 1 { "1 replica".to_owned() } else { format!("{count} replicas") };
+    for (what, names) in [("started", started), ("stopped", stopped)] {
+        if !names.is_empty() {
+            message += &format!("; {what} {}", names.join(", "));
+        }
+    }
+    message
+}
+
+fn job_message(job: String, message: String) -> Response {
+    ok(JSON, render::line(&JobMessage { job, message, done: None }))
+}
+
+/// The response of 3.8 to a successful request.
+fn empty_line() -> Response {
+    ok(TEXT, "\n")
+}
+
+fn user(uid: Option<u32>) -> String {
+    uid.map_or_else(|| "an unknown user".to_owned(), |uid| format!("user {uid}"))
+}
+
+fn refusal(status: StatusCode, reason: String) -> Refusal {
+    Refusal { status, reason }
+}
+
+fn bad_request(reason: String) -> Refusal {
+    refusal(StatusCode::BAD_REQUEST, reason)
+}
+
+fn no_answer() -> Refusal {
+    refusal(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "no answer: the supervisor is exiting, or has an internal error (see its log)".to_owned(),
+    )
+}
+
+/// A name that does not identify one job.
+fn unresolved(name: &str, error: &JobLookupError) -> Refusal {
+    match error {
+        JobLookupError::NoAnswer => no_answer(),
+        JobLookupError::NotFound(hint) => {
+            refusal(StatusCode::NOT_FOUND, format!("there is no job `{name}`; {hint}"))
+        }
+        JobLookupError::Ambiguous(count) => refusal(StatusCode::CONFLICT, ambiguous_job(name, *count)),
+        JobLookupError::Replicas(count) => refusal(StatusCode::CONFLICT, name_a_replica(name, *count)),
+    }
+}

@@ -1,0 +1,433 @@
+//! HTTP requests to the Consul agent, over a few connections that are kept open, with a deadline and bounds on everything.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use containerpilot_core::plan::{Consul, ConsulAddress, TokenSource};
+use containerpilot_core::time::fmt_duration;
+use containerpilot_process::error_text::root_cause;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
+use hyper::{Method, Request, Uri};
+use hyper_util::rt::TokioIo;
+use thiserror::Error;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
+
+use crate::net::connect::{Address, ConnectError, Connector};
+use crate::net::limits::{HEAD_BYTES, HEAD_FIELDS};
+use crate::net::tls::{FileError, read_file};
+
+/// Longest response. A service with ten thousand instances needs a few megabytes.
+const RESPONSE_BYTES: usize = 8 * 1024 * 1024;
+/// Longer responses are read [`LARGE_RESPONSES`] at a time.
+const SMALL_RESPONSE_BYTES: usize = 64 * 1024;
+const LARGE_RESPONSES: usize = 4;
+/// How much of an error response is logged, in characters.
+const REASON_LENGTH: usize = 160;
+
+/// A complete response with any status.
+#[derive(Debug)]
+pub(super) struct Response {
+    pub(super) status: u16,
+    /// `X-Consul-Index`
+    pub(super) index: Option<u64>,
+    pub(super) body: Bytes,
+}
+
+/// Why a request has no response.
+#[derive(Debug, Error)]
+pub(super) enum RequestError {
+    /// The request was not sent.
+    #[error(transparent)]
+    NotSent(#[from] NotSent),
+    /// The request was sent, and Consul may have carried it out.
+    #[error(transparent)]
+    NoResponse(#[from] NoResponse),
+}
+
+#[derive(Debug, Error)]
+pub(super) enum NotSent {
+    #[error("`{0}` is not a valid request path")]
+    InvalidPath(String),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+}
+
+#[derive(Debug, Error)]
+pub(super) enum NoResponse {
+    #[error("no response within {}", fmt_duration(*.0))]
+    Timeout(Duration),
+    #[error("invalid HTTP response: {0}")]
+    Invalid(#[source] hyper::Error),
+    #[error("the connection was closed before the response was complete")]
+    Closed(#[source] hyper::Error),
+    #[error("{}", root_cause(.0))]
+    Connection(#[source] hyper::Error),
+    #[error("the response is longer than {RESPONSE_BYTES} bytes")]
+    TooLong,
+}
+
+impl From<hyper::Error> for NoResponse {
+    fn from(error: hyper::Error) -> Self {
+        if error.is_parse() {
+            Self::Invalid(error)
+        } else if error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
+            Self::Closed(error)
+        } else {
+            Self::Connection(error)
+        }
+    }
+}
+
+/// A client of the agent.
+#[derive(Debug)]
+pub(super) struct Client {
+    connector: Connector,
+    host: HeaderValue,
+    path_prefix: String,
+    token: Mutex<Option<HeaderValue>>,
+    token_file: Option<PathBuf>,
+    token_source: Option<TokenSource>,
+    token_file_read: AtomicBool,
+    /// Open connections without a request.
+    idle: Mutex<Vec<Connection>>,
+    /// One permit for each large response that is being read.
+    large_responses: Semaphore,
+}
+
+type Connection = SendRequest<Full<Bytes>>;
+
+impl Client {
+    pub(super) fn new(consul: &Consul) -> Self {
+        let parts = consul.address.network_parts(consul.https);
+        // A unix socket has no host name, but Consul requires the header.
+        let host = parts.as_ref().and_then(|parts| HeaderValue::from_str(parts.authority).ok());
+        Self {
+            connector: Connector::new(address(consul), consul.https.then(|| consul.tls.clone())),
+            host: host.unwrap_or_else(|| HeaderValue::from_static("localhost")),
+            path_prefix: parts.map(|parts| parts.prefix.trim_end_matches('/').to_owned()).unwrap_or_default(),
+            token: Mutex::new(consul.token.as_deref().and_then(secret)),
+            token_file: consul.token_file.as_ref().map(PathBuf::from),
+            token_source: consul.token_source,
+            token_file_read: AtomicBool::new(false),
+            idle: Mutex::default(),
+            large_responses: Semaphore::new(LARGE_RESPONSES),
+        }
+    }
+
+    /// Which token was sent, and where it comes from: never the token itself (L5).
+    pub(super) fn describe_token(&self) -> String {
+        let is_empty = self.token.lock().unwrap_or_else(PoisonError::into_inner).is_none();
+        let Some(source) = self.token_source.map(TokenSource::name) else {
+            return "no token was sent: set CONSUL_HTTP_TOKEN, or `token` or `tokenfile` under `consul`"
+                .to_owned();
+        };
+        match (&self.token_file, is_empty) {
+            (Some(file), false) => format!("with the token of the file {} from {source}", file.display()),
+            (Some(file), true) => {
+                format!("no token was sent: the file {} from {source} has none", file.display())
+            }
+            (None, false) => format!("with the token of {source}"),
+            (None, true) => format!("no token was sent: that of {source} is empty or not a valid header"),
+        }
+    }
+
+    /// Reads the token file again, if there is one.
+    pub(super) fn reload_token(&self) -> Result<(), FileError> {
+        let Some(file) = &self.token_file else { return Ok(()) };
+        let text = read_file(file)?;
+        *self.token.lock().unwrap_or_else(PoisonError::into_inner) =
+            secret(String::from_utf8_lossy(&text).trim());
+        Ok(())
+    }
+
+    /// Sends a request and reads the response. If a kept connection fails, a new one is opened.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        within: Duration,
+    ) -> Result<Response, RequestError> {
+        let deadline = Instant::now() + within;
+        if !self.token_file_read.swap(true, Ordering::Relaxed) {
+            // An unreadable file is reported when Consul refuses the request.
+            let _ = self.reload_token();
+        }
+        let mut kept = self.idle_connection();
+        loop {
+            let request = self.request(method.clone(), path, body.clone())?;
+            let was_kept = kept.is_some();
+            let connection = match kept.take() {
+                Some(connection) => connection,
+                // Boxed, because a blocking query would otherwise keep the memory for connecting while it waits.
+                None => Box::pin(self.connect(deadline)).await?,
+            };
+            match timeout_at(deadline, self.exchange(connection, request)).await {
+                Ok(Ok(response)) => return Ok(response),
+                Ok(Err(_)) if was_kept => {}
+                Ok(Err(error)) => {
+                    // With TLS 1.3, a server reports a missing client certificate only after the handshake.
+                    self.connector.reload_tls();
+                    return Err(error.into());
+                }
+                Err(_) => return Err(NoResponse::Timeout(within).into()),
+            }
+        }
+    }
+
+    async fn connect(&self, deadline: Instant) -> Result<Connection, RequestError> {
+        let stream = self.connector.connect(deadline).await.map_err(NotSent::from)?;
+        let mut builder = http1::Builder::new();
+        builder.max_buf_size(HEAD_BYTES).max_headers(HEAD_FIELDS);
+        let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(NoResponse::from)?;
+        // It ends when the sender is dropped. Its errors are reported to the sender.
+        tokio::spawn(async { drop(connection.await) });
+        Ok(sender)
+    }
+
+    fn request(&self, method: Method, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, NotSent> {
+        let target = format!("{}{path}", self.path_prefix);
+        let is_path = target.starts_with('/') && target.bytes().all(|byte| byte.is_ascii_graphic());
+        let uri = target.parse::<Uri>().ok().filter(|_| is_path);
+        let Some(uri) = uri else { return Err(NotSent::InvalidPath(target)) };
+        let (length, is_get) = (body.len(), method == Method::GET);
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = uri;
+        let headers = request.headers_mut();
+        headers.insert(HOST, self.host.clone());
+        headers.insert(USER_AGENT, HeaderValue::from_static("containerpilot"));
+        if length > 0 {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        if let Some(token) = &*self.token.lock().unwrap_or_else(PoisonError::into_inner) {
+            headers.insert("x-consul-token", token.clone());
+        }
+        if !is_get {
+            headers.insert(CONTENT_LENGTH, length.into());
+        }
+        Ok(request)
+    }
+
+    /// Sends a request on a connection and keeps the connection if it can be used again.
+    async fn exchange(
+        &self,
+        mut connection: Connection,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response, NoResponse> {
+        connection.ready().await?;
+        let response = connection.send_request(request).await?;
+        let index = response.headers().get("x-consul-index");
+        let index = index.and_then(|index| index.to_str().ok()?.parse().ok());
+        let status = response.status().as_u16();
+        let body = self.read_body(response.into_body()).await?;
+        if !connection.is_closed() {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        }
+        Ok(Response { status, index, body })
+    }
+
+    async fn read_body(&self, mut incoming: Incoming) -> Result<Bytes, NoResponse> {
+        let mut body = BytesMut::new();
+        let mut permit = None;
+        while let Some(frame) = incoming.frame().await {
+            let Ok(chunk) = frame?.into_data() else { continue };
+            let length = body.len().saturating_add(chunk.len());
+            if length > RESPONSE_BYTES {
+                return Err(NoResponse::TooLong);
+            }
+            if length > SMALL_RESPONSE_BYTES && permit.is_none() {
+                // One permit is enough for the whole response, so that two half-read ones never wait for each other.
+                permit = self.large_responses.acquire().await.ok();
+            }
+            body.extend_from_slice(&chunk);
+        }
+        drop(permit);
+        Ok(body.freeze())
+    }
+
+    fn idle_connection(&self) -> Option<Connection> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(|connection| !connection.is_closed());
+        idle.pop()
+    }
+
+    /// An error response for the log: its status and its first line, shortened and without the token.
+    pub(super) fn describe(&self, response: &Response) -> String {
+        let text = String::from_utf8_lossy(&response.body);
+        let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+        let token = self.token.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let token =
+            token.as_ref().and_then(|token| std::str::from_utf8(token.as_bytes()).ok()).unwrap_or_default();
+        // Long enough that a token that starts in the shown part is not cut off before it is replaced.
+        let enough = REASON_LENGTH.saturating_mul(token.len().saturating_add(1));
+        let mut reason: String = line.chars().filter(|one| !one.is_control()).take(enough).collect();
+        if !token.is_empty() {
+            reason = reason.replace(token, "(hidden)");
+        }
+        reason = reason.chars().take(REASON_LENGTH).collect();
+        if reason.is_empty() {
+            format!("status {}", response.status)
+        } else {
+            format!("status {}: {reason}", response.status)
+        }
+    }
+}
+
+fn address(consul: &Consul) -> Address {
+    match &consul.address {
+        ConsulAddress::Unix(path) => Address::Unix(path.into()),
+        ConsulAddress::Network(text) => match consul.address.network_parts(consul.https) {
+            Some(parts) => Address::Network { host: parts.host.to_owned(), port: parts.port },
+            None => Address::Invalid(text.clone()),
+        },
+    }
+}
+
+/// A token as a header that is never shown, not even by `{:?}`.
+fn secret(token: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(token).ok().filter(|value| !value.is_empty())?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use containerpilot_core::plan::Tls;
+
+    use super::*;
+
+    fn client(address: &str, token: Option<&str>) -> Client {
+        Client::new(&Consul {
+            address: ConsulAddress::Network(address.to_owned()),
+            https: false,
+            token: token.map(str::to_owned),
+            token_file: None,
+            token_source: None,
+            tls: Tls {
+                ca_file: None,
+                ca_path: None,
+                client_cert: None,
+                client_key: None,
+                server_name: None,
+                verify: true,
+            },
+        })
+    }
+
+    #[test]
+    fn d5_the_time_limit_in_an_error_is_rounded() {
+        let third = NoResponse::Timeout(Duration::from_secs(5) / 3);
+        assert_eq!(third.to_string(), "no response within 1.666s");
+        assert_eq!(NoResponse::Timeout(Duration::from_secs(5)).to_string(), "no response within 5s");
+    }
+
+    /// A server that sends these responses, one connection after the other. Returns what it received on each.
+    fn server(connections: Vec<Vec<&'static str>>) -> (String, std::thread::JoinHandle<Vec<String>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let serving = std::thread::spawn(move || {
+            let serve = |responses: Vec<&str>| {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut received = Vec::new();
+                for response in responses {
+                    let start = received.len();
+                    while !received[start..].ends_with(b"\r\n\r\n") {
+                        let mut byte = [0];
+                        stream.read_exact(&mut byte).unwrap();
+                        received.extend_from_slice(&byte);
+                    }
+                    stream.write_all(response.as_bytes()).unwrap();
+                }
+                String::from_utf8(received).unwrap()
+            };
+            connections.into_iter().map(serve).collect()
+        });
+        (address, serving)
+    }
+
+    #[test]
+    fn d5_the_error_names_every_address_that_was_tried() {
+        // A port that is free on both addresses of localhost: the listener is bound but dropped.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let client = client(&format!("localhost:{port}"), None);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let request = client.send(Method::GET, "/v1/x", Bytes::new(), Duration::from_secs(30));
+        let error = runtime.block_on(request).unwrap_err().to_string();
+        for address in [format!("127.0.0.1:{port}: "), format!("[::1]:{port}: ")] {
+            assert!(error.contains(&address), "{error}");
+        }
+    }
+
+    #[test]
+    fn d1_connections_are_reused_and_replaced_when_they_fail() {
+        let (address, serving) = server(vec![
+            vec![
+                "HTTP/1.1 200 OK\r\nX-Consul-Index: 7\r\nContent-Length: 3\r\n\r\none",
+                "HTTP/1.1 102 Wait\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nt\r\n2\r\nwo\r\n0\r\n\r\n",
+                // It closes the connection in the middle of the third response.
+                "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nthr",
+            ],
+            vec!["HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nthree"],
+            vec!["HTTP/1.0 404 No\r\n\r\nto the end"],
+            vec!["HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx"],
+        ]);
+        let client = client(&address, Some("t0ken"));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let send =
+            || runtime.block_on(client.send(Method::GET, "/v1/x", Bytes::new(), Duration::from_secs(30)));
+        let good = || send().map(|response| (response.status, response.index, response.body)).unwrap();
+        assert_eq!(good(), (200, Some(7), "one".into()));
+        assert_eq!(good(), (200, None, "two".into()));
+        assert_eq!(good(), (200, None, "three".into()), "on a second connection");
+        assert_eq!(good(), (404, None, "to the end".into()), "on a third one");
+        let error = send().unwrap_err();
+        assert!(matches!(error, RequestError::NoResponse(NoResponse::Invalid(_))), "{error}");
+        let received = serving.join().unwrap();
+        let counts: Vec<usize> =
+            received.iter().map(|all| all.matches("GET /v1/x HTTP/1.1\r\n").count()).collect();
+        assert_eq!(counts, [3, 1, 1, 1]);
+        let fields =
+            format!("host: {address}\r\nuser-agent: containerpilot\r\nx-consul-token: t0ken\r\n\r\n");
+        assert!(received.iter().all(|all| all.ends_with(&fields)), "{received:?}");
+    }
+
+    #[test]
+    fn d1_a_path_that_is_not_valid_is_not_sent() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let client = client("127.0.0.1:1", None);
+        for path in ["/a b", "/a\r\nx: y", "/\u{e4}", ""] {
+            let sent =
+                runtime.block_on(client.send(Method::GET, path, Bytes::new(), Duration::from_secs(30)));
+            assert!(matches!(sent, Err(RequestError::NotSent(NotSent::InvalidPath(_)))), "{path:?}");
+        }
+        assert!(secret("a\r\nb").is_none() && secret("").is_none());
+        assert!(!format!("{:?}", secret("t0ken")).contains("t0ken"));
+    }
+
+    #[test]
+    fn l5_a_token_that_a_response_repeats_is_hidden() {
+        let token = "11111111-2222-3333-4444-555555555555";
+        let client = client("127.0.0.1:8500", Some(token));
+        for padding in 0..2 * REASON_LENGTH {
+            let body = format!("{}{token} is not known, {token}", "x".repeat(padding));
+            let text = client.describe(&Response { status: 403, index: None, body: body.into() });
+            assert!(!text.contains("11111111") && !text.contains("1111-2222"), "{text}");
+            assert!(text.chars().count() <= REASON_LENGTH + "status 403: ".len());
+        }
+        // Control characters do not hide the token.
+        let body = "1111\u{1}1111-2222-3333-4444-555555555555";
+        let text = client.describe(&Response { status: 500, index: None, body: body.into() });
+        assert_eq!(text, "status 500: (hidden)");
+    }
+}

@@ -1,0 +1,109 @@
+//! Renders the text of a file.
+
+use std::collections::BTreeMap;
+
+use containerpilot_config::template::data::{Data, LookUp, Object, Source};
+use containerpilot_config::template::{self, Environment, TemplateError};
+use containerpilot_core::answer::{Answer, Entries, Instance};
+use containerpilot_core::plan::{FileData, RenderedFile};
+use containerpilot_process::secrets;
+
+use crate::files::write::{self, TempFile};
+
+/// Everything that a file is rendered from.
+#[derive(Debug)]
+pub(crate) struct FileInputs {
+    pub(crate) file: RenderedFile,
+    pub(crate) environment: Environment,
+    pub(crate) data: FileData,
+}
+
+/// Renders a file into a temporary one; `None` if the file has that text already.
+pub(crate) fn prepare(inputs: &FileInputs) -> Result<Option<TempFile>, String> {
+    let text = text_of(inputs)?;
+    write::prepare(&inputs.file, &text).map_err(|error| error.to_string())
+}
+
+fn text_of(inputs: &FileInputs) -> Result<Vec<u8>, String> {
+    let FileInputs { file, environment, data } = inputs;
+    let mut secrets = BTreeMap::new();
+    for (name, path) in &file.secrets {
+        let value = secrets::value_of_file(path).map_err(|why| format!("secret {name}: {path}: {why}"))?;
+        secrets.insert(name.as_str(), value);
+    }
+    let found = Found { data, secrets };
+    template::render_file(&file.template, environment, &found)
+        .map_err(|errors| found.without_secrets(error_text(file, &errors)))
+}
+
+/// The first error with its place in the template.
+fn error_text(file: &RenderedFile, errors: &[TemplateError]) -> String {
+    let Some(error) = errors.first() else { return "the template has an error".to_owned() };
+    let (line, column) = template::line_and_column(&file.template, error.span);
+    let mut text = format!("{}:{line}:{column}: {}", file.template_name, error.message);
+    if let Some(help) = &error.help {
+        text += &format!(" ({help})");
+    }
+    if let Some(more @ 1..) = errors.len().checked_sub(1) {
+        text += &format!("; and {more} more");
+    }
+    text
+}
+
+/// What a template can look up.
+struct Found<'a> {
+    data: &'a FileData,
+    secrets: BTreeMap<&'a str, Vec<u8>>,
+}
+
+impl Found<'_> {
+    /// A message in which values of secrets are hidden (L5).
+    fn without_secrets(&self, mut text: String) -> String {
+        let values = self.secrets.values().filter_map(|value| std::str::from_utf8(value).ok());
+        for value in values.filter(|value| !value.is_empty()) {
+            text = text.replace(value, "***");
+        }
+        text
+    }
+}
+
+impl LookUp for Found<'_> {
+    fn look_up(&self, source: Source, name: &str) -> Result<Option<Data>, String> {
+        let watch = match source {
+            Source::Secret => return Ok(self.secrets.get(name).cloned().map(Data::Text)),
+            Source::Watch => name.to_owned(),
+            Source::Key => RenderedFile::key_watch(name),
+            Source::Keys => RenderedFile::prefix_watch(name),
+        };
+        Ok(match self.data.get(&watch) {
+            Some(Answer::Instances(instances)) => {
+                Some(Data::Objects(instances.iter().map(instance).collect()))
+            }
+            Some(Answer::Value(value)) => Some(Data::Text(value.to_vec())),
+            Some(Answer::Entries(entries)) => Some(Data::Objects(objects(entries))),
+            Some(Answer::Up) => Some(Data::Flag(true)),
+            Some(Answer::Down(_)) => Some(Data::Flag(false)),
+            Some(Answer::Absent) | None => None,
+        })
+    }
+}
+
+fn instance(instance: &Instance) -> Object {
+    let Instance { id, address, port, tags, meta } = instance;
+    let fields = vec![
+        ("ID", Data::Text(id.clone().into_bytes())),
+        ("Address", Data::Text(address.clone().into_bytes())),
+        ("Port", Data::Number(i64::from(*port))),
+        ("Tags", Data::Texts(tags.clone())),
+        ("Meta", Data::Map(meta.clone())),
+    ];
+    Object { kind: "an instance", fields }
+}
+
+fn objects(entries: &Entries) -> Vec<Object> {
+    let object = |(key, value): (&String, &std::sync::Arc<[u8]>)| Object {
+        kind: "an entry",
+        fields: vec![("Key", Data::Text(key.clone().into_bytes())), ("Value", Data::Text(value.to_vec()))],
+    };
+    entries.iter().map(object).collect()
+}

@@ -1,0 +1,33 @@
+//! The supervisor: the event loop, the log, the network, Consul, the control socket and telemetry.
+//!
+//! It makes no decisions about jobs: those are made in `containerpilot-core`.
+#![forbid(unsafe_code)]
+
+mod control;
+mod discovery;
+mod files;
+#[doc(hidden)]
+pub mod fuzzing;
+mod logs;
+mod messages;
+mod net;
+mod runtime;
+mod telemetry;
+mod watches;
+
+use containerpilot_config::template::Environment;
+use containerpilot_core::Core;
+use containerpilot_core::plan::Plan;
+use containerpilot_load::command_line::Source;
+
+/// The version of the program, as the API and telemetry show it.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Runs the supervisor with a plan until the container stops. The signals must be blocked already. Returns its exit code, or why
+/// it could not start.
+pub fn supervise(plan: Plan, environment: Environment, source: Option<Source>) -> Result<u8, String> {
+    let mut runtime = runtime::Runtime::new(Core::new(plan), environment, source)
+        .map_err(|error| format!("cannot start: {error}"))?;
+    runtime.open()?;
+    Ok(runtime.run())
+}

@@ -1,0 +1,285 @@
+//! Queries and control requests of other threads, and what the loop replies.
+//!
+//! The loop only copies what it knows; the client renders names, times and formats.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use containerpilot_core::catalog::connectivity::{Known, Trouble};
+use containerpilot_core::event::Code;
+use containerpilot_core::ids::{EventId, RunId};
+use containerpilot_core::plan::Signal;
+use containerpilot_core::report::dependencies::Dependency;
+use containerpilot_core::report::explain::Explanation;
+use containerpilot_core::report::explain_file::FileExplanation;
+use containerpilot_core::report::explain_lock::LockExplanation;
+use containerpilot_core::report::explain_watch::WatchExplanation;
+use containerpilot_core::report::redact::Disclosure;
+use containerpilot_core::report::status::{JobOverview, Overview};
+use containerpilot_core::request::{Reply, Request};
+use containerpilot_core::state::journal::{Detail, Origin};
+use containerpilot_core::{Core, Time};
+use containerpilot_process::orphans::RunProcesses;
+use containerpilot_process::spawn::Execution;
+use tokio::sync::{broadcast, oneshot};
+
+use super::reload::ReloadRequest;
+
+/// How far the system clock may differ from the supervisor's before it is adopted.
+const MAX_DRIFT: Duration = Duration::from_secs(1);
+
+/// A query, with the channel for its reply.
+#[derive(Debug)]
+pub(crate) enum Query {
+    /// The state of everything.
+    Overview(oneshot::Sender<Arc<Snapshot>>),
+    /// Why a job is in its current state.
+    Explain(String, oneshot::Sender<Result<Explained, JobLookupError>>),
+    /// Who has a lock, and what depends on it.
+    ExplainLock(String, oneshot::Sender<Result<(LockExplanation, WallClock), JobLookupError>>),
+    /// What a watch knows, and what depends on it.
+    ExplainWatch(String, oneshot::Sender<Result<WatchExplanation, JobLookupError>>),
+    /// The state of a rendered file, and what depends on it.
+    ExplainFile(String, oneshot::Sender<Result<ExplainedFile, JobLookupError>>),
+    /// What a process of a job would get now (X12).
+    Execution(String, oneshot::Sender<Result<Execution, ExecutionError>>),
+    /// The name of a job, for data that is kept by name: several jobs with one name are not an error.
+    Name(String, oneshot::Sender<Result<String, JobLookupError>>),
+    /// The state of everything, for viewers that must not see all texts (T5).
+    PublicOverview(Disclosure, oneshot::Sender<PublicSnapshot>),
+    /// Why something is in its current state, for viewers that must not see all texts (T5).
+    PublicExplain(Disclosure, Subject, oneshot::Sender<Result<PublicExplanation, JobLookupError>>),
+    /// The events in the journal, and new ones.
+    Events(oneshot::Sender<EventStream>),
+    ControlRequest(ControlRequest, oneshot::Sender<Result<Reply, JobLookupError>>),
+    Reload(ReloadRequest),
+}
+
+/// What an explanation is about, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Job(String),
+    Watch(String),
+    Lock(String),
+    File(String),
+}
+
+/// The state of everything, without the texts that are not disclosed.
+#[derive(Debug)]
+pub(crate) struct PublicSnapshot {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) dependencies: Vec<Dependency>,
+    /// The jobs whose names contain a command line, and their names in this snapshot. Events have the former.
+    pub(crate) renamed: BTreeMap<String, String>,
+}
+
+/// Why something is in its current state, without the texts that are not disclosed.
+#[derive(Debug)]
+pub(crate) struct PublicExplanation {
+    /// The explanation line by line; the first line is a summary.
+    pub(crate) sentences: Vec<String>,
+    pub(crate) job: Option<PublicJob>,
+}
+
+/// A job of a [`PublicExplanation`].
+#[derive(Debug)]
+pub(crate) struct PublicJob {
+    pub(crate) overview: JobOverview,
+    /// The name under which the log keeps its lines.
+    pub(crate) name: String,
+    /// Its command line, if that is disclosed.
+    pub(crate) command: Option<String>,
+}
+
+/// A change that a client requests.
+#[derive(Debug)]
+pub(crate) enum ControlRequest {
+    Job(String, JobAction),
+    Supervisor(Request),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JobAction {
+    Start,
+    Stop,
+    Restart,
+    /// One at a time, each healthy before the next (W20).
+    RollingRestart,
+    Signal(Signal),
+}
+
+/// Why a name does not identify a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum JobLookupError {
+    /// There is no such job; with a hint which name may be meant.
+    NotFound(String),
+    /// This many jobs have the name.
+    Ambiguous(usize),
+    /// It is the name of a job with this many replicas (W20), and not of one of them.
+    Replicas(usize),
+    /// The loop did not answer: the supervisor is exiting, or answering has failed.
+    NoAnswer,
+}
+
+/// Why there is nothing to run a command with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ExecutionError {
+    Job(JobLookupError),
+    /// Its user does not exist any more, for example.
+    Setup(String),
+}
+
+impl From<JobLookupError> for ExecutionError {
+    fn from(error: JobLookupError) -> Self {
+        Self::Job(error)
+    }
+}
+
+/// The state of everything at one moment.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) overview: Overview,
+    /// The names of removed jobs and watches that events still refer to, by index.
+    pub(crate) removed: BTreeMap<u32, String>,
+    pub(crate) catalog: CatalogReport,
+    /// Where the processes of its runs are.
+    pub(crate) processes: RunProcesses,
+    pub(crate) clock: WallClock,
+}
+
+/// What is known about the catalog (D11).
+#[derive(Debug, Default)]
+pub(crate) struct CatalogReport {
+    /// `None` for the embedded catalog.
+    pub(crate) consul: Option<ConsulReport>,
+    /// The service of each job, by its index; `None` for a job without a service.
+    pub(crate) services: Vec<Option<Known>>,
+}
+
+/// What is known about Consul.
+#[derive(Debug)]
+pub(crate) struct ConsulReport {
+    /// True if the last request of each service and watch was answered and accepted; `None` before the first result.
+    pub(crate) up: Option<bool>,
+    pub(crate) trouble: Option<Trouble>,
+}
+
+impl Snapshot {
+    pub(crate) fn new(
+        core: &Core,
+        clock: WallClock,
+        catalog: CatalogReport,
+        processes: RunProcesses,
+    ) -> Self {
+        let overview = core.overview();
+        let causes =
+            overview.jobs.iter().filter_map(|job| job.cause.as_ref()?.event().map(|event| event.origin));
+        let removed = causes.filter_map(|origin| match origin {
+            Origin::Removed(place) => Some((place, core.origin_name(origin))),
+            Origin::Global
+            | Origin::Job(_)
+            | Origin::Watch(_)
+            | Origin::File(_)
+            | Origin::Signal(_)
+            | Origin::Lock(_) => None,
+        });
+        Self { removed: removed.collect(), overview, catalog, processes, clock }
+    }
+}
+
+/// The state of a rendered file.
+#[derive(Debug)]
+pub(crate) struct ExplainedFile {
+    pub(crate) explanation: FileExplanation,
+    pub(crate) now: Time,
+    pub(crate) clock: WallClock,
+}
+
+/// Why a job is in its current state.
+#[derive(Debug)]
+pub(crate) struct Explained {
+    pub(crate) explanation: Explanation,
+    /// What is known about its service.
+    pub(crate) service: Option<Known>,
+    /// The names of all jobs, to which the explanation refers by index.
+    pub(crate) names: Vec<String>,
+    pub(crate) now: Time,
+    pub(crate) clock: WallClock,
+}
+
+/// The events and starts of the journal, and new ones as they happen.
+#[derive(Debug)]
+pub(crate) struct EventStream {
+    pub(crate) past: Vec<Arc<Record>>,
+    pub(crate) live: broadcast::Receiver<Arc<Record>>,
+}
+
+/// A record of the journal for clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Record {
+    Event(EventRecord),
+    Start(StartRecord),
+}
+
+/// The start of a run for clients (X10).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StartRecord {
+    pub(crate) run: RunId,
+    /// The last event before it.
+    pub(crate) after: EventId,
+    pub(crate) time: SystemTime,
+    pub(crate) source: String,
+    pub(crate) pid: i32,
+    /// The event that started the run; `None` if it was started by hand or by a tick.
+    pub(crate) trigger: Option<EventId>,
+    pub(crate) tick: bool,
+    pub(crate) cron: bool,
+    pub(crate) restarts: u64,
+}
+
+/// An event for clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EventRecord {
+    pub(crate) id: EventId,
+    pub(crate) time: SystemTime,
+    pub(crate) source: String,
+    pub(crate) code: Code,
+    pub(crate) cause: Option<EventId>,
+    pub(crate) detail: Detail,
+}
+
+/// Converts the core's time to wall-clock time: the wall-clock time of the core's origin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WallClock(pub(crate) SystemTime);
+
+impl WallClock {
+    pub(crate) fn at(self, moment: Time) -> SystemTime {
+        self.0 + Duration::from_nanos(moment.as_nanos())
+    }
+
+    /// Adopts the system clock if it was set. Otherwise a moment keeps its wall-clock time.
+    pub(crate) fn follow(&mut self, now: Time, clock: SystemTime) {
+        let shown = self.at(now);
+        let drift = clock.duration_since(shown).unwrap_or_else(|early| early.duration());
+        if drift > MAX_DRIFT {
+            self.0 = clock.checked_sub(Duration::from_nanos(now.as_nanos())).unwrap_or(self.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x2_event_keeps_its_time_unless_the_system_clock_was_set() {
+        let origin = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+        let mut clock = WallClock(origin);
+        let (event, now) = (Time::from_nanos(7), Time::from_nanos(3_000_000_000));
+        clock.follow(now, origin + Duration::from_millis(3_200));
+        assert_eq!(clock.at(event), origin + Duration::from_nanos(7));
+        clock.follow(now, origin + Duration::from_secs(3_600));
+        assert_eq!(clock.at(now), origin + Duration::from_secs(3_600));
+    }
+}

@@ -1,0 +1,117 @@
+//! The client's end of a query: sends it to the loop and waits for the reply, which has its own channel.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use containerpilot_core::plan::Level;
+use containerpilot_core::report::explain_lock::LockExplanation;
+use containerpilot_core::report::explain_watch::WatchExplanation;
+use containerpilot_core::report::redact::Disclosure;
+use containerpilot_core::request::Reply;
+use containerpilot_process::spawn::Execution;
+use tokio::sync::oneshot;
+
+use super::query::{
+    ControlRequest, EventStream, ExecutionError, Explained, ExplainedFile, JobLookupError, PublicExplanation,
+    PublicSnapshot, Query, Snapshot, Subject, WallClock,
+};
+use super::reload::{ReloadOutcome, ReloadRequest};
+use super::{LoopMessage, LoopSender};
+
+/// Sends queries to the loop.
+#[derive(Clone, Debug)]
+pub(crate) struct QueryHandle(LoopSender);
+
+impl QueryHandle {
+    pub(crate) fn new(sender: LoopSender) -> Self {
+        Self(sender)
+    }
+
+    /// The state of everything; `None` if the loop does not answer.
+    pub(crate) async fn overview(&self) -> Option<Arc<Snapshot>> {
+        self.query(Query::Overview).await
+    }
+
+    /// Why a job is in its current state.
+    pub(crate) async fn explain(&self, job: String) -> Result<Explained, JobLookupError> {
+        self.query(|reply| Query::Explain(job, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
+    }
+
+    /// Who has a lock, and what depends on it.
+    pub(crate) async fn explain_lock(
+        &self,
+        lock: String,
+    ) -> Result<(LockExplanation, WallClock), JobLookupError> {
+        self.query(|reply| Query::ExplainLock(lock, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
+    }
+
+    /// The state of a rendered file, and what depends on it.
+    pub(crate) async fn explain_file(&self, file: String) -> Result<ExplainedFile, JobLookupError> {
+        self.query(|reply| Query::ExplainFile(file, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
+    }
+
+    /// What a watch knows, and what depends on it.
+    pub(crate) async fn explain_watch(&self, watch: String) -> Result<WatchExplanation, JobLookupError> {
+        self.query(|reply| Query::ExplainWatch(watch, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
+    }
+
+    /// What a process of a job would get now.
+    pub(crate) async fn execution(&self, job: String) -> Result<Execution, ExecutionError> {
+        let reply = self.query(|reply| Query::Execution(job, reply)).await;
+        reply.unwrap_or(Err(JobLookupError::NoAnswer.into()))
+    }
+
+    /// The state of everything without the texts that are not disclosed; `None` if the loop does not answer.
+    pub(crate) async fn public_overview(&self, shown: Disclosure) -> Option<PublicSnapshot> {
+        self.query(|reply| Query::PublicOverview(shown, reply)).await
+    }
+
+    /// Why something is in its current state, without the texts that are not disclosed.
+    pub(crate) async fn public_explain(
+        &self,
+        shown: Disclosure,
+        subject: Subject,
+    ) -> Result<PublicExplanation, JobLookupError> {
+        self.query(|reply| Query::PublicExplain(shown, subject, reply))
+            .await
+            .unwrap_or(Err(JobLookupError::NoAnswer))
+    }
+
+    /// See [`Query::Name`].
+    pub(crate) async fn name(&self, job: String) -> Result<String, JobLookupError> {
+        self.query(|reply| Query::Name(job, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
+    }
+
+    /// The event stream; `None` if the loop does not answer.
+    pub(crate) async fn events(&self) -> Option<EventStream> {
+        self.query(Query::Events).await
+    }
+
+    /// Requests a change.
+    pub(crate) async fn request(&self, request: ControlRequest) -> Result<Reply, JobLookupError> {
+        self.query(|reply| Query::ControlRequest(request, reply))
+            .await
+            .unwrap_or(Err(JobLookupError::NoAnswer))
+    }
+
+    /// Reloads the configuration, or reports what that would do; `None` if the loop does not answer.
+    pub(crate) async fn reload(&self, dry_run: bool) -> Option<ReloadOutcome> {
+        self.query(|reply| Query::Reload(ReloadRequest { dry_run, reply: Some(reply) })).await
+    }
+
+    /// Reports that the telemetry server listens at this address of the plan, or why it cannot.
+    pub(crate) fn telemetry_listens(&self, address: SocketAddr, result: Result<(), String>) {
+        self.0.send(LoopMessage::TelemetryListens(address, result));
+    }
+
+    /// Writes a log entry.
+    pub(crate) fn log(&self, level: Level, message: String) {
+        self.0.send(LoopMessage::Log(level, message));
+    }
+
+    async fn query<T>(&self, query: impl FnOnce(oneshot::Sender<T>) -> Query) -> Option<T> {
+        let (sender, reply) = oneshot::channel();
+        self.0.send(LoopMessage::Query(query(sender)));
+        reply.await.ok()
+    }
+}

@@ -1,0 +1,132 @@
+//! One step of the core: an input, the decision, its effects. A panic in a step is logged and survived.
+
+use std::ops::ControlFlow;
+
+use containerpilot_core::effect::Exit;
+use containerpilot_core::input::{StartError, StartErrorKind};
+use containerpilot_core::plan::Level;
+use containerpilot_core::request::Reply;
+use containerpilot_core::{Effect, Input, Time};
+use containerpilot_process::failpoints::failpoint;
+use containerpilot_process::reaper::Owner;
+
+use super::{Decider, Runtime};
+use crate::messages::reload::ReloadRequest;
+use crate::runtime::panics::caught;
+
+/// The error of a request or an effect that caused an internal error.
+const INTERNAL_ERROR: &str = "internal error, please report it";
+
+/// The exit code after an internal error during shutdown (`EX_SOFTWARE`).
+pub(super) const INTERNAL_ERROR_CODE: u8 = 70;
+
+impl<D: Decider> Runtime<D> {
+    /// Passes an input to the core and carries out the effects. Breaks with the exit code.
+    pub(super) fn handle(&mut self, input: Input) -> ControlFlow<Exit> {
+        let mut effects = std::mem::take(&mut self.effects);
+        let traced = self.export.as_ref().filter(|export| export.has_traces()).map(|_| input.clone());
+        let now = self.now();
+        let decided = self.decide(now, input, &mut effects);
+        if let Some(input) = traced {
+            self.guarded("exporting spans", |this| {
+                failpoint("spans");
+                if let (Some(export), Some(core)) = (&mut this.export, this.core.core()) {
+                    export.step(now, &input, &effects, core);
+                }
+            });
+        }
+        self.guarded("sending events to clients", |this| {
+            failpoint("state");
+            if let Some(core) = this.core.core() {
+                this.executor.queries.state_changed(core);
+            }
+        });
+        for effect in effects.drain(..) {
+            let failed = failed_result(&effect);
+            let reloaded = matches!(&effect, Effect::Reply { reply: Reply::Reloaded(_), .. });
+            let done = caught(|| {
+                failpoint("effect");
+                if let Effect::PlanReplaced { plan, moves } = &effect {
+                    self.replanned(plan, moves);
+                }
+                if effect == Effect::Reload {
+                    // R1, W19: as at SIGHUP.
+                    self.reload(ReloadRequest { dry_run: false, reply: None });
+                }
+                let flow = self.executor.carry_out(&self.plan, effect, &mut self.results);
+                if reloaded {
+                    self.log_loaded();
+                    self.log_serving();
+                }
+                flow
+            });
+            match done {
+                Ok(flow) => flow?,
+                Err(panic) => {
+                    self.survive_panic("carrying out a decision", &panic);
+                    if let Some((owner, result)) = failed {
+                        // If the process exists already, the core does not know it.
+                        owner.into_iter().for_each(|owner| self.executor.cancel_start(owner));
+                        self.results.push_back(result);
+                    }
+                }
+            }
+        }
+        self.effects = effects;
+        decided
+    }
+
+    /// Lets the core decide. After a panic the input is passed once more, because an event cannot be undone and the core
+    /// ignores what it knows already; a command is refused instead. If a stop signal fails twice, all jobs are killed and
+    /// the supervisor exits.
+    fn decide(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) -> ControlFlow<Exit> {
+        let (mut refused, again) = match &input {
+            Input::Request { id, .. } => (Some(*id), Input::Tick),
+            event => (None, event.clone()),
+        };
+        for input in [input, again.clone()] {
+            let decided = caught(|| {
+                failpoint("step");
+                self.core.step(now, input, effects);
+            });
+            let Err(panic) = decided else { return ControlFlow::Continue(()) };
+            self.survive_panic("deciding", &panic);
+            if let Some(id) = refused.take() {
+                let reply = Reply::Refused(format!("{INTERNAL_ERROR}; see the log"));
+                effects.push(Effect::Reply { id, reply });
+            }
+        }
+        match again {
+            Input::Signal(signal) if self.plan.stop_on.contains(&signal) => {
+                self.log(Level::Panic, "internal error during shutdown, killing all jobs");
+                self.executor.reaper.kill_all();
+                ControlFlow::Break(Exit::at_once(INTERNAL_ERROR_CODE, &self.plan, now))
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// The result of an effect that could not be carried out, if the core waits for one.
+fn failed_result(effect: &Effect) -> Option<(Option<Owner>, Input)> {
+    let why = || StartError { kind: StartErrorKind::Other, message: INTERNAL_ERROR.to_owned() };
+    match effect {
+        Effect::Spawn { run, .. } => {
+            let owner = Owner::Run(*run);
+            Some((Some(owner), owner.start_failed(why())))
+        }
+        Effect::RunCheck { run, .. } | Effect::TestFile { run, .. } => {
+            let owner = Owner::Check(*run);
+            Some((Some(owner), owner.start_failed(why())))
+        }
+        Effect::RenderFile { render, .. } => {
+            let result = Err(INTERNAL_ERROR.to_owned());
+            Some((None, Input::FileRendered { render: *render, result }))
+        }
+        Effect::InstallFile { render } => {
+            let result = Err(INTERNAL_ERROR.to_owned());
+            Some((None, Input::FileInstalled { render: *render, result }))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,385 @@
+//! The loop's end of queries and control requests: replies to them, and streams events.
+//!
+//! Events are broadcast through a bounded ring that the loop never waits for: a slow client sees a gap.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use containerpilot_api::job_names::unknown_job_hint;
+use containerpilot_config::suggest;
+use containerpilot_core::ids::{EventId, FileIx, JobIx, LockIx, WatchIx};
+use containerpilot_core::plan::{Command, Plan, Target};
+use containerpilot_core::report::explain_file::FileExplanation;
+use containerpilot_core::report::explain_lock::LockExplanation;
+use containerpilot_core::report::explain_watch::WatchExplanation;
+use containerpilot_core::report::redact::Disclosure;
+use containerpilot_core::request::{Reply, Request, RequestId};
+use containerpilot_core::state::journal::{Event, Start};
+use containerpilot_core::{Core, Input, Time};
+use containerpilot_process::orphans::RunProcesses;
+use containerpilot_process::spawn::{Execution, Spawner};
+use tokio::sync::{broadcast, oneshot};
+
+use crate::discovery::Discovery;
+use crate::messages::query::{
+    ControlRequest, EventRecord, EventStream, ExecutionError, Explained, ExplainedFile, JobAction,
+    JobLookupError, PublicExplanation, PublicJob, PublicSnapshot, Query, Record, Snapshot, StartRecord,
+    Subject, WallClock,
+};
+
+/// How many events are kept for slow clients.
+const EVENT_RING: usize = 4096;
+
+/// Replies to queries.
+#[derive(Debug)]
+pub(crate) struct QueryHandler {
+    clock: WallClock,
+    next: u64,
+    waiting: BTreeMap<RequestId, oneshot::Sender<Result<Reply, JobLookupError>>>,
+    /// The last snapshot, until the state changes.
+    snapshot: Option<Arc<Snapshot>>,
+    /// Where the processes of runs are.
+    processes: RunProcesses,
+    subscribers: Option<broadcast::Sender<Arc<Record>>>,
+    /// The last event that was sent to the subscribers.
+    last_sent: Option<EventId>,
+    /// How many starts the journal had recorded then.
+    starts_sent: u64,
+}
+
+impl QueryHandler {
+    /// `now` is the wall-clock time of the core's origin.
+    pub(crate) fn new(now: SystemTime) -> Self {
+        Self {
+            clock: WallClock(now),
+            next: 0,
+            waiting: BTreeMap::new(),
+            snapshot: None,
+            processes: RunProcesses::default(),
+            subscribers: None,
+            last_sent: None,
+            starts_sent: 0,
+        }
+    }
+
+    /// Where the processes of runs are now.
+    pub(crate) fn set_processes(&mut self, processes: RunProcesses) {
+        if self.processes != processes {
+            self.processes = processes;
+            self.snapshot = None;
+        }
+    }
+
+    /// Replies to a query, or returns the input for the core that replies to it.
+    ///
+    /// The core must have made a step just now: its replies describe its last step.
+    pub(crate) fn handle(
+        &mut self,
+        core: &Core,
+        catalog: &Discovery,
+        now: Time,
+        query: Query,
+    ) -> Option<Input> {
+        self.clock.follow(now, SystemTime::now());
+        // Sending fails if the client has gone.
+        match query {
+            Query::Overview(reply) => drop(reply.send(self.overview(core, catalog))),
+            Query::Explain(name, reply) => {
+                let explained = find_job(core.plan(), &name).map(|job| self.explain(core, catalog, now, job));
+                drop(reply.send(explained));
+            }
+            Query::ExplainLock(name, reply) => {
+                let explained = explain_lock(core, catalog, &name);
+                drop(reply.send(explained.map(|explained| (explained, self.clock))));
+            }
+            Query::ExplainFile(name, reply) => {
+                let (now, clock) = (core.overview().now, self.clock);
+                let explained = explain_file(core, &name);
+                drop(reply.send(explained.map(|explanation| ExplainedFile { explanation, now, clock })));
+            }
+            Query::ExplainWatch(name, reply) => drop(reply.send(explain_watch(core, catalog, &name))),
+            Query::PublicOverview(shown, reply) => {
+                let redacted = core.redacted(shown);
+                let renamed = if shown.commands { Vec::new() } else { core.command_names() };
+                drop(reply.send(PublicSnapshot {
+                    snapshot: Snapshot::new(
+                        &redacted,
+                        self.clock,
+                        catalog.report(core.plan()),
+                        self.processes.clone(),
+                    ),
+                    dependencies: redacted.dependencies(),
+                    renamed: renamed.into_iter().collect(),
+                }));
+            }
+            Query::PublicExplain(shown, subject, reply) => {
+                drop(reply.send(public_explanation(core, catalog, shown, &subject)));
+            }
+            Query::Name(name, reply) => {
+                let found = match find_job(core.plan(), &name) {
+                    Ok(job) => Ok(core.plan().jobs.get(job.index()).map_or(name, |job| job.name.clone())),
+                    Err(JobLookupError::Ambiguous(_)) => Ok(name),
+                    Err(error) => Err(error),
+                };
+                drop(reply.send(found));
+            }
+            Query::Events(reply) => drop(reply.send(self.subscribe(core))),
+            // The loop handles them itself.
+            Query::Reload(_) | Query::Execution(..) => {}
+            Query::ControlRequest(request, reply) => match command(core.plan(), request) {
+                Ok(command) => {
+                    let id = self.next_id();
+                    self.waiting.insert(id, reply);
+                    return Some(Input::Request { id, request: command });
+                }
+                Err(error) => drop(reply.send(Err(error))),
+            },
+        }
+        None
+    }
+
+    /// An id for a request to the core.
+    pub(crate) fn next_id(&mut self) -> RequestId {
+        let id = RequestId(self.next);
+        self.next += 1;
+        id
+    }
+
+    /// Passes a reply of the core to the client.
+    pub(crate) fn reply(&mut self, id: RequestId, reply: Reply) {
+        if let Some(waiting) = self.waiting.remove(&id) {
+            drop(waiting.send(Ok(reply)));
+        }
+    }
+
+    /// Discards the snapshot and sends new events to the subscribers.
+    pub(crate) fn state_changed(&mut self, core: &Core) {
+        self.snapshot = None;
+        let Some(subscribers) = &self.subscribers else { return };
+        if subscribers.receiver_count() == 0 {
+            self.subscribers = None;
+            return;
+        }
+        let journal = core.journal();
+        let newer = |event: &&Event| self.last_sent.is_none_or(|last| event.id > last);
+        let events: Vec<&Event> = journal.events().rev().take_while(newer).collect();
+        let starts =
+            usize::try_from(journal.start_count().saturating_sub(self.starts_sent)).unwrap_or(usize::MAX);
+        let starts: Vec<&Start> = journal.starts().rev().take(starts).collect();
+        self.last_sent = events.first().map(|event| event.id).or(self.last_sent);
+        self.starts_sent = journal.start_count();
+        for record in records(core, self.clock, events.into_iter().rev(), starts.into_iter().rev()) {
+            // It fails if the last subscriber has just gone.
+            let _ = subscribers.send(record);
+        }
+    }
+
+    pub(crate) fn overview(&mut self, core: &Core, catalog: &Discovery) -> Arc<Snapshot> {
+        let (clock, processes) = (self.clock, self.processes.clone());
+        let snapshot = || Arc::new(Snapshot::new(core, clock, catalog.report(core.plan()), processes));
+        Arc::clone(self.snapshot.get_or_insert_with(snapshot))
+    }
+
+    fn explain(&self, core: &Core, catalog: &Discovery, now: Time, job: JobIx) -> Explained {
+        let jobs = &core.plan().jobs;
+        let service = jobs.get(job.index()).and_then(|job| job.service.as_ref());
+        let service = service.map(|service| catalog.known(service));
+        let mut explanation = core.explain(job, service.as_ref());
+        explanation.add_troubles(|watch| catalog.watch_trouble(watch));
+        Explained {
+            explanation,
+            service,
+            names: jobs.iter().map(|job| job.name.clone()).collect(),
+            now,
+            clock: self.clock,
+        }
+    }
+
+    fn subscribe(&mut self, core: &Core) -> EventStream {
+        let journal = core.journal();
+        let past = records(core, self.clock, journal.events(), journal.starts());
+        let live = match &self.subscribers {
+            // The past events were sent to the other subscribers already, so both continue at the same event.
+            Some(subscribers) => subscribers.subscribe(),
+            None => {
+                let (subscribers, live) = broadcast::channel(EVENT_RING);
+                self.last_sent = journal.events().next_back().map(|event| event.id);
+                self.starts_sent = journal.start_count();
+                self.subscribers = Some(subscribers);
+                live
+            }
+        };
+        EventStream { past, live }
+    }
+}
+
+/// Events and starts in the order in which they happened.
+fn records<'a>(
+    core: &Core,
+    clock: WallClock,
+    events: impl Iterator<Item = &'a Event>,
+    starts: impl Iterator<Item = &'a Start>,
+) -> Vec<Arc<Record>> {
+    let events = events.map(|event| {
+        let Event { id, cause, at, origin, code, detail } = *event;
+        let (time, source) = (clock.at(at), core.origin_name(origin));
+        (id, Record::Event(EventRecord { id, time, source, code, cause, detail }))
+    });
+    let starts = starts.map(|start| {
+        let Start { run, after, at, origin, pid, trigger, tick, cron, restarts } = *start;
+        let (time, source) = (clock.at(at), core.origin_name(origin));
+        (after, Record::Start(StartRecord { run, after, time, source, pid, trigger, tick, cron, restarts }))
+    });
+    let mut records: Vec<(EventId, Record)> = events.chain(starts).collect();
+    // A stable sort: an event comes before the starts after it.
+    records.sort_by_key(|(place, _)| *place);
+    records.into_iter().map(|(_, record)| Arc::new(record)).collect()
+}
+
+/// X12: what a process of this job would get now.
+pub(crate) fn execution(core: &Core, spawner: &mut Spawner, name: &str) -> Result<Execution, ExecutionError> {
+    let job = find_job(core.plan(), name)?;
+    let planned = core.plan().jobs.get(job.index()).ok_or(JobLookupError::NoAnswer)?;
+    spawner.execution(&planned.process, &core.environment(job)).map_err(ExecutionError::Setup)
+}
+
+/// Explains something without the texts that are not disclosed (T5).
+fn public_explanation(
+    core: &Core,
+    catalog: &Discovery,
+    shown: Disclosure,
+    subject: &Subject,
+) -> Result<PublicExplanation, JobLookupError> {
+    let redacted = core.redacted(shown);
+    let sentences = match subject {
+        Subject::Watch(name) => explain_watch(&redacted, catalog, name)?.sentences,
+        Subject::Lock(name) => explain_lock(&redacted, catalog, name)?.sentences,
+        Subject::File(name) => explain_file(&redacted, name)?.sentences,
+        Subject::Job(name) => {
+            let job = find_job(redacted.plan(), name)?;
+            // Not of the copy: a name may be another one there.
+            let planned = core.plan().jobs.get(job.index());
+            let service = planned.and_then(|job| job.service.as_ref()).map(|service| catalog.known(service));
+            let mut explanation = redacted.explain(job, service.as_ref());
+            explanation.add_troubles(|watch| catalog.watch_trouble(watch));
+            let command = planned.filter(|_| shown.commands).and_then(|job| job.exec.program());
+            return Ok(PublicExplanation {
+                sentences: explanation.sentences(),
+                job: Some(PublicJob {
+                    name: planned.map_or_else(String::new, |job| job.name.clone()),
+                    command: command.map(Command::line),
+                    overview: explanation.job,
+                }),
+            });
+        }
+    };
+    Ok(PublicExplanation { sentences, job: None })
+}
+
+/// Explains a rendered file by its name.
+fn explain_file(core: &Core, name: &str) -> Result<FileExplanation, JobLookupError> {
+    let files = &core.plan().files;
+    let place = files.iter().position(|file| file.name == name);
+    place.and_then(|place| core.explain_file(FileIx::at(place))).ok_or_else(|| {
+        let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+        JobLookupError::NotFound(match suggest::nearest(name, names.iter().copied()) {
+            Some(near) => format!("did you mean `file.{near}`?"),
+            None if names.is_empty() => "the configuration has no files".to_owned(),
+            None => format!("the files are: {}", names.join(", ")),
+        })
+    })
+}
+
+/// Explains a watch by its name.
+fn explain_watch(core: &Core, catalog: &Discovery, name: &str) -> Result<WatchExplanation, JobLookupError> {
+    let watches = &core.plan().watches;
+    let place = watches.iter().position(|watch| watch.name == name);
+    let trouble = catalog.watch_trouble(name);
+    place.and_then(|place| core.explain_watch(WatchIx::at(place), trouble.as_ref())).ok_or_else(|| {
+        let names: Vec<&str> = watches.iter().map(|watch| watch.name.as_str()).collect();
+        JobLookupError::NotFound(match suggest::nearest(name, names.iter().copied()) {
+            Some(near) => format!("did you mean `watch.{near}`?"),
+            None if names.is_empty() => "the configuration has no watches".to_owned(),
+            None => format!("the watches are: {}", names.join(", ")),
+        })
+    })
+}
+
+/// Explains a lock by its name.
+fn explain_lock(core: &Core, catalog: &Discovery, name: &str) -> Result<LockExplanation, JobLookupError> {
+    let locks = &core.plan().locks;
+    let place = locks.iter().position(|lock| lock.name == name);
+    let trouble = catalog.lock_trouble(name);
+    place.and_then(|place| core.explain_lock(LockIx::at(place), trouble.as_ref())).ok_or_else(|| {
+        let names: Vec<&str> = locks.iter().map(|lock| lock.name.as_str()).collect();
+        JobLookupError::NotFound(match suggest::nearest(name, names.iter().copied()) {
+            Some(near) => format!("did you mean `lock.{near}`?"),
+            None if names.is_empty() => "the configuration has no locks".to_owned(),
+            None => format!("the locks are: {}", names.join(", ")),
+        })
+    })
+}
+
+fn command(plan: &Plan, request: ControlRequest) -> Result<Request, JobLookupError> {
+    let (name, action) = match request {
+        ControlRequest::Supervisor(command) => return Ok(command),
+        ControlRequest::Job(name, action) => (name, action),
+    };
+    let jobs = find_jobs(plan, &name)?;
+    let request = |job: &JobIx| match action {
+        JobAction::Start => Request::Start(*job),
+        JobAction::Stop => Request::Stop(*job),
+        JobAction::Restart => Request::Restart(*job),
+        JobAction::RollingRestart => Request::RollingRestart(jobs.clone()),
+        JobAction::Signal(signal) => Request::Signal(*job, signal),
+    };
+    Ok(match jobs.as_slice() {
+        _ if action == JobAction::RollingRestart => Request::RollingRestart(jobs),
+        [job] => request(job),
+        several => Request::Several(several.iter().map(request).collect()),
+    })
+}
+
+/// The job with this name, or all jobs of a group or all replicas of a job (W20, W22).
+fn find_jobs(plan: &Plan, name: &str) -> Result<Vec<JobIx>, JobLookupError> {
+    match find_job(plan, name) {
+        Err(error @ (JobLookupError::NotFound(_) | JobLookupError::Replicas(_))) => {
+            let target = Target::named(name);
+            let included = plan.jobs.iter().enumerate().filter(|(_, job)| target.includes(job));
+            let jobs: Vec<JobIx> = included.map(|(nth, _)| JobIx::at(nth)).collect();
+            if jobs.is_empty() { Err(error) } else { Ok(jobs) }
+        }
+        found => found.map(|job| vec![job]),
+    }
+}
+
+/// The job with this name. One of several jobs with the same name is `NAME:2`.
+fn find_job(plan: &Plan, name: &str) -> Result<JobIx, JobLookupError> {
+    let named = |name: &str| {
+        let name = name.to_owned();
+        plan.jobs.iter().enumerate().filter(move |(_, job)| job.name == name).map(|(nth, _)| JobIx::at(nth))
+    };
+    let not_found = || match plan.jobs.iter().filter(|job| job.is_replica_of(name)).count() {
+        0 => JobLookupError::NotFound(unknown_job_hint(name, plan.jobs.iter().map(|job| job.name.as_str()))),
+        replicas => JobLookupError::Replicas(replicas),
+    };
+    // `service.NAME` is the job that advertises the service.
+    let name = match name.strip_prefix("service.") {
+        Some(service) if named(name).next().is_none() => service,
+        _ => name,
+    };
+    match named(name).count() {
+        1 => named(name).next().ok_or_else(not_found),
+        0 => {
+            let numbered = name
+                .rsplit_once(':')
+                .and_then(|(name, number)| named(name).nth(number.parse::<usize>().ok()?.checked_sub(1)?));
+            numbered.ok_or_else(not_found)
+        }
+        count => Err(JobLookupError::Ambiguous(count)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

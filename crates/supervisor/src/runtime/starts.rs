@@ -1,0 +1,295 @@
+//! Starts in progress (P3): from the creation of a process until it has executed its program, or has failed to.
+//!
+//! The loop never waits for a child. It polls the result pipe of each start like any other source, and the core gives up
+//! a start that takes too long.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::os::fd::{OwnedFd, RawFd};
+use std::sync::Arc;
+
+use containerpilot_core::Input;
+use containerpilot_core::effect::Exit;
+use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
+use containerpilot_core::input::{StartError, StartErrorKind};
+use containerpilot_core::plan::{Command, JobLogging, JobOutput, Plan, Process, Role};
+use containerpilot_core::variables::Environment;
+use containerpilot_process::orphans;
+use containerpilot_process::reaper::{Exited, Owner};
+use containerpilot_process::spawn::{Progress, Reports, Request, Start};
+use containerpilot_process::sys::{self, PollFd};
+
+use super::{Decider, Runtime};
+use crate::logs::{ReadyLine, Source};
+use crate::runtime::effects::EffectExecutor;
+use crate::telemetry;
+
+/// After this many new starts in one iteration, those in progress are continued at once.
+const MANY_STARTS: usize = 64;
+
+/// The starts in progress.
+#[derive(Debug, Default)]
+pub(crate) struct Starts {
+    pending: BTreeMap<Owner, PendingStart>,
+    /// Starts that have failed or were given up, while their processes may use memory of the supervisor.
+    ending: Vec<Start>,
+}
+
+#[derive(Debug)]
+struct PendingStart {
+    start: Start,
+    /// What the lines of its output are labelled with.
+    source: Source,
+    /// The metric of a sensor, whose output is the value.
+    metric: Option<String>,
+    /// The line by which it tells that it is ready.
+    line: Option<ReadyLine>,
+}
+
+/// A program that is not a job: that of a check, of a drain or of the test of a file.
+pub(super) struct Program<'a> {
+    pub(super) command: &'a Command,
+    pub(super) process: &'a Process,
+    /// The job or file it belongs to, with which its lines in the log are labelled.
+    pub(super) source: &'a str,
+    pub(super) name: &'a str,
+    pub(super) raw_output: bool,
+    /// The run that it belongs to.
+    pub(super) run: Option<RunId>,
+}
+
+/// How the lines of a process are logged, and under which names.
+struct Labels<'a> {
+    job: &'a str,
+    check: Option<&'a str>,
+    logging: JobLogging,
+    run: Option<RunId>,
+}
+
+impl Starts {
+    pub(crate) fn contains(&self, owner: Owner) -> bool {
+        self.pending.contains_key(&owner)
+    }
+
+    /// Adds the descriptors to poll.
+    pub(crate) fn add_poll_fds(&self, fds: &mut Vec<PollFd>) {
+        fds.extend(self.polled().map(|(_, fd)| sys::poll_fd(fd, sys::POLLIN)));
+    }
+
+    /// The descriptors of jobs. For a check it is early enough to look when it exits or is killed.
+    fn polled(&self) -> impl Iterator<Item = (Owner, RawFd)> {
+        let jobs = self.pending.iter().filter(|(owner, _)| matches!(owner, Owner::Run(_)));
+        jobs.filter_map(|(owner, pending)| Some((*owner, pending.start.poll_fd()?)))
+    }
+
+    /// The starts that have progress. `fds` begins with the descriptors of [`Self::add_poll_fds`], and no start has been
+    /// added or removed since.
+    pub(crate) fn ready(&self, fds: &[PollFd]) -> Vec<Owner> {
+        self.polled().zip(fds).filter(|(_, fd)| fd.revents != 0).map(|((owner, _), _)| owner).collect()
+    }
+}
+
+impl<D: Decider> Runtime<D> {
+    /// Continues the starts that have progress.
+    pub(super) fn handle_starts(&mut self, ready: &[Owner]) -> ControlFlow<Exit> {
+        for owner in ready {
+            if let Some(input) = self.executor.continue_start(*owner) {
+                self.handle(input)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl EffectExecutor {
+    /// Starts the program of a job. Returns the result if that is known at once.
+    pub(super) fn spawn(
+        &mut self,
+        plan: &Plan,
+        ix: JobIx,
+        run: RunId,
+        environment: &Environment,
+    ) -> Option<Input> {
+        let wanted = plan.jobs.get(ix.index()).and_then(|job| Some((job, job.exec.program()?)));
+        let Some((job, command)) = wanted else {
+            let message = format!("internal error, please report it: job {} has no program", ix.index());
+            return Some(Input::StartFailed {
+                run,
+                why: StartError { kind: StartErrorKind::Other, message },
+            });
+        };
+        let mut environment = marked(environment, Some(run));
+        if let Some(ids) = &self.trace {
+            let value = telemetry::traceparent(ids, run);
+            Arc::make_mut(&mut environment.cause).push(("TRACEPARENT".into(), value));
+        }
+        let mut prepared = match self.notices.prepare(job, run, &mut environment) {
+            Ok(prepared) => prepared,
+            Err(why) => return Some(Input::StartFailed { run, why }),
+        };
+        let environment = &environment;
+        let request = Request {
+            command,
+            environment,
+            process: &job.process,
+            own_stdin: plan.pass_signals && job.role == Role::Main,
+            raw_output: job.output.is_raw(),
+            cgroup: self.reaper.cgroups.create(run),
+            reports: prepared.reports,
+        };
+        let metric = match job.role {
+            Role::Sensor(place) => telemetry::definitions(plan).get(place as usize),
+            _ => None,
+        };
+        let metric = metric.map(|metric| metric.name.clone());
+        let logging = match &job.output {
+            JobOutput::Raw => JobLogging::default(),
+            JobOutput::Logged(logging) => logging.clone(),
+        };
+        let labels = Labels { job: &job.name, check: None, logging, run: Some(run) };
+        match self.start(&request, Owner::Run(run), labels, metric) {
+            Ok((pid, pipe)) => {
+                self.notices.started(run, prepared.take_socket(), pipe);
+                if let Some(pending) = self.starts.pending.get_mut(&Owner::Run(run)) {
+                    pending.line = prepared.line;
+                }
+                self.pids.insert(ix, (pid, run));
+                None
+            }
+            Err(why) => {
+                self.reaper.cgroups.ended(run);
+                Some(Input::StartFailed { run, why })
+            }
+        }
+    }
+
+    /// Starts a program. Returns the result if that is known at once.
+    pub(super) fn start_program(
+        &mut self,
+        program: &Program<'_>,
+        run: CheckRunId,
+        environment: &Environment,
+    ) -> Option<Result<(), String>> {
+        let &Program { command, process, source, name, raw_output, run: of } = program;
+        let reports = Reports::default();
+        let request =
+            Request { command, environment, process, own_stdin: false, raw_output, cgroup: None, reports };
+        let labels = Labels { job: source, check: Some(name), logging: JobLogging::default(), run: of };
+        let started = self.start(&request, Owner::Check(run), labels, None);
+        started.err().map(|why| Err(why.message))
+    }
+
+    fn start(
+        &mut self,
+        request: &Request<'_>,
+        owner: Owner,
+        labels: Labels<'_>,
+        metric: Option<String>,
+    ) -> Result<(i32, Option<OwnedFd>), StartError> {
+        let mut start = self.spawner.spawn(request)?;
+        let pid = start.pid;
+        self.reaper.started(pid, owner);
+        let hidden = start.hidden.clone();
+        let Labels { job, check, logging, run } = labels;
+        let check = check.map(str::to_owned);
+        let source = Source { job: job.to_owned(), pid: pid.unsigned_abs(), check, hidden, logging, run };
+        if start.output.is_some() && matches!(owner, Owner::Run(_)) {
+            // Its output will be read: before further jobs can use up the limit of threads and processes.
+            self.logs.start_thread();
+        } else if let Some((stdout, stderr)) = start.output.take() {
+            self.check_outputs.started(stdout, stderr, source.clone());
+        }
+        let pipe = start.ready.take();
+        self.starts.pending.insert(owner, PendingStart { start, source, metric, line: None });
+        Ok((pid, pipe))
+    }
+
+    /// Gives up a start: its process is killed, and reaped whenever it exits.
+    pub(super) fn cancel_start(&mut self, owner: Owner) {
+        if let Some(pending) = self.starts.pending.remove(&owner) {
+            self.reaper.abandon(owner);
+            if let Owner::Run(run) = owner {
+                self.notices.ended(run);
+            }
+            self.starts.ending.push(pending.start);
+            self.starts.ending.retain_mut(|start| !start.is_over());
+        }
+    }
+
+    /// Continues the starts in progress if there are many: each of them needs a descriptor, and a thousand jobs may start
+    /// at once.
+    pub(super) fn continue_many_starts(&mut self) -> Vec<Input> {
+        let count = self.starts.pending.len();
+        if count == 0 || !count.is_multiple_of(MANY_STARTS) {
+            return Vec::new();
+        }
+        let owners: Vec<Owner> = self.starts.pending.keys().copied().collect();
+        owners.into_iter().filter_map(|owner| self.continue_start(owner)).collect()
+    }
+
+    /// Reads what a child has reported. Returns the input for the core.
+    pub(super) fn continue_start(&mut self, owner: Owner) -> Option<Input> {
+        match self.starts.pending.get_mut(&owner)?.start.progress() {
+            Progress::Pending => None,
+            Progress::Executed => self.executed(owner),
+            Progress::Failed(why) => {
+                self.cancel_start(owner);
+                Some(owner.start_failed(why))
+            }
+        }
+    }
+
+    /// Ends the start of a process that has exited, if it is in progress. Returns the input about the start, or, if it
+    /// has failed, the input that replaces that about the exit.
+    pub(super) fn resolve_start(&mut self, exited: &Exited) -> Result<Option<Input>, Input> {
+        let owner = exited.owner;
+        let Some(pending) = self.starts.pending.get_mut(&owner) else { return Ok(None) };
+        match pending.start.outcome(exited) {
+            Ok(()) => Ok(self.executed(owner)),
+            Err(why) => {
+                self.starts.pending.remove(&owner);
+                match owner {
+                    // Other processes of its user may have joined its group.
+                    Owner::Run(run) => {
+                        self.notices.ended(run);
+                        self.reaper.kill_orphans(run);
+                    }
+                    Owner::Check(_) => self.check_outputs.exited(exited.pid.unsigned_abs(), &self.logs),
+                }
+                Err(owner.start_failed(why))
+            }
+        }
+    }
+
+    /// A process has executed its program: from now on its output is read.
+    fn executed(&mut self, owner: Owner) -> Option<Input> {
+        let PendingStart { start, source, metric, line } = self.starts.pending.remove(&owner)?;
+        let Start { pid, output, .. } = start;
+        match (owner, output) {
+            (Owner::Check(_), _) | (_, None) => {}
+            (Owner::Run(run), Some((stdout, stderr))) => match metric {
+                None => self.logs.attach_until_ready(stdout, stderr, source, line),
+                Some(metric) => {
+                    self.sensors.started(run, &source.job, &metric, stdout);
+                    // The log gets an empty stream in place of its standard output.
+                    if let Ok((empty, _)) = std::io::pipe() {
+                        self.logs.attach(empty.into(), stderr, source);
+                    }
+                }
+            },
+        }
+        match owner {
+            Owner::Run(run) => Some(Input::Started { run, pid }),
+            Owner::Check(_) => None,
+        }
+    }
+}
+
+/// The environment with the mark by which the processes of a run are found (P4).
+pub(super) fn marked(environment: &Environment, run: Option<RunId>) -> Environment {
+    let mut marked = environment.clone();
+    if let Some(run) = run {
+        Arc::make_mut(&mut marked.cause).push((orphans::MARK.into(), orphans::mark(run)));
+    }
+    marked
+}
