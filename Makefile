@@ -13,15 +13,15 @@ test: deps lint
 # original assert.
 test-docker: deps
 	scripts/test-docker
-	cargo test --test original
+	cargo test --test integration original::
 
 # What hostile jobs must not be able to do.
 hostile:
-	cargo test --test hostile --no-fail-fast
+	cargo test --test integration --no-fail-fast hostile::
 
 # Panics at every failpoint, in a release build.
 panics:
-	cargo test --release --features failpoints --test supervisor panics
+	cargo test --release --features failpoints --test integration supervisor::panics::
 
 # Installs missing dependencies of the tests.
 deps:
@@ -30,7 +30,7 @@ deps:
 lint:
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo clippy --workspace --test docker --test example -- -D warnings
+	cargo clippy --workspace --test containers -- -D warnings
 
 # Rewrites the generated pages (reference, scenarios, manual page, schema, llms.txt) and the expected messages. Review the diff!
 docs:

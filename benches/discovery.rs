@@ -1,24 +1,21 @@
 //! The cost of discovery with a real Consul agent: the latency of a change, and idle load.
 //!
 //! `cargo bench --bench discovery`; `-- files` measures rendered files only, `QUICK=1` runs fewer rounds. The results are in docs/benchmarks.md.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement stops at what it does not expect")]
+#![expect(clippy::unwrap_used, reason = "a measurement stops at what it does not expect")]
 
-#[expect(dead_code, reason = "shared with the tests, which need more of it")]
-#[path = "../tests/support/consul.rs"]
-mod consul;
 #[path = "discovery/rendered_files.rs"]
 mod rendered_files;
 #[expect(dead_code, reason = "shared with the tests, which need more of it")]
-#[path = "../tests/support/supervisor.rs"]
-mod supervisor;
+#[path = "../tests/support/mod.rs"]
+mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use consul::Agent;
-use supervisor::{Mode, Supervisor, wait_until};
+use support::consul::{self, Agent};
+use support::supervisor::{Mode, Supervisor, wait_until};
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();

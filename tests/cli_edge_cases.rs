@@ -1,5 +1,4 @@
 //! Unusual uses of the command line (C1, C5, X4, X6).
-#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

@@ -1,5 +1,4 @@
 //! The comparison with other init systems in `benches/peers`: its page matches its figures, and it still measures.
-#![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,5 +1,4 @@
 //! The packages of a release, and the workflows that make it. `make test-dist` tests the binaries.
-#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,6 @@
 //! A code is a letter and a number, such as W7. It counts where it is written for a reader: in a comment, in the name of a
 //! test (`w7_…`, or `p3_p9_…` for two rules), in a list of rules of the field table (`"W2, W7"`), and in the text of a Markdown
 //! page outside of code.
-#![expect(clippy::unwrap_used, reason = "a test stops at what it does not expect")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

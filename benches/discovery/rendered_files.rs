@@ -10,8 +10,8 @@ use std::time::Duration;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 
-use crate::consul::{self, Agent};
-use crate::supervisor::{Mode, Supervisor, wait_until};
+use crate::support::consul::{self, Agent};
+use crate::support::supervisor::{Mode, Supervisor, wait_until};
 use crate::{monotonic, report};
 
 const KEY: &str = "/v1/kv/text";

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use super::supervisor::{Supervisor, wait_until};
 use super::{decode, json, run_command, run_err, run_ok, supervisor, wait};
+use crate::support::supervisor::{Supervisor, wait_until};
 
 /// Runs a command with the flags of 3.8, which find the socket by `-config` alone.
 fn flags(it: &Supervisor, args: &[&str]) -> (i32, String, String) {

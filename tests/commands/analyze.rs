@@ -49,7 +49,7 @@ fn x12_analyze_says_when_the_journal_does_not_reach_back_to_the_start() {
     wait(&it, "web", "running");
     run_ok(&it, &["analyze"]);
     // A thousand events later.
-    super::supervisor::wait_until("the journal is full", || {
+    crate::support::supervisor::wait_until("the journal is full", || {
         for _ in 0..50 {
             it.signal("-USR2");
         }

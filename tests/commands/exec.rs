@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use super::supervisor::{Supervisor, is_root, wait_until};
 use super::{decode, run_ok, supervisor, wait};
+use crate::support::supervisor::{Supervisor, is_root, wait_until};
 
 /// `exec JOB -- PROGRAM…` against that supervisor.
 fn exec(it: &Supervisor, job: &str, program: &[&str]) -> Command {

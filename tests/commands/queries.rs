@@ -93,8 +93,10 @@ fn x9_explain_of_a_crash_loop_shows_exit_count_next_attempt_and_output() {
     );
     let explain = |job: &str| run_ok(&it, &["explain", job]);
     wait(&it, "stay", "running");
-    super::supervisor::wait_until("it has failed twice", || explain("app").contains("2 failures in a row"));
-    super::supervisor::wait_until("the output is kept", || explain("app").contains("no database"));
+    crate::support::supervisor::wait_until("it has failed twice", || {
+        explain("app").contains("2 failures in a row")
+    });
+    crate::support::supervisor::wait_until("the output is kept", || explain("app").contains("no database"));
     let why = explain("app");
     let lines: Vec<&str> = why.lines().collect();
     assert_eq!(lines[0], "app: exited with code 7, waiting to restart", "{why}");
@@ -110,7 +112,9 @@ fn x9_explain_of_a_crash_loop_shows_exit_count_next_attempt_and_output() {
     );
     let whole = json(&run_ok(&it, &["explain", "app", "--format", "json"]));
     assert_eq!((&whole["job"]["failedRuns"], &whole["output"][0]), (&2.into(), &"no database".into()));
-    super::supervisor::wait_until("the periodic job has failed", || explain("cron").contains("SIGKILL"));
+    crate::support::supervisor::wait_until("the periodic job has failed", || {
+        explain("cron").contains("SIGKILL")
+    });
     assert!(explain("cron").contains("\n  last run exited on SIGKILL "), "{}", explain("cron"));
     let status = run_ok(&it, &["status"]);
     let cron = status.lines().find(|line| line.starts_with("cron")).unwrap();
@@ -122,7 +126,9 @@ fn x9_explain_knows_watches_and_services() {
     let it = supervisor(WEB);
     wait(&it, "db", "healthy");
     let explain = |name: &str| run_ok(&it, &["explain", name]);
-    super::supervisor::wait_until("the watch sees it", || explain("watch.db").contains("1 healthy instance"));
+    crate::support::supervisor::wait_until("the watch sees it", || {
+        explain("watch.db").contains("1 healthy instance")
+    });
     let why = explain("watch.db");
     assert!(why.contains(" at 10.0.0.1 port 5432\n"), "{why}");
     assert!(why.contains("\n  service db (10.0.0.1:5432): advertised as passing\n"), "{why}");
@@ -198,7 +204,7 @@ fn x4_wait_reports_the_last_state_when_the_supervisor_exits() {
         })
         .collect();
     // Every `wait` must be connected before the jobs exit.
-    super::supervisor::wait_until("all `wait` commands are connected", || {
+    crate::support::supervisor::wait_until("all `wait` commands are connected", || {
         let streams = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
         let socket = it.file("socket");
         streams.lines().filter(|line| line.ends_with(socket.to_str().unwrap())).count() > 4
@@ -276,7 +282,7 @@ fn x4_wait_for_all_succeeds_when_the_supervisor_exits_because_all_is_complete() 
     let mut command = command(&it, &["wait", "--all", "complete"]);
     let waiting =
         command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
-    super::supervisor::wait_until("`wait` is connected", || {
+    crate::support::supervisor::wait_until("`wait` is connected", || {
         let streams = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
         let socket = it.file("socket");
         streams.lines().filter(|line| line.ends_with(socket.to_str().unwrap())).count() > 1
@@ -292,7 +298,7 @@ fn x9_status_says_how_the_last_run_of_a_periodic_job_failed() {
         supervisor("{ jobs: [{ name: 'tidy', exec: ['sh', '-c', 'exit 7'], when: { interval: '1s' } }] }");
     let job = || json(&run_ok(&it, &["status", "tidy", "--format", "json"]));
     wait(&it, "tidy", "waiting");
-    super::supervisor::wait_until("two runs have failed", || job()["failedRuns"].as_u64() > Some(1));
+    crate::support::supervisor::wait_until("two runs have failed", || job()["failedRuns"].as_u64() > Some(1));
     assert_eq!(job()["lastExit"]["code"], 7);
     let status = run_ok(&it, &["status"]);
     assert!(
@@ -303,7 +309,7 @@ fn x9_status_says_how_the_last_run_of_a_periodic_job_failed() {
 
 #[test]
 fn x6_refused_command_says_which_user_is_allowed() {
-    if !super::supervisor::is_root() {
+    if !crate::support::supervisor::is_root() {
         return;
     }
     let it = supervisor("{ jobs: [{ name: 'a', exec: 'sleep 1000' }] }");

@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::supervisor::{Supervisor, wait_until};
-use crate::{TIMEOUT, command, decode, json, run_command, run_err, run_ok, supervisor, wait};
+use super::{TIMEOUT, command, decode, json, run_command, run_err, run_ok, supervisor, wait};
+use crate::support::supervisor::{Supervisor, wait_until};
 
 const WEB: &str = "{ jobs: [{ name: 'web', exec: ['sh', '-c', 'echo $CONTAINERPILOT_REPLICA on $CONTAINERPILOT_PORT; exec sleep 1000'], \
     replicas: 3, port: '18000-18003', interfaces: 'static:127.0.0.1', health: { exec: 'true', interval: 1, ttl: 5 } }] }";

@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::{self, Receiver};
 
-use super::supervisor::Supervisor;
 use super::{TIMEOUT, command, json, run_err, run_ok, supervisor, wait};
+use crate::support::supervisor::Supervisor;
 
 const TALK: &str = "{ jobs: [{ name: 'talk', exec: ['sh', '-c', 'for n in 1 2 3 4 5; do echo line $n; done; exec sleep 1000'],
                                restarts: 3 },
@@ -65,7 +65,7 @@ fn l6_logs_of_all_jobs_has_the_lines_of_jobs_with_the_same_name_once() {
         lines.sort();
         lines
     };
-    super::supervisor::wait_until("both lines are kept", || lines().len() >= 2);
+    crate::support::supervisor::wait_until("both lines are kept", || lines().len() >= 2);
     assert_eq!(lines(), ["twin | one", "twin | two"]);
 }
 
@@ -74,7 +74,9 @@ fn l6_logs_shows_the_last_lines_and_follows_new_ones() {
     let mut it = supervisor(TALK);
     it.wait_for_line("line 5");
     let lines = |nth: std::ops::RangeInclusive<u32>| nth.map(|n| format!("line {n}\n")).collect::<String>();
-    super::supervisor::wait_until("the lines are kept", || run_ok(&it, &["logs", "talk"]) == lines(1..=5));
+    crate::support::supervisor::wait_until("the lines are kept", || {
+        run_ok(&it, &["logs", "talk"]) == lines(1..=5)
+    });
     assert_eq!(run_ok(&it, &["logs", "talk", "-n", "2"]), lines(4..=5));
     assert_eq!(run_ok(&it, &["logs", "--lines=0", "talk"]), "");
     assert!(run_ok(&it, &["logs", "-n", "1"]).contains("talk | line 5\n"));
@@ -111,7 +113,7 @@ fn x11_logs_of_several_jobs_are_in_the_order_of_their_times() {
         }
         std::fs::write(it.file(word), "").unwrap();
         it.wait_for_line(&format!(" {word}"));
-        super::supervisor::wait_until("the line is kept", || run_ok(&it, &["logs"]).contains(word));
+        crate::support::supervisor::wait_until("the line is kept", || run_ok(&it, &["logs"]).contains(word));
     }
     let all = ["b | one", "a | two", "b | three", "a | four"];
     assert_eq!(run_ok(&it, &["logs"]).lines().collect::<Vec<_>>(), all);
@@ -168,7 +170,7 @@ fn x10_events_show_starts_and_do_not_call_them_the_cause_of_an_exit() {
         let shown = run_ok(&it, &["events"]);
         shown.lines().any(|line| line.contains("talk started, pid ") && line.ends_with(text))
     };
-    super::supervisor::wait_until("the start is shown", || has("  (by 1)"));
+    crate::support::supervisor::wait_until("the start is shown", || has("  (by 1)"));
     let follow = Following::new(&it, &["events", "-f"]);
     follow.wait_for_line("talk started, pid ");
     run_ok(&it, &["signal", "talk", "KILL"]);

@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
-use super::supervisor::deadline::wait_until_within;
-use super::supervisor::{Supervisor, wait_until};
 use super::{TIMEOUT, command, decode, json, run_err, run_ok, supervisor, wait};
+use crate::support::deadline::wait_until_within;
+use crate::support::supervisor::{Supervisor, wait_until};
 
 /// A tmux server of this test, with one window.
 struct Tmux {

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use crate::http_client::{Pilot, connect, request, send_raw};
-use crate::supervisor::wait_until;
+use crate::support::http_client::{Pilot, connect, request, send_raw};
+use crate::support::supervisor::wait_until;
 
 const SLEEPER: &str = "{ jobs: [{ name: 'main', exec: 'sleep 1000' }] }";
 

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::http_client::Pilot;
+use crate::support::http_client::Pilot;
 
 fn curl(pilot: &Pilot, args: &[&str]) -> String {
     let mut command = Command::new("curl");

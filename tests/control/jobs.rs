@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::http_client::Pilot;
-use crate::supervisor::wait_until;
+use crate::support::http_client::Pilot;
+use crate::support::supervisor::wait_until;
 
 #[test]
 fn x2_status_shows_every_job_and_watch() {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::http_client::{Pilot, request};
+use crate::support::http_client::{Pilot, request};
 
 fn description() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/openapi.json");

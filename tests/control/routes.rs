@@ -1,7 +1,7 @@
 //! The routes that ContainerPilot 3.8 has too (X1, D8, L5, E4, S6).
 
-use crate::http_client::{Pilot, request, send_raw};
-use crate::supervisor::wait_until;
+use crate::support::http_client::{Pilot, request, send_raw};
+use crate::support::supervisor::wait_until;
 
 const SLEEPER: &str = "{ jobs: [{ name: 'main', exec: 'sleep 1000' }] }";
 

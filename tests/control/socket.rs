@@ -5,8 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
-use crate::http_client::{Pilot, request};
-use crate::supervisor::{Mode, Supervisor, is_root, wait_until};
+use crate::support::http_client::{Pilot, request};
+use crate::support::supervisor::{Mode, Supervisor, is_root, wait_until};
 
 const SLEEPER: &str = "jobs: [{ name: 'main', exec: 'sleep 1000' }]";
 

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::time::Duration;
 
-use crate::http_client::{Pilot, connect};
-use crate::supervisor::wait_until;
+use crate::support::http_client::{Pilot, connect};
+use crate::support::supervisor::wait_until;
 
 #[test]
 fn x2_events_are_replayed_and_then_streamed_each_with_its_cause() {

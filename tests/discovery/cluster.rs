@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::consul::Agent;
-use crate::pilot::{Pilot, config};
-use crate::supervisor::wait_until;
+use super::pilot::{Pilot, config};
+use crate::support::consul::Agent;
+use crate::support::supervisor::wait_until;
 
 pub(crate) fn leader(of: &Agent) -> Option<String> {
     let leader = of.try_get("/v1/status/leader")?;

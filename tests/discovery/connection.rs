@@ -4,11 +4,11 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::certificates::certificates;
-use crate::consul::{Agent, folder};
-use crate::fake_agent::{Behaviour, FakeAgent};
-use crate::pilot::{Pilot, config, count};
-use crate::supervisor::Mode;
+use super::fake_agent::{Behaviour, FakeAgent};
+use super::pilot::{Pilot, config, count};
+use crate::support::certificates::certificates;
+use crate::support::consul::{Agent, folder};
+use crate::support::supervisor::Mode;
 
 const MANAGEMENT_TOKEN: &str = "11111111-2222-3333-4444-555555555555";
 const WRONG_TOKEN: &str = "99999999-8888-7777-6666-555555555555";
@@ -21,7 +21,9 @@ pub(crate) fn with_acls() -> Agent {
     agent.start();
     agent.wait_for_leader();
     // The token is created shortly after the leader election.
-    crate::supervisor::wait_until("the token is accepted", || agent.try_get("/v1/acl/tokens").is_some());
+    crate::support::supervisor::wait_until("the token is accepted", || {
+        agent.try_get("/v1/acl/tokens").is_some()
+    });
     agent
 }
 

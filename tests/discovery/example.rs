@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::consul::{consul, http, own_address, service_id};
-use crate::supervisor::{Mode, Supervisor, wait_until};
+use crate::support::consul::{consul, http, own_address, service_id};
+use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
 #[test]
 fn consul_example_finds_its_database_and_deregisters_before_the_agent_stops() {

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::http_request::{self, Request};
+use crate::support::http_request::{self, Request};
 
 /// How it handles a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::consul::{Agent, own_address, service_id};
-use crate::fake_agent::{Behaviour, FakeAgent};
-use crate::pilot::{Pilot, config, count};
-use crate::supervisor::{Mode, modes, wait_until};
+use super::fake_agent::{Behaviour, FakeAgent};
+use super::pilot::{Pilot, config, count};
+use crate::support::consul::{Agent, own_address, service_id};
+use crate::support::supervisor::{Mode, modes, wait_until};
 
 const WATCH: &str = "watches: [{ name: 'db', interval: 1 }]";
 

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use crate::consul::Agent;
-use crate::pilot::Pilot;
-use crate::supervisor::wait_until;
+use super::pilot::Pilot;
+use crate::support::consul::Agent;
+use crate::support::supervisor::wait_until;
 
 #[test]
 fn d15_files_follow_services_and_keys_in_consul() {

@@ -9,10 +9,10 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::cluster::leader;
-use crate::consul::{Agent, folder};
-use crate::network::{Machine, in_own_network};
-use crate::supervisor::{Mode, Supervisor, child_pids, wait_until};
+use super::cluster::leader;
+use super::network::{Machine, in_own_network};
+use crate::support::consul::{Agent, folder};
+use crate::support::supervisor::{Mode, Supervisor, child_pids, wait_until};
 
 /// The TTL of the locks, in seconds.
 const TTL: f64 = 10.0;

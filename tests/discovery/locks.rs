@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::connection::with_acls;
-use crate::consul::{Agent, http};
-use crate::supervisor::{Mode, Supervisor, wait_until};
+use super::connection::with_acls;
+use crate::support::consul::{Agent, http};
+use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
 const KEY: &str = "/v1/kv/containerpilot/locks/primary";
 const TTL: Duration = Duration::from_secs(10);
@@ -129,7 +129,7 @@ fn d14_a_frozen_supervisor_kills_its_job_when_it_continues() {
     frozen.wait_for_line("sending SIGKILL: another supervisor may get lock.primary");
     frozen.wait_for_line("app exited on SIG");
     // The other one dies, and so does its job, as in a container.
-    let children = crate::supervisor::child_pids(other.pid());
+    let children = crate::support::supervisor::child_pids(other.pid());
     other.signal("-KILL");
     for child in children {
         let _ = std::process::Command::new("kill").args(["-KILL", &child.to_string()]).status();

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use nix::sched::{CloneFlags, unshare};
 
-use crate::supervisor::is_root;
+use crate::support::supervisor::is_root;
 
 /// Runs `test` on a thread with a new, empty network.
 pub(crate) fn in_own_network(test: impl FnOnce() + Send + 'static) {

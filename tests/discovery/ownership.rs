@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::consul::{Agent, service_id};
-use crate::pilot::count;
-use crate::supervisor::{Mode, Supervisor, wait_until};
+use super::pilot::count;
+use crate::support::consul::{Agent, service_id};
+use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
 /// A supervisor with the job `web` at this port.
 fn web(consul: &str, port: u16, ttl: &str, service: &str) -> Supervisor {

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use crate::supervisor::{Mode, Supervisor, wait_until};
+use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
 /// The job `web`. It appends its pid to `web.pids` and runs until SIGTERM. Its check fails while the file `ill` exists.
 pub(crate) const WEB: &str = "name: 'web', port: 8080, interfaces: 'static:10.1.2.3',

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use crate::consul::Agent;
-use crate::pilot::{Pilot, WEB, health};
-use crate::supervisor::wait_until;
+use super::pilot::{Pilot, WEB, health};
+use crate::support::consul::Agent;
+use crate::support::supervisor::wait_until;
 
 fn reload(pilot: &Pilot, config: &str) -> String {
     let folder = pilot.run.folder();

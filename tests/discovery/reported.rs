@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::consul::{Agent, http, own_address, service_id};
-use crate::fake_agent::{Behaviour, FakeAgent};
-use crate::pilot::{Pilot, WEB, config};
-use crate::supervisor::wait_until;
+use super::fake_agent::{Behaviour, FakeAgent};
+use super::pilot::{Pilot, WEB, config};
+use crate::support::consul::{Agent, http, own_address, service_id};
+use crate::support::supervisor::wait_until;
 
 /// A supervisor with the job `web`, whose metrics are served at `telemetry`.
 struct Reported {

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::consul::{Agent, service_id};
-use crate::pilot::{Pilot, WEB, config, count, health};
-use crate::supervisor::{Mode, wait_until};
+use super::pilot::{Pilot, WEB, config, count, health};
+use crate::support::consul::{Agent, service_id};
+use crate::support::supervisor::{Mode, wait_until};
 
 #[test]
 fn d3_service_is_registered_with_all_its_configured_properties() {

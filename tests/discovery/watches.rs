@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::consul::{Agent, http};
-use crate::pilot::{Pilot, config};
-use crate::supervisor::wait_until;
+use super::pilot::{Pilot, config};
+use crate::support::consul::{Agent, http};
+use crate::support::supervisor::wait_until;
 
 /// Jobs that record the events of a watch in a file.
 fn recording_jobs(watch: &str) -> String {

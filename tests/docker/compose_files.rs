@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::docker_compose::docker_compose;
-use crate::engine::{Container, busybox, folder, new_name, static_binary, wait_until};
+use super::engine::{Container, busybox, folder, new_name, static_binary, wait_until};
+use crate::docker::docker_compose::docker_compose;
 
 /// `sh run.sh NAME CODE…`: the first run exits with the first code, and so on. When there are no more codes, it runs until SIGTERM or
 /// SIGINT.

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::deadline::wait_until_within;
+use crate::support::deadline::wait_until_within;
 
 /// The test fails if a single wait takes longer.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(90);

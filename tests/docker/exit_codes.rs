@@ -1,6 +1,6 @@
 //! Exit codes and complete logs of containers, as Docker reports them (S5–S7, L3).
 
-use crate::engine::{Container, busybox, docker, scratch};
+use super::engine::{Container, busybox, docker, scratch};
 
 #[test]
 fn s7_exit_code_of_the_program_is_that_of_the_container() {

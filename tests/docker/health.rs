@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::engine::{Container, busybox, docker, folder, new_name, wait_until};
+use super::engine::{Container, busybox, docker, folder, new_name, wait_until};
 
 #[test]
 fn x4_healthcheck_status_follows_the_health_of_jobs() {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::engine::{
+use super::engine::{
     Container, busybox, docker, folder, import, new_name, put_busybox, scratch, static_binary,
 };
 

@@ -1,6 +1,6 @@
 //! Memory limit, process limit and read-only root filesystem (P3, X1).
 
-use crate::engine::{Container, busybox};
+use super::engine::{Container, busybox};
 
 /// Allocates more memory than the limit: `dd` fills its buffer before it writes.
 const HOG: &str = "dd if=/dev/zero of=/dev/null bs=200M count=1";

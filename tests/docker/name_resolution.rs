@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::engine::{Container, Network, folder, import, put_busybox, scratch, wait_until};
+use super::engine::{Container, Network, folder, import, put_busybox, scratch, wait_until};
 
 /// An image with a real Consul agent.
 fn consul() -> &'static str {

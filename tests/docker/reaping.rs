@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::engine::{Container, busybox};
+use super::engine::{Container, busybox};
 
 /// Leaves a hundred orphans that exit after their parent.
 const ORPHANS: &str = "i=0; while [ $i -lt 100 ]; do setsid sleep 1 & i=$((i+1)); done; echo left";
@@ -27,7 +27,7 @@ fn p1_every_orphan_is_reaped_as_pid_1() {
 
 #[test]
 fn p1_every_orphan_is_reaped_below_docker_init() {
-    if crate::engine::try_docker(&["info", "--format", "{{.InitBinary}}"]).stdout.trim_ascii().is_empty() {
+    if super::engine::try_docker(&["info", "--format", "{{.InitBinary}}"]).stdout.trim_ascii().is_empty() {
         panic!("this engine has no init");
     }
     let container = start_and_wait_until_orphans_are_reaped(&["--init"]);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::engine::{Container, busybox};
+use super::engine::{Container, busybox};
 
 #[test]
 fn s4_docker_stop_returns_as_soon_as_the_jobs_have_exited() {

@@ -1,6 +1,6 @@
 //! Users other than root, no capabilities, no `/etc/passwd` (P9).
 
-use crate::engine::{Container, busybox, scratch};
+use super::engine::{Container, busybox, scratch};
 
 /// Prints user id, group id and all groups.
 const PRINT_IDS: &str = "echo I am $(id -u) $(id -g) $(id -G)";

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use crate::clients::{self, Clients};
-use crate::compose::{Project, docker};
-use crate::wait_until;
+use super::clients::{self, Clients};
+use super::compose::{Project, docker};
+use super::wait_until;
 
 fn runs(container: &str) -> bool {
     docker(&["inspect", "--format", "{{.State.Running}}", container]).trim() == "true"

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::TIMEOUT;
+use super::TIMEOUT;
 
 /// Long enough for every instance to get many requests.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -139,7 +139,7 @@ impl Clients {
 
 /// Waits for the first good response; errors before it do not count.
 pub(crate) fn wait_for_response(port: u16) {
-    crate::wait_until(|| format!("port {port} responds"), || request(QUICK, port).is_ok());
+    super::wait_until(|| format!("port {port} responds"), || request(QUICK, port).is_ok());
 }
 
 /// Sends one request on a new connection; returns the name of the instance if the response is complete and has status 200.

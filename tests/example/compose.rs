@@ -4,8 +4,8 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::docker_compose::docker_compose;
-use crate::{HOME, script, static_binary, wait_until};
+use super::{HOME, script, static_binary, wait_until};
+use crate::docker::docker_compose::docker_compose;
 
 pub(crate) struct Project {
     example: &'static str,

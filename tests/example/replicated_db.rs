@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::compose::{Project, docker};
-use crate::redis_clients::{Accepted, Clients, Connection};
-use crate::wait_until;
+use super::compose::{Project, docker};
+use super::redis_clients::{Accepted, Clients, Connection};
+use super::wait_until;
 
 /// What happens to the container with the primary, or to Consul.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ impl Cluster {
         let mut is_last = false;
         while !is_last {
             assert!(
-                since.elapsed() < crate::TIMEOUT,
+                since.elapsed() < super::TIMEOUT,
                 "no new primary; the logs were:\n{}",
                 self.project.logs()
             );

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::http_request::{self, Request};
+use crate::support::http_request::{self, Request};
 
 #[derive(Default)]
 struct Services {

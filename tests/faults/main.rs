@@ -7,13 +7,11 @@
 #![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 mod calls;
-#[path = "../support/delegated.rs"]
-#[expect(dead_code, reason = "tests/hostile uses more of it")]
-mod delegated;
 mod fake_consul;
-#[path = "../support/http_request.rs"]
-mod http_request;
 mod scenario;
+#[expect(dead_code, reason = "the other tests use more of it")]
+#[path = "../support/mod.rs"]
+mod support;
 mod tracer;
 
 use std::collections::BTreeMap;

@@ -17,8 +17,8 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::delegated::Delegated;
 use crate::fake_consul::FakeConsul;
+use crate::support::delegated::Delegated;
 use crate::tracer::{Counts, Fault, RunState, run};
 
 /// The longest wait for any single step.

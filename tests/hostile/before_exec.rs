@@ -6,8 +6,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
-use crate::fixture::{Hostile, Rank, as_init_and_child, exe, permitted, state, waits_in};
-use crate::supervisor::{child_pids, wait_until};
+use super::fixture::{Hostile, Rank, as_init_and_child, exe, permitted, state, waits_in};
+use crate::support::supervisor::{child_pids, wait_until};
 
 /// Jobs that are started many times a second. `user` is the property with that name, or empty.
 fn many_starts(user: &str) -> String {

@@ -1,7 +1,7 @@
 //! Processes that nothing but their cgroup tells about: daemons that clear their environment, and fork bombs (P4).
 
-use crate::delegated::Delegated;
-use crate::fixture::{Hostile, Rank, as_init_and_child, own_user, within};
+use super::fixture::{Hostile, Rank, as_init_and_child, own_user, within};
+use crate::support::delegated::Delegated;
 
 /// Runs a test with a delegated cgroup, with the supervisor as PID 1 and not. Skips it where there is none.
 fn in_cgroup(test: impl Fn(Rank, &Delegated) + Sync) {

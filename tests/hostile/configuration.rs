@@ -3,8 +3,8 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::fixture::{Hostile, as_init_and_child, request, waits_in, whole, within};
-use crate::supervisor::{Supervisor, modes, wait_until};
+use super::fixture::{Hostile, as_init_and_child, request, waits_in, whole, within};
+use crate::support::supervisor::{Supervisor, modes, wait_until};
 
 const JOBS: &str = "jobs: [{ name: 'main', exec: 'sleep 1000' }]";
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::fixture::{Hostile, Rank, as_init_and_child, permitted, request, whole, within};
+use super::fixture::{Hostile, Rank, as_init_and_child, permitted, request, whole, within};
 
 const LEAVES_ITS_GROUP: &str = "exec: ['@/hostile', 'leave-group'], user: 'nobody'";
 

@@ -16,7 +16,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::supervisor::{Mode, Supervisor, child_pids, is_root, modes, wait_until};
+use crate::support::supervisor::{Mode, Supervisor, child_pids, is_root, modes, wait_until};
 
 /// The control socket answers every request within this time.
 const ANSWER: Duration = Duration::from_secs(1);

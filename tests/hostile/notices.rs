@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use crate::fixture::{Hostile, as_init_and_child};
-use crate::supervisor::{cpu_ticks, wait_until};
+use super::fixture::{Hostile, as_init_and_child};
+use crate::support::supervisor::{cpu_ticks, wait_until};
 
 /// A job whose runs are counted to see that the loop goes on.
 const CLOCK: &str = "{ name: 'clock', exec: 'true', when: { interval: '100ms' } }";

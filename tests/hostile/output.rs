@@ -12,8 +12,8 @@ use nix::fcntl::OFlag;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::fixture::{Hostile, Rank, as_init_and_child, permitted, whole, within};
-use crate::supervisor::wait_until;
+use super::fixture::{Hostile, Rank, as_init_and_child, permitted, whole, within};
+use crate::support::supervisor::wait_until;
 
 /// Opens the reading end of a FIFO, which is read only when the test wants it.
 fn fifo(path: &Path) -> File {

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, whole, within};
-use crate::http_request;
-use crate::supervisor::wait_until;
+use super::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, whole, within};
+use crate::support::http_request;
+use crate::support::supervisor::wait_until;
 
 #[test]
 fn p1_s4_fork_bomb_within_a_process_limit_holds_up_neither_ping_nor_sigterm() {

@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, request, within};
-use crate::supervisor::{child_pids, wait_until};
+use super::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, request, within};
+use crate::support::supervisor::{child_pids, wait_until};
 
 fn livez(address: (Ipv4Addr, u16)) -> Result<String, std::io::Error> {
     let mut stream = TcpStream::connect_timeout(&address.into(), Duration::from_secs(1))?;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::fixture::{Hostile, Rank, as_init_and_child, permitted, request, within};
+use super::fixture::{Hostile, Rank, as_init_and_child, permitted, request, within};
 
 const CONFIG: &str = "jobs: [{ name: 'main', exec: 'sleep 1000' }]";
 

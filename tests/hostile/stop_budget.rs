@@ -3,7 +3,7 @@
 
 use std::net::TcpListener;
 
-use crate::fixture::{Hostile, Rank, as_init_and_child, own_address};
+use super::fixture::{Hostile, Rank, as_init_and_child, own_address};
 
 /// A Consul agent that accepts connections and never responds.
 fn silent_agent() -> TcpListener {

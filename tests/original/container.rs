@@ -5,8 +5,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::consul::{Agent, http};
-use crate::supervisor::{Mode, Supervisor, child_pids, modes, wait_until};
+use crate::support::consul::{Agent, http};
+use crate::support::supervisor::{Mode, Supervisor, child_pids, modes, wait_until};
 
 /// As PID 1, where that is permitted.
 pub(crate) fn init() -> Mode {
@@ -113,7 +113,7 @@ pub(crate) fn follow_route(run: &Supervisor, route: &str, name: &str) {
 
 /// The number of zombies among the supervisor's children.
 pub(crate) fn zombies(run: &Supervisor) -> usize {
-    crate::supervisor::child_states(run.pid()).into_iter().filter(|state| *state == 'Z').count()
+    crate::support::supervisor::child_states(run.pid()).into_iter().filter(|state| *state == 'Z').count()
 }
 
 /// The process `beside`, which has the argument `first-words` and one restart, is killed twice. Then a reload gives it the argument

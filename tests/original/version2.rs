@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::consul::{Agent, own_address};
-use crate::container::{
+use super::container::{
     follow_route, init, lines, metric, restarts_once_after_each_reload, running, stop, wait_for_instances,
     wait_for_lines, wait_for_process, zombies,
 };
-use crate::supervisor::{Supervisor, wait_until};
+use crate::support::consul::{Agent, own_address};
+use crate::support::supervisor::{Supervisor, wait_until};
 
 /// Starts it as the images do: with the configuration in `CONTAINERPILOT`, and with `program` on the command line.
 fn start(program: &str, config: &str) -> Supervisor {

@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::consul::{Agent, own_address, service_id};
-use crate::container::{
+use super::container::{
     execute, follow_route, init, lines, metric, page, passing, reload, restarts_once_after_each_reload,
     running, stop, wait_for_instances, wait_for_lines, wait_for_process, zombies,
 };
-use crate::supervisor::{Supervisor, wait_until};
+use crate::support::consul::{Agent, own_address, service_id};
+use crate::support::supervisor::{Supervisor, wait_until};
 
 const LOGGING: &str = "logging: { level: 'DEBUG', format: 'text' }";
 const HEALTH: &str = "health: { exec: 'true', interval: 1, ttl: 30 }";

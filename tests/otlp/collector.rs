@@ -16,7 +16,7 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 
-use crate::supervisor::wait_until;
+use crate::support::supervisor::wait_until;
 
 /// How requests are answered.
 #[derive(Clone, Debug)]

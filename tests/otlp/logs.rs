@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::collector::{Behaviour, Collector, attribute, text};
-use crate::supervisor::{Mode, Supervisor, modes, wait_until};
+use super::collector::{Behaviour, Collector, attribute, text};
+use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
 #[test]
 fn t6_every_entry_is_exported_with_its_attributes_and_the_ids_of_its_run() {

@@ -2,8 +2,8 @@
 
 use opentelemetry_proto::tonic::metrics::v1::{metric, number_data_point};
 
-use crate::collector::{Collector, attribute};
-use crate::supervisor::{Mode, Supervisor, wait_until};
+use super::collector::{Collector, attribute};
+use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
 #[test]
 fn t6_metrics_are_sent_at_an_interval_and_at_the_end() {

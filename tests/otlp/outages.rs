@@ -8,9 +8,9 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
 };
 use prost::Message;
 
-use crate::collector::{Behaviour, Collector};
-use crate::idle::wait_until_idle_for;
-use crate::supervisor::{Mode, Supervisor};
+use super::collector::{Behaviour, Collector};
+use crate::support::idle::wait_until_idle_for;
+use crate::support::supervisor::{Mode, Supervisor};
 
 /// Traces to an address, and a job that makes a span now and then.
 fn config(address: impl std::fmt::Display) -> String {
@@ -75,10 +75,14 @@ fn t6_collector_that_goes_away_is_said_once_and_once_when_it_is_back() {
     assert!(line.contains("the connection was closed before the answer was complete; retrying"), "{line}");
     collector.behave(Behaviour::Refuse("503 Service Unavailable", "Retry-After: 1\r\n", Vec::new()));
     let before = collector.recorded("/v1/traces").len();
-    crate::supervisor::wait_until("it is asked again", || collector.recorded("/v1/traces").len() > before);
+    crate::support::supervisor::wait_until("it is asked again", || {
+        collector.recorded("/v1/traces").len() > before
+    });
     collector.behave(Behaviour::Refuse("429 Too Many Requests", "", Vec::new()));
     let before = collector.recorded("/v1/traces").len();
-    crate::supervisor::wait_until("it is asked again", || collector.recorded("/v1/traces").len() > before);
+    crate::support::supervisor::wait_until("it is asked again", || {
+        collector.recorded("/v1/traces").len() > before
+    });
     collector.behave(Behaviour::Accept(Vec::new()));
     supervisor.wait_for_line("works again after");
     let (_, log) = end(supervisor);
@@ -97,7 +101,7 @@ fn t6_a_refused_request_is_not_repeated_and_shows_no_secret() {
     let reason = "spans, which are dropped: status 401 Unauthorized: wrong credentials: ***";
     assert!(line.ends_with(reason), "{line}");
     let first = collector.recorded("/v1/traces")[0].body.clone();
-    crate::supervisor::wait_until("others are sent", || collector.recorded("/v1/traces").len() > 2);
+    crate::support::supervisor::wait_until("others are sent", || collector.recorded("/v1/traces").len() > 2);
     let same = collector.recorded("/v1/traces").into_iter().filter(|request| request.body == first).count();
     assert_eq!(same, 1);
     let partial = ExportTracePartialSuccess { rejected_spans: 2, error_message: "too \u{1b}[31mold".into() };
@@ -132,7 +136,7 @@ fn t6_a_hanging_slow_or_dead_collector_delays_the_exit_by_a_second_at_most() {
 fn t6_a_huge_answer_is_not_read_and_the_next_request_is_sent() {
     let collector = Collector::start(Behaviour::Huge);
     let supervisor = Supervisor::start(Mode::Plain, &config(collector.address));
-    crate::supervisor::wait_until("three requests", || collector.recorded("/v1/traces").len() > 2);
+    crate::support::supervisor::wait_until("three requests", || collector.recorded("/v1/traces").len() > 2);
     let (_, log) = end(supervisor);
     assert!(!log.contains("otlp:"), "it was accepted: {log}");
 }
@@ -146,7 +150,9 @@ fn t6_p1_panic_in_the_export_is_survived_and_the_next_spans_are_sent() {
         let mut supervisor = Supervisor::with_setup(Mode::Plain, &setup, &config(collector.address));
         supervisor.wait_for_line("src/failpoints.rs:");
         let before = collector.spans().len();
-        crate::supervisor::wait_until("spans arrive after the panic", || collector.spans().len() > before);
+        crate::support::supervisor::wait_until("spans arrive after the panic", || {
+            collector.spans().len() > before
+        });
         let (_, log) = end(supervisor);
         assert_eq!(log.matches("on purpose").count(), 1, "{log}");
         collector.wait_for_span("container");

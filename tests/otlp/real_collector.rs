@@ -6,9 +6,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::certificates::certificates;
-use crate::collector::{Collector, attribute, text};
-use crate::supervisor::{Mode, Supervisor, folder, wait_until};
+use super::collector::{Collector, attribute, text};
+use crate::support::certificates::certificates;
+use crate::support::supervisor::{Mode, Supervisor, folder, wait_until};
 
 /// A server that is killed at the end of its test.
 struct Server(Child);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::collector::{Collector, attribute, hex};
-use crate::supervisor::{Supervisor, modes};
+use super::collector::{Collector, attribute, hex};
+use crate::support::supervisor::{Supervisor, modes};
 
 #[test]
 fn t6_the_life_of_a_container_is_one_trace_with_the_right_parents() {
@@ -80,7 +80,8 @@ fn t6_without_traces_jobs_get_no_traceparent_and_nothing_is_sent() {
         format!("otlp: {{ endpoint: 'http://{}', logs: false, traces: false }},", collector.address);
     for otlp in [only_metrics.as_str(), ""] {
         let setup = format!("export OTEL_EXPORTER_OTLP_ENDPOINT=http://{}", collector.address);
-        let supervisor = Supervisor::with_setup(crate::supervisor::Mode::Plain, &setup, &config(otlp));
+        let supervisor =
+            Supervisor::with_setup(crate::support::supervisor::Mode::Plain, &setup, &config(otlp));
         let (code, log) = supervisor.wait();
         assert!(code == 0 && log.contains("parent=."), "{log}");
     }
@@ -100,7 +101,7 @@ fn t6_reload_adds_changes_and_removes_the_export_within_one_trace() {
     let otlp = |to: &Collector| {
         format!("otlp: {{ endpoint: 'http://{}', logs: false, metrics: false }},", to.address)
     };
-    let mut supervisor = Supervisor::start(crate::supervisor::Mode::Plain, &config("", 1));
+    let mut supervisor = Supervisor::start(crate::support::supervisor::Mode::Plain, &config("", 1));
     supervisor.wait_for_line("ran 1 with .");
     let mut reload = |text: &str, line: &str| {
         std::fs::write(supervisor.file("config.json5"), text).unwrap();

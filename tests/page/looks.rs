@@ -1,8 +1,8 @@
 //! Keyboard, sizes, colours and many jobs.
 
-use crate::browser::Browser;
-use crate::client::Telemetry;
-use crate::{JOBS, open, opened};
+use super::browser::Browser;
+use super::{JOBS, open, opened};
+use crate::support::telemetry_client::Telemetry;
 
 fn served() -> Telemetry {
     Telemetry::start(&format!("{JOBS}, telemetry: {{ port: 0, interfaces: 'lo' }}"))

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::supervisor::{Supervisor, is_root, modes};
-use crate::{job, wait_healthy};
+use super::{job, wait_healthy};
+use crate::support::supervisor::{Supervisor, is_root, modes};
 
 /// Runs a script of this repository that prints a path.
 fn path_from(script: &str, folder: &str) -> PathBuf {

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
-use crate::supervisor::{Supervisor, is_root, modes, wait_until};
-use crate::{job, wait_healthy};
+use super::{job, wait_healthy};
+use crate::support::supervisor::{Supervisor, is_root, modes, wait_until};
 
 /// A Perl function that sends a message to the `NOTIFY_SOCKET`.
 const NOTIFY: &str = "use Socket; sub notify { socket(S, AF_UNIX, SOCK_DGRAM, 0); (my $n = $ENV{NOTIFY_SOCKET}) =~ s{^@}{\\0}; \

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use crate::http_client::Pilot;
-use crate::supervisor::{Mode, Supervisor, modes, wait_until};
-use crate::{reload, reload_to, rewrite, summary};
+use super::{reload, reload_to, rewrite, summary};
+use crate::support::http_client::Pilot;
+use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
 const SLEEP: &str = "exec: 'sleep 1000'";
 

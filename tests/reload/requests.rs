@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::http_client::{Pilot, request};
-use crate::supervisor::{Mode, Supervisor, wait_until};
-use crate::{finish, reload, reload_to, rewrite, run, spawn, summary};
+use super::{finish, reload, reload_to, rewrite, run, spawn, summary};
+use crate::support::http_client::{Pilot, request};
+use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
 const A: &str = "{ name: 'a', exec: 'sleep 1000' }";
 

@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
-use crate::http_client::{Pilot, request};
-use crate::reload_to;
-use crate::supervisor::wait_until;
+use super::reload_to;
+use crate::support::http_client::{Pilot, request};
+use crate::support::supervisor::wait_until;
 
 const A: &str = "{ name: 'a', exec: 'sleep 1000' }";
 

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 
-use crate::supervisor::{Mode, Supervisor, is_root, modes, wait_until};
+use crate::support::supervisor::{Mode, Supervisor, is_root, modes, wait_until};
 
 /// The kinds of processes that the supervisor starts.
 const KINDS: [&str; 7] = ["job", "raw", "late", "check", "sensor", "coprocess", "hook"];

@@ -5,8 +5,8 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use crate::supervisor::{Mode, Supervisor, wait_until};
-use crate::{open_descriptors, resident_kib};
+use super::{open_descriptors, resident_kib};
+use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::open_descriptors;
-use crate::supervisor::{Mode, Supervisor, wait_until};
+use super::open_descriptors;
+use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
 /// A server that sends the same answer to every request.
 struct Agent {

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use serde_json::Value;
 
-use crate::supervisor::{Mode, Supervisor, wait_until};
+use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
 /// Lines that imitate log entries, contain unusual line breaks, terminal control codes or invalid UTF-8, or are very
 /// long.

@@ -1,6 +1,6 @@
 //! Signals that processes of the container send to PID 1 (S1, P1).
 
-use crate::supervisor::{Mode, Supervisor, modes};
+use crate::support::supervisor::{Mode, Supervisor, modes};
 
 #[test]
 fn s1_s8_p1_only_sigterm_sigint_and_sigquit_end_pid_1() {

@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 
 use crate::fixture::{Fixture, SERVICES, WRITERS};
 use crate::rng::Rng;
-use crate::supervisor::wait_until;
+use crate::support::supervisor::wait_until;
 
 /// How to undo an action.
 enum Undo {

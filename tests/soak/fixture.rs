@@ -16,8 +16,8 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::accounting::{Events, Log, read_events, read_log};
-use crate::consul::{Agent, service_id};
-use crate::supervisor::{Mode, child_pids, modes, wait_until};
+use crate::support::consul::{Agent, service_id};
+use crate::support::supervisor::{Mode, child_pids, modes, wait_until};
 
 /// The jobs that every configuration has; those in [`SERVICES`] are advertised.
 pub(crate) const WRITERS: [&str; 6] = ["w0", "w1", "w2", "w3", "w4", "w5"];

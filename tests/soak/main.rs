@@ -13,14 +13,11 @@
 
 mod accounting;
 mod chaos;
-#[expect(dead_code, reason = "tests/discovery uses more of it")]
-#[path = "../support/consul.rs"]
-mod consul;
 mod fixture;
 mod rng;
-#[expect(dead_code, reason = "tests/supervisor uses more of it")]
-#[path = "../support/supervisor.rs"]
-mod supervisor;
+#[expect(dead_code, reason = "the other tests use more of it")]
+#[path = "../support/mod.rs"]
+mod support;
 mod writer;
 
 use std::path::Path;
@@ -31,7 +28,7 @@ use nix::sys::signal::Signal;
 
 use chaos::Chaos;
 use fixture::{Fixture, Resources};
-use supervisor::{child_states, wait_until};
+use support::supervisor::{child_states, wait_until};
 
 /// How often the disturbances pause, to let the supervisor recover and to measure it.
 const PAUSES: u32 = 6;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::supervisor::{Supervisor, modes};
+use crate::support::supervisor::{Supervisor, modes};
 
 #[test]
 fn w19_an_action_signals_a_job_without_a_shell_or_kill() {

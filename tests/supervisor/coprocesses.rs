@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::supervisor::{Supervisor, modes};
+use crate::support::supervisor::{Supervisor, modes};
 
 /// A script that reports the signals it gets and keeps running until SIGTERM.
 const REPORTS_SIGNALS: &str = "trap 'echo got HUP' HUP; trap 'echo got USR1' USR1; trap 'echo bye; exit 0' TERM; echo up; \

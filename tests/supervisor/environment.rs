@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::supervisor::{Mode, Supervisor, is_root, modes, wait_until};
+use crate::support::supervisor::{Mode, Supervisor, is_root, modes, wait_until};
 
 const PILOT: &str = env!("CARGO_BIN_EXE_containerpilot");
 

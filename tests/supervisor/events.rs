@@ -1,6 +1,6 @@
 //! Events (E1–E3, E7, E8), as logged at level `debug`.
 
-use crate::supervisor::{Supervisor, modes};
+use crate::support::supervisor::{Supervisor, modes};
 
 fn line_number(log: &str, text: &str) -> usize {
     log.lines().position(|line| line.contains(text)).unwrap_or_else(|| panic!("no `{text}` in\n{log}"))

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::supervisor::{Mode, Stdout, Supervisor, child_states, is_root, modes, wait_until};
+use crate::support::supervisor::{Mode, Stdout, Supervisor, child_states, is_root, modes, wait_until};
 
 /// Sends SIGTERM and requires exit code 0 within 10 s; returns the log.
 fn assert_stops(run: Supervisor) -> String {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::supervisor::{Mode, Supervisor, modes, wait_until};
+use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
 /// A template that lists the instances of `web`.
 const TEMPLATE: &str = "cat > @/up.tmpl <<'END'

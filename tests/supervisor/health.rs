@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::supervisor::{Supervisor, modes, wait_until};
+use crate::support::supervisor::{Supervisor, modes, wait_until};
 
 /// An HTTP server that responds with `status`, which tests may change; with 0 it does not respond at all.
 struct Server {

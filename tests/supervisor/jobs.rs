@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::supervisor::{Supervisor, is_root, modes, wait_until};
+use crate::support::supervisor::{Supervisor, is_root, modes, wait_until};
 
 /// Runs a configuration whose jobs all complete; returns the exit code and the log.
 fn run(config: &str) -> (i32, String) {
@@ -120,7 +120,7 @@ fn p7_environment_names_the_jobs_and_the_trigger() {
         run.wait_for_lines("rendered by ", 1);
         run.wait_for_lines("shows exited with code 0", 1);
         let log = run.log_so_far();
-        let own = if mode == crate::supervisor::Mode::Pid1 { 1 } else { run.pid() };
+        let own = if mode == crate::support::supervisor::Mode::Pid1 { 1 } else { run.pid() };
         let pid_of = |job: &str| {
             let started = format!("{job} started (pid ");
             let after = log.lines().find_map(|line| line.split_once(&started)).unwrap().1;

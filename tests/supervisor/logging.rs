@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::supervisor::{Mode, Supervisor, modes, wait_until};
+use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
 /// The lines that a job wrote, from a log in the format `default`.
 fn output_of(log: &str, job: &str) -> Vec<String> {
@@ -180,7 +180,7 @@ fn l4_memory_stays_bounded_while_the_output_is_not_read() {
         let config = "{ stopTimeout: 1, jobs: [
             { name: 'noisy', exec: 'yes' }, { name: 'long', exec: 'cat /dev/zero' },
             { name: 'tick', exec: ['sh', '-c', 'echo x >> @/ticks'], when: { interval: '20ms' } } ] }";
-        let run = Supervisor::with_stdout(mode, crate::supervisor::Stdout::Unread, config);
+        let run = Supervisor::with_stdout(mode, crate::support::supervisor::Stdout::Unread, config);
         wait_until("the periodic job keeps running", || run.size("ticks") / 2 > 50);
         let status = fs::read_to_string(format!("/proc/{}/status", run.pid())).unwrap();
         let memory = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

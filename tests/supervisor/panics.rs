@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-use crate::supervisor::{Mode, Supervisor, modes, wait_until};
+use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
 /// Starts a supervisor with a failpoint `NAME:N`, which panics when it is reached for the N-th time, or `NAME:N+`, which panics from
 /// then on.

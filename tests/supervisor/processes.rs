@@ -1,6 +1,6 @@
 //! Processes (P1–P4, P9).
 
-use crate::supervisor::{Supervisor, child_pids, child_states, modes, wait_until};
+use crate::support::supervisor::{Supervisor, child_pids, child_states, modes, wait_until};
 
 #[test]
 fn p1_orphans_are_reaped_and_the_process_name_is_containerpilot() {

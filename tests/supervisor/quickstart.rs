@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::supervisor::{Supervisor, modes};
+use crate::support::supervisor::{Supervisor, modes};
 
 const EXAMPLE: &str = include_str!("../../examples/quickstart.json5");
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::supervisor::{Mode, Supervisor, modes};
+use crate::support::supervisor::{Mode, Supervisor, modes};
 
 /// `db` is healthy while the file `up` exists, and `app` is bound to it.
 const BOUND: &str = "{ jobs: [

@@ -1,7 +1,7 @@
 //! Restart policies and stop signals (W13, W14, S8, S9).
 
-use crate::stopping::stop_when_ready;
-use crate::supervisor::{Supervisor, modes};
+use super::stopping::stop_when_ready;
+use crate::support::supervisor::{Supervisor, modes};
 
 #[test]
 fn w13_a_success_by_its_code_completes_a_job_that_is_restarted_on_failure() {

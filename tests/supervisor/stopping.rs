@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::supervisor::{Mode, Supervisor, modes, wait_until};
+use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
 #[test]
 fn s11_a_drain_program_runs_as_its_job_before_the_stop_signal() {
@@ -40,7 +40,7 @@ fn s11_a_drain_program_that_fails_hangs_or_is_missing_does_not_hold_up_the_stop(
         ),
     );
     let run = Supervisor::start(modes()[0], &config);
-    wait_until("the jobs run", || crate::supervisor::child_pids(run.pid()).len() == 3);
+    wait_until("the jobs run", || crate::support::supervisor::child_pids(run.pid()).len() == 3);
     let began = Instant::now();
     run.signal("-TERM");
     wait_until("the drain program runs", || run.size("pid") > 0);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::supervisor::{Supervisor, modes, wait_until};
+use crate::support::supervisor::{Supervisor, modes, wait_until};
 
 /// Writes a configuration file in a new directory, for which `DIR` stands; returns the directory and the path.
 fn file(name: &str, text: &str) -> (String, String) {

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::supervisor::wait_until;
+use super::program::repository;
+use super::supervisor::wait_until;
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
@@ -27,7 +28,7 @@ pub(crate) fn consul() -> &'static Path {
     static CONSUL: OnceLock<PathBuf> = OnceLock::new();
     CONSUL.get_or_init(|| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../consul");
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/consul");
+        let script = repository().join("scripts/consul");
         let output = Command::new(script).arg(folder).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::supervisor::{Mode, Supervisor, wait_until};
+use super::supervisor::{Mode, Supervisor, wait_until};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::supervisor::wait_until;
+use super::supervisor::wait_until;
 
 /// Waits until no thread of a process was woken for some time.
 pub(crate) fn wait_until_idle_for(time: Duration, pid: u32) {

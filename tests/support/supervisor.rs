@@ -1,8 +1,5 @@
 //! Starts a real supervisor with a configuration, reads its log, sends it signals, and cleans up after the test.
 
-#[path = "deadline.rs"]
-pub(crate) mod deadline;
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -14,6 +11,9 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+
+use super::deadline;
+use super::program::containerpilot;
 
 /// The test fails if a single wait takes longer.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -88,7 +88,7 @@ impl Supervisor {
     }
 
     fn spawn(mode: Mode, folder: PathBuf, script: &str, args: &[&str], output: Stdout) -> Self {
-        let pilot = env!("CARGO_BIN_EXE_containerpilot");
+        let pilot = containerpilot();
         let shell = format!("{script}\nexec \"$@\"");
         let mut command_line = match mode {
             Mode::Plain => vec![],

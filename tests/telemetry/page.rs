@@ -4,9 +4,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use crate::client::{Response, Telemetry, read_response, request};
-use crate::idle::wait_until_idle_for;
-use crate::supervisor::wait_until;
+use crate::support::idle::wait_until_idle_for;
+use crate::support::supervisor::wait_until;
+use crate::support::telemetry_client::{Response, Telemetry, read_response, request};
 
 const ONE_JOB: &str = "jobs: [{ name: 'a', exec: 'sleep 1000' }], telemetry: { port: 0, interfaces: 'lo' }";
 

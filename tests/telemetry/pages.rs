@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::client::{Telemetry, request};
-use crate::supervisor::wait_until;
+use crate::support::supervisor::wait_until;
+use crate::support::telemetry_client::{Telemetry, request};
 
 #[test]
 fn t1_status_has_the_form_of_3_8() {

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::client::{Telemetry, request};
-use crate::server::free_port;
-use crate::supervisor::wait_until;
+use super::server::free_port;
+use crate::support::supervisor::wait_until;
+use crate::support::telemetry_client::{Telemetry, request};
 
 const METRICS: &str = "jobs: [
         { name: 'web \\\\ \"x\"', exec: 'sleep 1000', health: { exec: 'true', interval: 1, ttl: 10 } },

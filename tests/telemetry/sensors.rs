@@ -1,7 +1,7 @@
 //! Metrics whose values come from programs (T2).
 
-use crate::client::{Telemetry, request};
-use crate::supervisor::{Mode, Supervisor, wait_until};
+use crate::support::supervisor::{Mode, Supervisor, wait_until};
+use crate::support::telemetry_client::{Telemetry, request};
 
 #[test]
 fn t2_output_of_a_sensor_is_the_value_and_is_not_logged() {

@@ -2,8 +2,8 @@
 
 use std::net::{Ipv6Addr, TcpListener};
 
-use crate::client::Telemetry;
-use crate::supervisor::{Mode, Supervisor, child_pids, wait_until};
+use crate::support::supervisor::{Mode, Supervisor, child_pids, wait_until};
+use crate::support::telemetry_client::Telemetry;
 
 /// A port that is free at the time of the call.
 pub(crate) fn free_port() -> u16 {

@@ -1,8 +1,8 @@
 //! CPU time and memory of jobs (T4).
 
-use crate::client::Telemetry;
-use crate::delegated::Delegated;
-use crate::supervisor::wait_until;
+use crate::support::delegated::Delegated;
+use crate::support::supervisor::wait_until;
+use crate::support::telemetry_client::Telemetry;
 
 /// A job with a child in a session of its own, one with a daemon in a session of its own, one that does nothing, and one that is
 /// restarted. The first two use about a second of CPU time, and then none: a session that uses all it can get would hold up other tests.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::supervisor::{Mode, Supervisor, modes, wait_until};
-use crate::{Watching, config};
+use super::{Watching, config};
+use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
 /// dnsmasq at an address of its own, at port 53.
 pub(crate) struct NameServer {

@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use crate::dns::NameServer;
-use crate::files::{folder, publish};
-use crate::listen_again;
-use crate::supervisor::{Mode, Supervisor, wait_until};
+use super::dns::NameServer;
+use super::files::{folder, publish};
+use super::listen_again;
+use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
 /// An instance of the app, which answers with its address.
 fn instance(ip: &str, port: u16) -> u16 {

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use crate::supervisor::{Mode, Supervisor, modes, wait_until};
-use crate::{Watching, config};
+use super::{Watching, config};
+use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
 /// An empty folder for what is watched, which exists before the supervisor starts.
 pub(crate) fn folder(name: &str) -> PathBuf {

@@ -5,8 +5,8 @@ use std::fs;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use crate::idle::wait_until_idle_for;
-use crate::supervisor::{Mode, Supervisor, wait_until};
+use crate::support::idle::wait_until_idle_for;
+use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
 /// A number of `/proc/PID/status`.
 fn status(pid: u32, key: &str) -> u64 {

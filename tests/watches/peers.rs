@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 
-use crate::supervisor::wait_until;
-use crate::{Watching, listen_again};
+use super::{Watching, listen_again};
+use crate::support::supervisor::wait_until;
 
 /// A server that answers every request with a status and a body, which can be changed.
 fn serve(answer: &Arc<Mutex<(u16, Vec<u8>)>>) -> SocketAddr {

@@ -6,8 +6,8 @@ use containerpilot_config::json5::{self, Node, Value as Json};
 use containerpilot_config::{Input, Loaded, Options, duration, load};
 use serde_json::Value;
 
-use crate::facts::facts;
-use crate::harness::{Outcome, accepted, environment, run, say, text};
+use super::facts::facts;
+use super::harness::{Outcome, accepted, environment, run, say, text};
 
 #[test]
 fn c3_vectors_decode() {

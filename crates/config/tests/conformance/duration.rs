@@ -5,7 +5,7 @@ use containerpilot_config::duration;
 use containerpilot_config::json5::{self, Value as Json5};
 use serde_json::Value;
 
-use crate::harness::{Outcome, run};
+use super::harness::{Outcome, run};
 
 #[test]
 fn c3_vectors_duration() {

@@ -4,7 +4,7 @@ use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input, Options, load};
 use serde_json::Value;
 
-use crate::harness::{Outcome, run};
+use super::harness::{Outcome, run};
 
 #[test]
 fn p8_vectors_exec() {

@@ -3,7 +3,7 @@
 use containerpilot_config::interfaces::{HostAddress, InterfaceSpec, choose};
 use serde_json::Value;
 
-use crate::harness::{Outcome, run, text};
+use super::harness::{Outcome, run, text};
 
 #[test]
 fn d6_vectors_interfaces() {

@@ -4,7 +4,7 @@
 use containerpilot_config::json5::{self, Node, SyntaxKind, Value as Json5};
 use serde_json::Value;
 
-use crate::harness::{Outcome, bytes, run};
+use super::harness::{Outcome, bytes, run};
 
 #[test]
 fn c3_vectors_json5() {

@@ -9,7 +9,7 @@ use containerpilot_config::migrate::migrate;
 use containerpilot_config::{Input, Loaded, Options, load, load_with_program};
 use serde_json::Value;
 
-use crate::harness::{environment, say, text};
+use super::harness::{environment, say, text};
 
 fn folder() -> PathBuf {
     let copy = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/realworld");

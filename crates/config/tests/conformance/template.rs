@@ -2,7 +2,7 @@
 
 use containerpilot_config::template::{Stage, render};
 
-use crate::harness::{Outcome, accepted, bytes, environment, run, text};
+use super::harness::{Outcome, accepted, bytes, environment, run, text};
 
 #[test]
 fn c2_vectors_template() {

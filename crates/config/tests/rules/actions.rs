@@ -3,7 +3,7 @@
 use containerpilot_config::diagnostics::Severity;
 use containerpilot_core::plan::{Action, Exec, Repeat, Restarts, Signal, Target, Trigger};
 
-use crate::support::{errors, host, job, job_errors, load_files, messages, plan, shown};
+use super::support::{errors, host, job, job_errors, load_files, messages, plan, shown};
 
 /// The action of a job `a` beside a job `web` of the group `front`.
 fn action(text: &str) -> Action {

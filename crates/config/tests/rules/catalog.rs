@@ -6,7 +6,7 @@ use containerpilot_core::plan::{
     Catalog, Consul, ConsulAddress, DnsRecord, MetricKind, Page, Role, Status, TokenSource, Watch, WatchKind,
 };
 
-use crate::support::{
+use super::support::{
     errors, faults, host_with, job, job_errors, load_files, messages, plan, plan_on, shown,
 };
 

@@ -6,7 +6,7 @@ use containerpilot_config::diagnostics::Severity;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Backoff, Command, EventPattern, Exec, Job, Repeat, Restarts, Role, Trigger};
 
-use crate::support::{errors, faults, host_with, messages, plan, plan_on};
+use super::support::{errors, faults, host_with, messages, plan, plan_on};
 
 fn coprocess(text: &str) -> Job {
     let mut jobs = plan(&format!("{{ coprocesses: [{{ {text} }}] }}")).jobs;

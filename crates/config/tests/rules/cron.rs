@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Cron, CronFields, EventPattern, FirstTick, Restarts, Trigger, fmt_utc};
 
-use crate::support::{errors, faults, host, job, job_errors, load_files, plan_on, shown};
+use super::support::{errors, faults, host, job, job_errors, load_files, plan_on, shown};
 
 fn trigger(when: &str) -> Trigger {
     job(&format!("name: 'a', exec: 'x', when: {when}")).when.trigger

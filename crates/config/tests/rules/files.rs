@@ -2,7 +2,7 @@
 
 use containerpilot_core::plan::{Catalog, Format, Level, Role, Word};
 
-use crate::support::{host, load_files, shown};
+use super::support::{host, load_files, shown};
 
 fn words((name, program): (&str, &str)) -> (Word, Word) {
     (name.into(), program.into())

@@ -4,7 +4,7 @@ use containerpilot_config::decode::Section;
 use containerpilot_config::decode::{DefaultValue, SectionInfo, Shape};
 use containerpilot_config::fields::ConfigFields;
 
-use crate::support::{errors, host, job, job_errors, load_files, plan, shown};
+use super::support::{errors, host, job, job_errors, load_files, plan, shown};
 
 #[test]
 fn c4_an_unknown_key_is_an_error_with_a_suggestion_at_every_level() {
@@ -164,8 +164,8 @@ fn c4_every_row_of_the_table_has_help_and_a_rule() {
 
 #[test]
 fn c5_a_string_instead_of_a_list_of_objects_is_an_error() {
-    let loaded = crate::support::load_files(&["{ watches: 'db' }"], &crate::support::host());
-    let shown = crate::support::shown(&loaded);
+    let loaded = super::support::load_files(&["{ watches: 'db' }"], &super::support::host());
+    let shown = super::support::shown(&loaded);
     assert!(shown.contains("`watches` must be a list, not the string \"db\""), "{shown}");
     assert!(shown.contains("put it in brackets: watches: [ { … } ]"), "{shown}");
 }
@@ -173,7 +173,7 @@ fn c5_a_string_instead_of_a_list_of_objects_is_an_error() {
 #[test]
 fn c5_an_action_without_output_is_shown_where_a_value_is_missing() {
     let shown =
-        |text: &str| crate::support::shown(&crate::support::load_files(&[text], &crate::support::host()));
+        |text: &str| super::support::shown(&super::support::load_files(&[text], &super::support::host()));
     let missing = shown("{ jobs: [{ exec: 'x', port: {{ .PORT }}, restarts: 1 }] }");
     assert!(missing.contains(":1:29\n"), "{missing}");
     assert!(missing.contains("^^^^^^^^^^^\n  = rendered: (empty)\n"), "{missing}");

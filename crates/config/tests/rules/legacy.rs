@@ -13,7 +13,7 @@ use containerpilot_core::plan::{
     Repeat, Restarts, Role, Signal, Trigger, WatchKind,
 };
 
-use crate::support::{errors, faults, host, host_with, load_files, messages, plan, shown};
+use super::support::{errors, faults, host, host_with, load_files, messages, plan, shown};
 
 pub(crate) const OPTIONS: Options<'static> = Options { version: "1.2.3" };
 

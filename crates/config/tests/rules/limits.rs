@@ -3,7 +3,7 @@
 use containerpilot_config::limits::SOURCE_BYTES;
 use containerpilot_config::{Input, Loaded, Options, load};
 
-use crate::support::{host, shown};
+use super::support::{host, shown};
 
 fn loaded(text: impl Into<Vec<u8>>) -> Loaded {
     let input = Input { name: "a.json5".into(), text: text.into() };

@@ -6,7 +6,7 @@ use containerpilot_config::diagnostics::Severity;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{EventPattern, Lock, RequiredSource, Requirement};
 
-use crate::support::{errors, faults, messages, plan};
+use super::support::{errors, faults, messages, plan};
 
 fn locks(locks: &str) -> String {
     format!("{{ consul: 'consul:8500', locks: [{locks}], jobs: [{{ name: 'app', exec: 'x' }}] }}")

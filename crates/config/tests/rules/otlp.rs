@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_config::diagnostics::Severity;
 use containerpilot_core::plan::{Otlp, Plan};
 
-use crate::support::{errors, host_with, load_files, messages, plan, plan_on};
+use super::support::{errors, host_with, load_files, messages, plan, plan_on};
 
 fn plan_with(text: &str, variables: &[(&str, &str)]) -> Plan {
     plan_on(text, &host_with(variables))

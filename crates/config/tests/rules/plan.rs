@@ -8,7 +8,7 @@ use containerpilot_core::plan::{
     Output, Principal, Probe, Repeat, Resource, Restarts, Signal, StatusRange, Trigger,
 };
 
-use crate::support::{errors, job, job_errors, plan};
+use super::support::{errors, job, job_errors, plan};
 
 fn event(source: Source, code: Code) -> EventPattern {
     EventPattern { source, code }
@@ -215,7 +215,7 @@ fn s11_drain_may_be_a_program() {
     assert_eq!(drain("{ exec: 'drain now', timeout: '2s' }"), until(Some(Duration::from_secs(2))));
     assert_eq!(drain("{ exec: ['drain', 'now'] }"), until(None));
     assert_eq!(drain("3"), Drain::For(Duration::from_secs(3)));
-    let replicas = crate::support::plan(
+    let replicas = super::support::plan(
         "{ jobs: [{ name: 'a', exec: 'x', replicas: 2, drain: { exec: 'drain $CONTAINERPILOT_REPLICA' } }] }",
     );
     assert_eq!(replicas.jobs[1].stop.drain.program().unwrap().arguments, ["2"]);
@@ -446,7 +446,7 @@ fn l8_logging_of_a_job() {
 fn x1_the_control_socket_comes_from_the_file_or_the_environment() {
     use containerpilot_config::{Input, Options, load};
     let control = |text: &str, variable: &str| {
-        let mut host = crate::support::host();
+        let mut host = super::support::host();
         host.environment.insert(b"CONTAINERPILOT_SOCKET".to_vec(), variable.as_bytes().to_vec());
         let input = Input { name: "a".into(), text: text.into() };
         load(vec![input], &host, Options { version: "" }).plan.map(|plan| plan.control)
@@ -463,8 +463,8 @@ fn x1_the_control_socket_comes_from_the_file_or_the_environment() {
     assert_eq!(at("{}", &"x".repeat(108)), None);
     let open = control("{ control: { mode: '0660', group: 7 } }", "").unwrap();
     assert_eq!((open.mode, open.group), (0o660, Some(Principal::Id(7))));
-    let loaded = crate::support::load_files(&["{ control: { group: 7 } }"], &crate::support::host());
-    assert!(crate::support::shown(&loaded).contains("so `group` has no effect"));
+    let loaded = super::support::load_files(&["{ control: { group: 7 } }"], &super::support::host());
+    assert!(super::support::shown(&loaded).contains("so `group` has no effect"));
 }
 
 #[test]

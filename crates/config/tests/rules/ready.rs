@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::plan::{OnUnhealthy, Probe, Ready};
 
-use crate::support::{faults, job, job_errors};
+use super::support::{faults, job, job_errors};
 
 #[test]
 fn h11_three_ways_to_be_ready() {

@@ -6,7 +6,7 @@ use containerpilot_config::host::StaticHost;
 use containerpilot_core::event::Source;
 use containerpilot_core::plan::{Principal, RequiredSource, Trigger};
 
-use crate::support::{errors, faults, host, load_files, plan, plan_on, shown};
+use super::support::{errors, faults, host, load_files, plan, plan_on, shown};
 
 /// A file with a watch, a secret, and these fields of a rendered file.
 fn with_file(fields: &str) -> String {

@@ -2,7 +2,7 @@
 
 use containerpilot_core::plan::{HttpProbe, HttpTarget, Probe, Replica};
 
-use crate::support::{errors, faults, job_errors, plan};
+use super::support::{errors, faults, job_errors, plan};
 
 const WEB: &str = "name: 'web', exec: 'server --port $CONTAINERPILOT_PORT -n ${CONTAINERPILOT_REPLICA}', port: '8000-8009', \
      health: [{ http: 'http://localhost:$CONTAINERPILOT_PORT/x', interval: 1, ttl: 3 }, { tcp: '[::1]:${CONTAINERPILOT_PORT}', interval: 1 }, \
@@ -36,7 +36,7 @@ fn d10_a_service_can_differ_from_its_job() {
     let health = "health: { tcp: 'x:1', interval: 1, ttl: 3 }";
     let service = |text: &str| {
         let job = format!("name: 'Web A', exec: 'x', port: 80, {health}, service: {{ {text} }}");
-        crate::support::job(&job).service.unwrap()
+        super::support::job(&job).service.unwrap()
     };
     let full = service(
         "name: 'web', id: 'a', address: '198.51.100.7', taggedAddresses: { wan: 'web.example:81', lan: '10.0.0.7', v6: '::1', v6port: '[::1]:82' }",

@@ -2,7 +2,7 @@
 
 use containerpilot_core::plan::{DependencyCondition, Job, RequiredSource, Requirement};
 
-use crate::support::{errors, faults, host, load_files, plan, shown};
+use super::support::{errors, faults, host, load_files, plan, shown};
 
 /// A file with two jobs, a watch, and a job `app` with these fields.
 fn with_app(fields: &str) -> String {

@@ -8,7 +8,7 @@ use containerpilot_core::plan::{
     Escalation, EventPattern, OnStartLimit, Repeat, RestartOn, Signal, StartLimit, StopScope, Trigger,
 };
 
-use crate::support::{errors, faults, host, job, job_errors, load_files, plan, shown};
+use super::support::{errors, faults, host, job, job_errors, load_files, plan, shown};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -5,7 +5,7 @@ use containerpilot_config::diagnostics::Severity;
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input, Options, load_with_program};
 
-use crate::support::{faults, host, host_with, load_files, messages, shown};
+use super::support::{faults, host, host_with, load_files, messages, shown};
 
 fn jobs(text: &str) -> Vec<String> {
     faults(&format!("{{ jobs: [{text}] }}"))
@@ -339,7 +339,7 @@ fn c7_a_variable_that_no_shell_replaces_is_a_warning() {
 
 #[test]
 fn l5_a_dollar_in_a_secret_is_not_shown() {
-    let host = crate::support::host_with(&[("DB_PASSWORD", "ab$HIDDEN9")]);
+    let host = super::support::host_with(&[("DB_PASSWORD", "ab$HIDDEN9")]);
     let shown = shown(&load_files(&["{ jobs: [{ exec: ['x', '{{ .DB_PASSWORD }}'] }] }"], &host));
     assert!(shown.contains("no shell replaces it") && !shown.contains("HIDDEN9"), "{shown}");
 }

@@ -14,7 +14,7 @@ use containerpilot_core::request::{Request, RequestId};
 use containerpilot_oracle::random::{consul, plain_job, plain_plan, service};
 use containerpilot_simulation::world::pid_of;
 
-use crate::support::{
+use super::support::{
     TERM, TestCore, check, event, exec, exits, killed, maintenance, spawned, with_health, with_trigger,
 };
 

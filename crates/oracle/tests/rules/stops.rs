@@ -13,7 +13,7 @@ use containerpilot_core::request::Request;
 use containerpilot_core::{Phase, State};
 use containerpilot_oracle::random::{plain_job, plain_plan, service};
 
-use crate::support::{
+use super::support::{
     TERM, TestCore, by_hand, check, coprocess, event, exec, exits, killed, reload, reload_answers, spawned,
     when, with_health, with_trigger,
 };

@@ -1,6 +1,6 @@
 //! W19, W21: actions of the supervisor and queues of events in a simulation.
 
-use crate::support::{run, times};
+use super::support::{run, times};
 
 /// A server, and a job with this action at SIGHUP.
 fn act(action: &str) -> containerpilot_simulation::timeline::SimulationRun {

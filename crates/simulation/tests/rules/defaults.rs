@@ -1,6 +1,6 @@
 //! Defaults: what happens without a scenario.
 
-use crate::support::{CONSUL, WEB, run, times};
+use super::support::{CONSUL, WEB, run, times};
 
 #[test]
 fn x4_a_task_that_others_wait_for_succeeds_after_a_second() {
@@ -21,17 +21,17 @@ fn x4_a_service_is_healthy_at_its_first_check_and_runs_until_it_is_stopped() {
 #[test]
 fn x4_after_a_minute_the_supervisor_is_stopped_in_order() {
     let run = run(WEB, "{}");
-    assert_eq!(run.stop_requested_at.map(crate::support::millis), Some(60_000));
+    assert_eq!(run.stop_requested_at.map(super::support::millis), Some(60_000));
     assert_eq!(times(&run, "bye starts"), [60_000]);
     assert_eq!(times(&run, "web gets SIGTERM"), [61_000]);
-    assert_eq!(run.exit.map(|(at, code)| (crate::support::millis(at), code)), Some((61_100, 0)));
+    assert_eq!(run.exit.map(|(at, code)| (super::support::millis(at), code)), Some((61_100, 0)));
 }
 
 #[test]
 fn x4_a_supervisor_that_exits_by_itself_is_not_stopped() {
     let text = r#"{ jobs: [{ name: "a", exec: "a" }, { name: "b", exec: "b", when: { source: "a", once: "exitSuccess" } }] }"#;
     let run = run(text, r#"{ jobs: [{ name: "b", runs: { lasts: "2s" } }] }"#);
-    assert_eq!(run.exit.map(|(at, code)| (crate::support::millis(at), code)), Some((3_000, 0)));
+    assert_eq!(run.exit.map(|(at, code)| (super::support::millis(at), code)), Some((3_000, 0)));
     assert_eq!(run.stop_requested_at, None);
 }
 

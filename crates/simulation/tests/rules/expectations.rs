@@ -1,6 +1,6 @@
 //! What each expectation means, and what is shown if it does not hold.
 
-use crate::support::{CONSUL, WEB, verdict, verdicts};
+use super::support::{CONSUL, WEB, verdict, verdicts};
 
 fn holds(expectation: &str) -> bool {
     verdict(WEB, "", expectation).0

@@ -4,7 +4,7 @@ use containerpilot_simulation::explore::{Explorer, Finding, Found, Seed};
 use containerpilot_simulation::runner::simulate;
 use containerpilot_simulation::scenario::Scenario;
 
-use crate::support::{WEB, plan, scenario};
+use super::support::{WEB, plan, scenario};
 
 fn found(config: &str) -> Vec<Found> {
     let plan = plan(config);

@@ -2,7 +2,7 @@
 
 use containerpilot_simulation::runner::simulate;
 
-use crate::support::{CONSUL, WEB, millis, plan, reloading, run, times};
+use super::support::{CONSUL, WEB, millis, plan, reloading, run, times};
 
 fn web(script: &str) -> containerpilot_simulation::timeline::SimulationRun {
     run(WEB, &format!("{{ jobs: [{{ name: 'web', {script} }}] }}"))

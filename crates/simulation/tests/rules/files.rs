@@ -1,6 +1,6 @@
 //! X4, D15: rendered files in a scenario.
 
-use crate::support::{reloading, run, times};
+use super::support::{reloading, run, times};
 
 const CONFIG: &str = "{ consul: 'localhost', watches: [{ name: 'app', interval: 1 }],
     files: [{ name: 'out', template: '{{`{{ watch \"app\" }}`}}', to: '/out', test: 'check', timeout: '5s' },

@@ -1,6 +1,6 @@
 //! H11, H12: programs that become ready, and that stop to send `WATCHDOG=1`.
 
-use crate::support::{run, times};
+use super::support::{run, times};
 
 const WEB: &str = r#"{ jobs: [
     { name: "web", exec: "web", ready: "notify", watchdog: "10s", restarts: "unlimited",

@@ -1,6 +1,6 @@
 //! W20: replicas in a simulation.
 
-use crate::support::{reloading, run, times, verdict};
+use super::support::{reloading, run, times, verdict};
 
 const WEB: &str = r#"{ jobs: [
     { name: "web", exec: "web", replicas: 2, restarts: "unlimited", health: { exec: "ok", interval: 1, ttl: 5 } },

@@ -1,6 +1,6 @@
 //! W18, S10: requirements in a simulation.
 
-use crate::support::{run, times, verdict};
+use super::support::{run, times, verdict};
 
 const BOUND: &str = r#"{ jobs: [
     { name: "db", exec: "db", restarts: "unlimited", health: { exec: "ok", interval: 1, ttl: 5 } },

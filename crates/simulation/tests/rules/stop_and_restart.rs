@@ -1,6 +1,6 @@
 //! W13, W14, S8, S9, S11 in a simulation.
 
-use crate::support::verdict;
+use super::support::verdict;
 
 #[test]
 fn w13_a_scenario_plays_success_codes_and_restarts_on_failure() {

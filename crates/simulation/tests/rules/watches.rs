@@ -1,6 +1,6 @@
 //! X4, D13: watches of other kinds than services in a scenario.
 
-use crate::support::{reloading, run, times};
+use super::support::{reloading, run, times};
 
 const CONFIG: &str = "{ watches: [{ name: 'port', tcp: 'db:5432', interval: 1 },
         { name: 'flags', file: '/etc/flags', interval: 1 }],

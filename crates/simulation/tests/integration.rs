@@ -1,0 +1,4 @@
+//! Scenarios in virtual time, and mistakes in their files.
+
+mod broken;
+mod rules;

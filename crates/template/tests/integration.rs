@@ -1,0 +1,4 @@
+//! The template language and its functions.
+
+mod files;
+mod rules;
