@@ -1,6 +1,7 @@
 //! Helpers for unit tests. A test that collects children must not share a process with tests that start some.
 #![forbid(unsafe_code)]
 #![expect(missing_docs, reason = "an internal crate: a comment that repeats a name says nothing")]
+#![expect(clippy::unwrap_used, reason = "a failed helper fails the test")]
 
 pub mod openssl;
 
