@@ -17,7 +17,6 @@ mod otlp;
 mod page;
 mod peers;
 mod readiness;
-mod release;
 mod reload;
 mod rules;
 mod security;

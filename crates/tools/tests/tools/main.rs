@@ -8,10 +8,12 @@ mod help;
 mod import;
 mod manifests;
 mod manual;
+mod release;
 mod simulate;
 #[expect(dead_code, reason = "the tests of the supervisor use more of it")]
 #[path = "../../../../tests/support/mod.rs"]
 mod support;
+mod two_programs;
 
 use std::path::{Path, PathBuf};
 

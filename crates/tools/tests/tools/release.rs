@@ -4,7 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_containerpilot");
+use crate::support::program::repository;
+use crate::tools;
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -24,7 +25,7 @@ fn links(page: &str) -> impl Iterator<Item = &str> {
     files.filter(|file| !file.is_empty() && !file.contains("://") && !file.starts_with("mailto:"))
 }
 
-/// A folder of one test, with a script in place of the binary, which takes long to compress with its debug information.
+/// A folder of one test, with scripts in place of the programs, which take long to compress with their debug information.
 struct Workplace {
     folder: PathBuf,
 }
@@ -33,29 +34,30 @@ impl Workplace {
     fn new(name: &str) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("containerpilot"), format!("#!/bin/sh\nexec '{BINARY}' \"$@\"\n"))
-            .unwrap();
-        std::fs::set_permissions(folder.join("containerpilot"), std::fs::Permissions::from_mode(0o755))
-            .unwrap();
         Self { folder }
     }
 
     /// Makes a package in a new folder, and returns its path. `settings` come before the script, as in a shell.
-    fn package(&self, format: &str, architecture: &str, place: &str, settings: &str) -> PathBuf {
+    fn package(&self, name: &str, format: &str, architecture: &str, place: &str, settings: &str) -> PathBuf {
         let place = self.folder.join(place);
         std::fs::create_dir(&place).unwrap();
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/package");
+        let programs = ["containerpilot", "containerpilot-tools"].map(|program| {
+            let path = place.join(format!("{program}-{architecture}"));
+            std::fs::write(&path, format!("#!/bin/sh\nexec '{}' \"$@\"\n", tools())).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            path
+        });
         let built = Command::new("sh")
             .args(["-c", &format!("{settings} exec \"$@\""), "sh"])
-            .arg(script)
-            .args([format, architecture])
-            .arg(self.folder.join("containerpilot"))
+            .arg(repository().join("scripts/package"))
+            .args([name, format, architecture])
             .args([place.as_os_str(), "1700000000".as_ref()])
             .output()
             .unwrap();
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         let mut packages = Vec::new();
         files(&place, &mut packages);
+        packages.retain(|path| !programs.contains(path));
         assert_eq!(packages.len(), 1, "{packages:?}");
         packages.remove(0)
     }
@@ -81,7 +83,7 @@ fn package_contains_what_its_documents_link_to() {
         return;
     }
     let workplace = Workplace::new("links");
-    let package = workplace.package("deb", "amd64", "packages", "");
+    let package = workplace.package("containerpilot", "deb", "amd64", "packages", "");
     let unpacked = workplace.folder.join("unpacked");
     let extract = Command::new("dpkg-deb").arg("--extract").args([&package, &unpacked]).status().unwrap();
     assert!(extract.success());
@@ -110,16 +112,34 @@ fn packages_do_not_depend_on_the_machine_that_makes_them() {
             continue;
         }
         let workplace = Workplace::new(program);
-        let first = workplace.package(format, "arm64", "first", "");
-        let other = workplace.folder.join("other");
-        std::fs::create_dir(&other).unwrap();
-        let settings =
-            format!("umask 077; export TMPDIR='{}' TZ=Pacific/Kiritimati LC_ALL=C.UTF-8;", other.display());
-        let second = workplace.package(format, "arm64", "second", &settings);
-        assert_eq!(first.file_name(), second.file_name());
-        let name = first.file_name().unwrap().to_str().unwrap();
-        assert!(name.contains("arm64") || name.contains("aarch64"), "{name}");
-        assert!(std::fs::read(&first).unwrap() == std::fs::read(&second).unwrap(), "{name} differs");
+        for package in ["containerpilot", "containerpilot-slim"] {
+            let first = workplace.package(package, format, "arm64", &format!("first-{package}"), "");
+            let other = workplace.folder.join(format!("other-{package}"));
+            std::fs::create_dir(&other).unwrap();
+            let settings = format!(
+                "umask 077; export TMPDIR='{}' TZ=Pacific/Kiritimati LC_ALL=C.UTF-8;",
+                other.display()
+            );
+            let second = workplace.package(package, format, "arm64", &format!("second-{package}"), &settings);
+            assert_eq!(first.file_name(), second.file_name());
+            let name = first.file_name().unwrap().to_str().unwrap();
+            assert!(name.contains("arm64") || name.contains("aarch64"), "{name}");
+            assert!(name.contains("slim") == (package == "containerpilot-slim"), "{name}");
+            assert!(std::fs::read(&first).unwrap() == std::fs::read(&second).unwrap(), "{name} differs");
+        }
+    }
+}
+
+#[test]
+fn x15_only_the_full_package_has_the_tools() {
+    let workplace = Workplace::new("slim");
+    for (package, has_tools) in [("containerpilot", true), ("containerpilot-slim", false)] {
+        let archive = workplace.package(package, "tar.gz", "amd64", package, "");
+        let listed = Command::new("tar").arg("-tf").arg(&archive).output().unwrap();
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        let contains = |name: &str| listed.lines().any(|line| line.ends_with(&format!("/{name}")));
+        assert!(contains("containerpilot") && contains("LICENSE"), "{listed}");
+        assert_eq!(contains("containerpilot-tools"), has_tools, "{listed}");
     }
 }
 
@@ -127,7 +147,7 @@ fn packages_do_not_depend_on_the_machine_that_makes_them() {
 /// a clone. `scripts/test-workflows` checks more, with tools from the network.
 #[test]
 fn workflows_pin_actions_and_name_their_rights() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(".github/workflows");
+    let folder = repository().join(".github/workflows");
     let mut workflows = Vec::new();
     files(&folder, &mut workflows);
     assert_eq!(workflows.len(), 2);
