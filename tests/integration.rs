@@ -20,6 +20,7 @@ mod readiness;
 mod reload;
 mod rules;
 mod security;
+mod structure;
 mod supervisor;
 mod support;
 mod telemetry;

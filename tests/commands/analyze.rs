@@ -31,14 +31,6 @@ fn x12_analyze_shows_what_determined_when_the_container_was_ready() {
     assert!(took(2) >= 0.29 && took(4) >= 0.49, "{text}");
     let total: f64 = (0..steps.len()).map(took).sum();
     assert!((total - found["ready"].as_f64().unwrap()).abs() < 0.001, "{text}");
-    let file = it.file("start.svg");
-    run_ok(&it, &["analyze", "--format", "svg", "--out", file.to_str().unwrap()]);
-    let picture = it.read("start.svg");
-    assert!(
-        picture.starts_with("<svg ")
-            && picture.contains("class=\"critical\"")
-            && picture.ends_with("</svg>\n")
-    );
 }
 
 #[test]

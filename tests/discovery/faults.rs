@@ -207,7 +207,7 @@ fn d5_panic_while_talking_to_consul_is_recovered() {
         let mut pilot =
             Pilot::with_setup(Mode::Plain, &format!("export CONTAINERPILOT_FAILPOINT={failpoint}"), &text);
         pilot.wait_for_job();
-        pilot.run.wait_for_line("src/failpoints.rs:");
+        pilot.run.wait_for_line("failpoints.rs:");
         agent.wait_for_status("web", Some("passing"));
         let log = pilot.assert_unharmed();
         assert!(log.contains("on the network thread: on purpose"), "{log}");

@@ -148,7 +148,7 @@ fn t6_p1_panic_in_the_export_is_survived_and_the_next_spans_are_sent() {
         let collector = Collector::accepting();
         let setup = format!("export CONTAINERPILOT_FAILPOINT={failpoint}");
         let mut supervisor = Supervisor::with_setup(Mode::Plain, &setup, &config(collector.address));
-        supervisor.wait_for_line("src/failpoints.rs:");
+        supervisor.wait_for_line("failpoints.rs:");
         let before = collector.spans().len();
         crate::support::supervisor::wait_until("spans arrive after the panic", || {
             collector.spans().len() > before

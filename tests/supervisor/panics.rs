@@ -1,5 +1,5 @@
 //! PID 1 survives its own panics: it logs where each one happened, retries or refuses the work, and still shuts down
-//! gracefully. `src/failpoints.rs` panics on purpose, in debug builds and with the feature `failpoints` (`make panics`).
+//! gracefully. `crates/process/src/failpoints.rs` panics on purpose, in debug builds and with the feature `failpoints` (`make panics`).
 #![cfg(any(debug_assertions, feature = "failpoints"))]
 
 use std::io::{Read, Write};
@@ -30,7 +30,7 @@ fn request(supervisor: &Supervisor, request_line: &str) -> String {
 
 /// Requires that it logs the panic with its location, keeps running, and shuts down gracefully; returns the log.
 fn assert_survives(mut supervisor: Supervisor) -> String {
-    supervisor.wait_for_lines("src/failpoints.rs:", 1);
+    supervisor.wait_for_lines("failpoints.rs:", 1);
     supervisor.wait_for_lines("web healthy", 1);
     supervisor.signal("-TERM");
     let (code, log) = supervisor.wait();
@@ -69,7 +69,7 @@ fn p1_panic_in_an_effect_is_a_failed_start() {
     for nth in 1..=6 {
         let mut supervisor =
             with_failpoint(Mode::Plain, &format!("effect:{nth}"), &format!("{{ jobs: [{WEB}] }}"));
-        supervisor.wait_for_lines("src/failpoints.rs:", 1);
+        supervisor.wait_for_lines("failpoints.rs:", 1);
         // The job runs in any case: a failed start is followed by a restart.
         supervisor.wait_for_lines(" up", 1);
         supervisor.signal("-TERM");
@@ -118,7 +118,7 @@ fn r2_panic_while_loading_is_reported_to_the_client() {
     supervisor.wait_for_lines("web healthy", 1);
     supervisor.signal("-TERM");
     let (code, log) = supervisor.wait();
-    assert!(code == 0 && log.contains("src/failpoints.rs:"), "{log}");
+    assert!(code == 0 && log.contains("failpoints.rs:"), "{log}");
 }
 
 #[test]

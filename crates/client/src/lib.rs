@@ -40,7 +40,7 @@ const PROGRAM: Program = Program::Containerpilot;
 
 /// Runs the command line `args`, without the name of the program; `supervise` runs the supervisor. Returns the exit code.
 pub fn main(args: &[OsString], supervise: Supervise) -> u8 {
-    dispatch(args, supervise).unwrap_or_else(|failure| failure.report(PROGRAM))
+    dispatch(args, supervise).unwrap_or_else(|failure| failure.report(PROGRAM.name()))
 }
 
 fn dispatch(args: &[OsString], supervise: Supervise) -> Result<u8, Failure> {

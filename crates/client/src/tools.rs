@@ -23,7 +23,7 @@ pub(crate) fn become_tools(wanted: &str, args: &[OsString]) -> Failure {
             ),
         );
     };
-    let error = Command::new(&path).arg(format!("-{}={VERSION}", CALLED_BY.name)).args(args).exec();
+    let error = Command::new(&path).arg(format!("{CALLED_BY}{VERSION}")).args(args).exec();
     Failure::WithCode(2, format!("cannot execute {}: {}", path.display(), describe(&error)))
 }
 

@@ -7,8 +7,6 @@ use containerpilot_api::NotOneJob;
 use containerpilot_load::find_files::ReadError;
 use containerpilot_process::error_text::describe;
 
-use crate::table::Program;
-
 /// Why a command failed (X6).
 #[derive(Debug)]
 pub enum Failure {
@@ -58,9 +56,8 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// Prints the failure to standard error. Returns the exit code.
-    pub fn report(&self, program: Program) -> u8 {
-        let name = program.name();
+    /// Prints the failure to standard error; `name` is that of the program that the user has called. Returns the exit code.
+    pub fn report(&self, name: &str) -> u8 {
         let text = match self {
             Self::Reported => return 1,
             Self::Failed(_) | Self::WithCode(..) | Self::InvalidInput(_) => self.to_string(),

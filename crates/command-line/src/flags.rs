@@ -94,13 +94,6 @@ impl Arguments {
         self.given.push((flag, value));
     }
 
-    /// Removes a flag. Returns its value if it was given.
-    pub fn remove(&mut self, flag: &str) -> Option<String> {
-        let value = self.value(flag).map(str::to_owned);
-        self.given.retain(|(given, _)| *given != flag);
-        value
-    }
-
     /// The flags without the other arguments.
     pub fn flags_only(&self) -> Self {
         Self { given: self.given.clone(), ..Self::default() }

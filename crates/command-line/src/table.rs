@@ -65,12 +65,8 @@ impl Command {
     }
 }
 
-/// The version of the `containerpilot` that has started the tools, which it passes before all other arguments.
-pub const CALLED_BY: Flag = Flag {
-    name: "called-by",
-    kind: FlagKind::Text("VERSION"),
-    help: "the version of the calling containerpilot",
-};
+/// What `containerpilot` passes to the tools before all other arguments; its version follows.
+pub const CALLED_BY: &str = "-called-by=";
 
 /// The flags of `containerpilot-tools` without a command.
 pub const TOOLS_FLAGS: &[&Flag] =

@@ -1,4 +1,5 @@
 //! Makes the site together with mdBook; `scripts/site` calls this.
+#![forbid(unsafe_code)]
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,4 +1,5 @@
 //! Runs random schedules, or an exhaustive search of small plans. `USAGE` lists the options.
+#![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

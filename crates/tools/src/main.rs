@@ -28,23 +28,31 @@ const PROGRAM: Program = Program::Tools;
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let outcome = dispatch(&args);
-    ExitCode::from(outcome.map_or_else(|failure| failure.report(PROGRAM), |()| 0))
-}
-
-fn dispatch(args: &[OsString]) -> Result<(), Failure> {
-    let known: Vec<_> = TOOLS_FLAGS.iter().copied().chain([&CALLED_BY]).collect();
-    let mut global = match flags::parse(&known, args) {
-        Ok(global) => global,
-        Err(error) => return parse::help_or_failure(PROGRAM, &error, None),
+    // `containerpilot` passes its version before all other arguments.
+    let (caller, args) = match args.split_first() {
+        Some((first, rest)) if first.as_encoded_bytes().starts_with(CALLED_BY.as_bytes()) => {
+            (Some(first), rest)
+        }
+        _ => (None, args.as_slice()),
     };
-    if let Some(caller) = global.remove(CALLED_BY.name).filter(|caller| caller != VERSION) {
+    let name = if caller.is_some() { PROGRAM.other().name() } else { PROGRAM.name() };
+    if let Some(version) = caller.and_then(|caller| caller.to_str()?.strip_prefix(CALLED_BY))
+        && version != VERSION
+    {
         // If standard error is closed, the command still works.
         let _ = writeln!(
             std::io::stderr(),
-            "warning: containerpilot {caller} runs containerpilot-tools {VERSION}: install the same version of both"
+            "warning: containerpilot {version} runs containerpilot-tools {VERSION}: install the same version of both"
         );
     }
+    ExitCode::from(dispatch(args).map_or_else(|failure| failure.report(name), |()| 0))
+}
+
+fn dispatch(args: &[OsString]) -> Result<(), Failure> {
+    let global = match flags::parse(TOOLS_FLAGS, args) {
+        Ok(global) => global,
+        Err(error) => return parse::help_or_failure(PROGRAM, &error, None),
+    };
     if global.is_on("version") {
         return print(&version());
     }

@@ -1,7 +1,7 @@
 //! The queue between the event loop and the log thread (L4, L9), and the channel from other threads to the event loop (E7), in
 //! every interleaving of the threads.
 //!
-//! `src/logs/queue.rs` and `src/messages/channel.rs` are compiled here with the primitives of `loom`. A wait has no timeout here: a
+//! `crates/supervisor/src/logs/queue.rs` and `crates/supervisor/src/messages/channel.rs` are compiled here with the primitives of `loom`. A wait has no timeout here: a
 //! wake-up that is lost is a deadlock, which `loom` reports.
 #![cfg(test)]
 #![expect(dead_code, reason = "the tests use a part of the queue")]
@@ -9,9 +9,9 @@
 // Paths are relative to this file.
 #[path = "."]
 mod logs {
-    #[path = "../../../src/logs/loss.rs"]
+    #[path = "../../../crates/supervisor/src/logs/loss.rs"]
     mod loss;
-    #[path = "../../../src/logs/queue.rs"]
+    #[path = "../../../crates/supervisor/src/logs/queue.rs"]
     pub(crate) mod queue;
 
     #[derive(Debug)]
@@ -70,7 +70,7 @@ mod logs {
 
 #[path = "."]
 mod messages {
-    #[path = "../../../src/messages/channel.rs"]
+    #[path = "../../../crates/supervisor/src/messages/channel.rs"]
     pub(crate) mod channel;
 
     mod sync {
