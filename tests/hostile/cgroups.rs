@@ -2,12 +2,13 @@
 
 use super::fixture::{Hostile, Rank, as_init_and_child, own_user, within};
 use crate::support::delegated::Delegated;
+use crate::support::skip::skip;
 
 /// Runs a test with a delegated cgroup, with the supervisor as PID 1 and not. Skips it where there is none.
 fn in_cgroup(test: impl Fn(Rank, &Delegated) + Sync) {
     as_init_and_child(|rank| match Delegated::new() {
         Some(group) => test(rank, &group),
-        None => eprintln!("skipped: no cgroup v2 with cgroup.kill can be made here"),
+        None => skip("no cgroup v2 with cgroup.kill can be made here"),
     });
 }
 

@@ -16,6 +16,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, child_pids, is_root, modes, wait_until};
 
 /// The control socket answers every request within this time.
@@ -55,7 +56,7 @@ pub(crate) fn permitted() -> bool {
     let permitted =
         *PERMITTED.get_or_init(|| is_root() && modes().contains(&Mode::Pid1) && program().is_some());
     if !permitted {
-        eprintln!("skipped: hostile jobs need root, a PID namespace and a C compiler");
+        skip("hostile jobs need root, a PID namespace and a C compiler");
     }
     permitted
 }

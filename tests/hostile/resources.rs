@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, whole, within};
 use crate::support::http_request;
+use crate::support::skip::skip;
 use crate::support::supervisor::wait_until;
 
 #[test]
@@ -58,7 +59,7 @@ impl Drop for Cgroup {
 fn p3_s4_container_without_a_free_process_still_answers_and_stops() {
     as_init_and_child(|rank| {
         let Some(group) = Cgroup::new(60) else {
-            eprintln!("skipped: no control group with a limit of processes can be made");
+            skip("no control group with a limit of processes can be made");
             return;
         };
         let config = "jobs: [{ name: 'fill', exec: ['@/hostile', 'fill'], user: 'nobody' },
