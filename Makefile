@@ -1,18 +1,21 @@
-# `make test` runs all tests. The other targets are parts of it, and tools.
+# `make test` tells whether a change is right, `make test-slow` proves more of the same. The other targets are parts of them, and tools.
 
-.PHONY: test test-docker hostile panics deps lint sim search faults loom asan soak bench bench-peers docs site fuzz deny static dist test-dist mutants
+.PHONY: test test-slow test-docker hostile panics deps lint sim search faults loom asan soak bench bench-peers docs site fuzz deny static dist test-dist mutants
 
-# The container tests run last, so that a notice about a missing Docker engine is the last thing printed.
-# Most tests wait for processes, so more of them run at the same time than there are cores.
-TEST_THREADS ?= $$((2 * $$(nproc)))
-test: deps lint
-	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace --no-fail-fast
-	STATIC_BINARY="$$(scripts/static --debug)" scripts/test-docker --or-skip
+# Installs what is missing; format, clippy, all tests but the slow ones, part by part with their times.
+test:
+	scripts/test
 
-# The tests in real containers, with a running Docker engine or a private one that is started for them, and what the tests of the
-# original assert.
+# The slow tests (`#[ignore = "slow: …"]`): real waits of ten seconds and more, further containers, two minutes of chaos, and the
+# exhaustive search.
+test-slow:
+	scripts/test --slow
+
+# The tests in real containers, also the slow ones, with a running Docker engine or a private one that is started for them, and what
+# the tests of the original assert.
 test-docker: deps
-	scripts/test-docker
+	STATIC_BINARY="$$(scripts/static)" scripts/test-docker --build
+	STATIC_BINARY="$$(scripts/static)" scripts/test-docker --run --include-ignored
 	cargo test --test integration original::
 
 # What hostile jobs must not be able to do.
@@ -30,7 +33,7 @@ deps:
 lint:
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo clippy --workspace --test containers -- -D warnings
+	cargo clippy --workspace --test containers --test soak -- -D warnings
 
 # Rewrites the generated pages (reference, scenarios, manual page, schema, llms.txt) and the expected messages. Review the diff!
 docs:

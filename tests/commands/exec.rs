@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use super::{decode, run_ok, supervisor, wait};
+use crate::support::skip::skip;
 use crate::support::supervisor::{Supervisor, is_root, wait_until};
 
 /// `exec JOB -- PROGRAM…` against that supervisor.
@@ -119,7 +120,7 @@ fn x12_exec_has_the_terminal_of_the_caller_and_outlives_the_job() {
 #[test]
 fn x12_exec_has_the_user_of_the_job_and_others_get_no_environment() {
     if !is_root() {
-        eprintln!("skipped: only root can become another user");
+        skip("only root can become another user");
         return;
     }
     let it = supervisor(

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::{TIMEOUT, command, decode, json, run_command, run_err, run_ok, supervisor, wait};
+use crate::support::skip::skip;
 
 const WEB: &str = "{ jobs: [
     { name: 'setup', exec: 'true' },
@@ -310,6 +311,7 @@ fn x9_status_says_how_the_last_run_of_a_periodic_job_failed() {
 #[test]
 fn x6_refused_command_says_which_user_is_allowed() {
     if !crate::support::supervisor::is_root() {
+        skip("needs root");
         return;
     }
     let it = supervisor("{ jobs: [{ name: 'a', exec: 'sleep 1000' }] }");

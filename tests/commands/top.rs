@@ -4,6 +4,7 @@ use std::process::Command;
 
 use super::{TIMEOUT, command, decode, json, run_err, run_ok, supervisor, wait};
 use crate::support::deadline::wait_until_within;
+use crate::support::skip::skip;
 use crate::support::supervisor::{Supervisor, wait_until};
 
 /// A tmux server of this test, with one window.
@@ -15,7 +16,7 @@ impl Tmux {
     /// Opens a window of 130 by 20 with a shell; `None` without tmux.
     fn open(it: &Supervisor) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
-            eprintln!("skipped: tmux is not installed");
+            skip("tmux is not installed");
             return None;
         }
         let tmux = Self { socket: it.file("tmux").to_str().unwrap().to_owned() };

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::process::Command;
 
 use crate::support::http_client::{Pilot, request};
+use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, is_root, wait_until};
 
 const SLEEPER: &str = "jobs: [{ name: 'main', exec: 'sleep 1000' }]";
@@ -39,7 +40,7 @@ fn x1_socket_mode_does_not_depend_on_the_umask() {
 #[test]
 fn x1_requests_of_other_users_are_refused_unless_the_configured_mode_allows_them() {
     if !is_root() || Command::new("curl").arg("--version").output().is_err() {
-        eprintln!("skipped: only root can become another user");
+        skip("only root can become another user");
         return;
     }
     let as_nobody = |socket: &std::path::Path, groups: &str| {
@@ -124,6 +125,8 @@ fn x1_configured_socket_that_cannot_be_created_is_an_error_and_the_default_one_a
         );
         supervisor.wait_for_line("it runs");
         assert_eq!(supervisor.wait().0, 0);
+    } else {
+        skip("only root can mount a read-only directory");
     }
 }
 

@@ -28,7 +28,7 @@ fn consul_example_finds_its_database_and_deregisters_before_the_agent_stops() {
     let stopping = std::time::Instant::now();
     let (code, log) = run.wait();
     assert_eq!(code, 0, "{log}");
-    assert!(stopping.elapsed() < Duration::from_secs(10), "{log}");
+    assert!(stopping.elapsed() < Duration::from_secs(30), "{log}");
     assert!(!log.contains("deregistration not confirmed"), "{log}");
     let position = |text: &str| log.find(text).unwrap_or_else(|| panic!("no `{text}` in\n{log}"));
     let agent = position("consul-agent stopping: sent");

@@ -5,12 +5,13 @@ use std::process::{Child, Command, Stdio};
 
 use nix::sched::{CloneFlags, unshare};
 
+use crate::support::skip::skip;
 use crate::support::supervisor::is_root;
 
 /// Runs `test` on a thread with a new, empty network.
 pub(crate) fn in_own_network(test: impl FnOnce() + Send + 'static) {
     if !is_root() || Command::new("ip").arg("-V").output().is_err() {
-        eprintln!("skipped: this needs root and the program `ip`");
+        skip("this needs root and the program `ip`");
         return;
     }
     let thread = std::thread::spawn(|| {

@@ -1,13 +1,15 @@
 //! Processes that nothing but their cgroup tells about: daemons that clear their environment, and fork bombs (P4).
 
-use super::fixture::{Hostile, Rank, as_init_and_child, own_user, within};
+use super::fixture::{Hostile, Rank, as_init_and_child, own_user};
 use crate::support::delegated::Delegated;
+use crate::support::skip::skip;
+use crate::support::supervisor::wait_until;
 
 /// Runs a test with a delegated cgroup, with the supervisor as PID 1 and not. Skips it where there is none.
 fn in_cgroup(test: impl Fn(Rank, &Delegated) + Sync) {
     as_init_and_child(|rank| match Delegated::new() {
         Some(group) => test(rank, &group),
-        None => eprintln!("skipped: no cgroup v2 with cgroup.kill can be made here"),
+        None => skip("no cgroup v2 with cgroup.kill can be made here"),
     });
 }
 
@@ -22,7 +24,7 @@ fn ends_with_its_job(rank: Rank, group: &Delegated, script: &str) {
     let config = format!("{DEBUG}, jobs: [{HIDDEN_DAEMON}, {MAIN}]");
     let mut hostile = Hostile::with_setup(rank, script, 1, &config);
     hostile.await_job("a", "is complete", |job| job["state"] == "complete");
-    within(6, "the daemon is killed", || hostile.hostile_processes().is_empty());
+    wait_until("the daemon is killed", || hostile.hostile_processes().is_empty());
     assert_eq!(hostile.job("main")["state"], "running");
     let log = hostile.log();
     assert!(log.contains("each run has a cgroup of its own in"), "{log}");
@@ -64,7 +66,7 @@ fn ends_with_the_supervisor(rank: Rank, script: &str, reason: &str) {
     let log = hostile.log();
     assert!(log.contains("runs have no cgroups of their own: ") && log.contains(reason), "{log}");
     hostile.await_job("b", "is complete", |job| job["state"] == "complete");
-    within(6, "one daemon is killed", || hostile.hostile_processes().len() <= 1);
+    wait_until("one daemon is killed", || hostile.hostile_processes().len() <= 1);
     assert_eq!(hostile.hostile_processes().len(), 1);
     hostile.stops();
 }
@@ -100,9 +102,9 @@ fn p4_x2_fork_bomb_that_leaves_its_group_and_environment_ends_with_one_stop() {
         let config = format!("jobs: [{}, {MAIN}]", hidden_bomb(""));
         let mut hostile = Hostile::with_setup(rank, &group.enter(), 1, &config);
         hostile.await_ready(1);
-        within(10, "it has grown", || hostile.hostile_processes().len() > 20);
+        wait_until("it has grown", || hostile.hostile_processes().len() > 20);
         hostile.post("/v3/jobs/bomb/stop");
-        within(6, "no process is left", || hostile.hostile_processes().is_empty());
+        wait_until("no process is left", || hostile.hostile_processes().is_empty());
         assert_eq!(hostile.job("main")["state"], "running");
         hostile.stops();
         group.assert_empty();
@@ -117,7 +119,7 @@ fn p4_p5_fork_bomb_that_leaves_its_group_and_environment_ends_at_its_timeout() {
         hostile.await_ready(1);
         // At its process limit it may exit before its timeout.
         hostile.await_job("bomb", "has ended", |job| job["state"] == "failed" || job["state"] == "complete");
-        within(6, "no process is left", || hostile.hostile_processes().is_empty());
+        wait_until("no process is left", || hostile.hostile_processes().is_empty());
         hostile.stops();
         group.assert_empty();
     });

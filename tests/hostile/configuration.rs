@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::fixture::{Hostile, as_init_and_child, request, waits_in, whole, within};
+use super::fixture::{Hostile, as_init_and_child, request, waits_in, whole};
 use crate::support::supervisor::{Supervisor, modes, wait_until};
 
 const JOBS: &str = "jobs: [{ name: 'main', exec: 'sleep 1000' }]";
@@ -44,7 +44,7 @@ fn r2_configuration_that_is_a_fifo_blocks_no_later_reload() {
         let config =
             whole(1, "jobs: [{ name: 'main', exec: 'sleep 1000' }, { name: 'new', exec: 'sleep 1000' }]");
         fs::write(&file, config.replace("@/", &folder)).unwrap();
-        within(15, "a later reload is done", || {
+        wait_until("a later reload is done", || {
             hostile.send(1);
             let status = request(&hostile.socket(), "GET", "/v3/status").unwrap();
             status.contains("\"new\"")

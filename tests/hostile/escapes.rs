@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use super::fixture::{Hostile, Rank, as_init_and_child, permitted, request, whole, within};
+use super::fixture::{Hostile, Rank, as_init_and_child, permitted, request, whole};
+use crate::support::skip::skip;
+use crate::support::supervisor::wait_until;
 
 const LEAVES_ITS_GROUP: &str = "exec: ['@/hostile', 'leave-group'], user: 'nobody'";
 
@@ -24,7 +26,7 @@ fn p5_run_that_left_its_process_group_is_killed_at_its_timeout() {
         );
         let mut hostile = Hostile::start(rank, 1, &config);
         hostile.await_ready(1);
-        within(5, "the run has ended", || hostile.job("next")["state"] == "running");
+        wait_until("the run has ended", || hostile.job("next")["state"] == "running");
         hostile.stops();
     });
 }
@@ -35,8 +37,10 @@ fn p5_check_that_left_its_process_group_is_killed_at_its_timeout() {
         let config = "jobs: [{ name: 'a', exec: 'sleep 1000', user: 'nobody',
             health: { exec: ['@/hostile', 'leave-group'], interval: 1, timeout: '200ms', ttl: 5 } }]";
         let mut hostile = Hostile::start(rank, 1, config);
-        within(5, "two checks have failed", || hostile.job("a")["checks"][0]["failures"].as_u64() >= Some(2));
-        within(5, "no check is left", || hostile.hostile_processes().len() <= 2);
+        wait_until("two checks have failed", || {
+            hostile.job("a")["checks"][0]["failures"].as_u64() >= Some(2)
+        });
+        wait_until("no check is left", || hostile.hostile_processes().len() <= 2);
         hostile.stops();
     });
 }
@@ -52,13 +56,13 @@ fn x2_job_that_left_its_process_group_is_stopped_and_restarted_by_hand() {
     hostile.await_ready(1);
     let pid = hostile.job("a")["pid"].clone();
     hostile.post("/v3/jobs/a/restart");
-    within(5, "it runs again", || {
+    wait_until("it runs again", || {
         let job = hostile.job("a");
         job["state"] == "running" && job["pid"] != pid
     });
     hostile.await_ready(2);
     hostile.post("/v3/jobs/a/stop");
-    within(5, "it is stopped", || hostile.job("a")["pid"].is_null());
+    wait_until("it is stopped", || hostile.job("a")["pid"].is_null());
     assert_eq!(hostile.hostile_processes(), [0; 0]);
     hostile.stops();
 }
@@ -80,17 +84,17 @@ fn r3_reload_completes_when_a_changed_job_has_left_its_process_group() {
         };
         let pid = hostile.job("a")["pid"].clone();
         reload(&config("two"));
-        within(5, "the changed job runs", || {
+        wait_until("the changed job runs", || {
             let job = hostile.job("a");
             job["state"] == "running" && job["pid"] != pid
         });
         hostile.await_ready(2);
         reload(&format!("jobs: [{main}, {{ name: 'late', exec: 'sleep 1000' }}]"));
-        within(5, "the new plan is in force", || {
+        wait_until("the new plan is in force", || {
             request(&hostile.socket(), "GET", "/v3/status").is_ok_and(|status| status.contains("\"late\""))
         });
-        within(5, "the new job runs", || hostile.job("late")["state"] == "running");
-        within(5, "the removed job is gone", || hostile.hostile_processes().is_empty());
+        wait_until("the new job runs", || hostile.job("late")["state"] == "running");
+        wait_until("the removed job is gone", || hostile.hostile_processes().is_empty());
         hostile.stops();
     });
 }
@@ -102,7 +106,7 @@ fn leave_daemon(script: &str) {
                              { name: 'main', exec: 'sleep 1000' }]";
         let mut hostile = Hostile::with_setup(rank, script, 1, config);
         hostile.await_state("a", "complete");
-        within(6, "the daemon is killed", || hostile.hostile_processes().is_empty());
+        wait_until("the daemon is killed", || hostile.hostile_processes().is_empty());
         hostile.stops();
     });
 }
@@ -140,7 +144,7 @@ fn p4_group_member_whose_parent_lives_elsewhere_is_killed_after_the_stop_timeout
         hostile.await_ready(1);
         hostile.await_state("a", "complete");
         // The member of the group; its parent has left the group and may stay until the supervisor exits.
-        within(6, "the member of the group is killed", || hostile.hostile_processes().len() <= 1);
+        wait_until("the member of the group is killed", || hostile.hostile_processes().len() <= 1);
         hostile.stops();
     });
 }
@@ -181,7 +185,7 @@ fn s4_process_whose_command_line_cannot_be_read_holds_up_neither_ping_nor_sigter
         let mut hostile = Hostile::start(rank, 1, &config);
         hostile.await_ready(1);
         if hostile.log().contains("refused") {
-            eprintln!("userfaultfd is not permitted: only the shutdown is tested");
+            skip("userfaultfd is not permitted: only the shutdown is tested");
         }
         hostile.stops();
     });

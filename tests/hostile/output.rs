@@ -12,7 +12,7 @@ use nix::fcntl::OFlag;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::fixture::{Hostile, Rank, as_init_and_child, permitted, whole, within};
+use super::fixture::{Hostile, Rank, as_init_and_child, permitted, whole};
 use crate::support::supervisor::wait_until;
 
 /// Opens the reading end of a FIFO, which is read only when the test wants it.
@@ -105,7 +105,7 @@ fn forge(change: Change, format: &str, forgery: &str) -> Option<String> {
             "new"
         }
     };
-    within(10, "the second line is written", || hostile.read(new).contains("second line"));
+    wait_until("the second line is written", || hostile.read(new).contains("second line"));
     let log = hostile.read(new);
     let wrong = log.lines().find(|line| !is_entry_of_liar(format, line));
     hostile.stops();
@@ -161,7 +161,7 @@ fn await_full(hostile: &Hostile, limit: u64) -> u64 {
         if now != last {
             (last, since) = (now, Instant::now());
         }
-        now == limit || now > 0 && since.elapsed() > Duration::from_millis(500)
+        now == limit || now > 0 && since.elapsed() > Duration::from_secs(2)
     });
     last
 }
@@ -187,7 +187,7 @@ fn l4_p4_output_in_an_enlarged_pipe_is_not_lost_at_the_exit_of_the_job() {
     }
     let (mut hostile, mut reader) = enlarge();
     let mut log = Vec::new();
-    within(10, "the last line is written", || {
+    wait_until("the last line is written", || {
         log.extend(drain(&mut reader));
         numbers(&log).last() == Some(&12_999)
     });
@@ -306,7 +306,7 @@ fn l4_job_that_reads_its_own_output_does_not_block_the_log() {
         let mut hostile = Hostile::start(rank, 1, config);
         hostile.await_file("stealing");
         hostile.send(12);
-        within(10, "the lines of the other job are written", || {
+        wait_until("the lines of the other job are written", || {
             numbers(hostile.log().as_bytes()).last() == Some(&1_999)
         });
         assert_all(&numbers(hostile.log().as_bytes()), 2_000);
@@ -332,7 +332,7 @@ fn l2_raw_job_that_makes_the_shared_output_non_blocking_loses_no_line_of_others(
     });
     hostile.send(12);
     let mut log = Vec::new();
-    within(20, "all lines are written", || {
+    wait_until("all lines are written", || {
         // Slowly, so that the output is full most of the time.
         let mut buffer = [0; 16384];
         let count = reader.read(&mut buffer).unwrap_or(0);
@@ -352,7 +352,7 @@ fn l9_no_entry_of_the_supervisor_is_dropped_in_a_burst_while_the_log_takes_it() 
     let jobs: Vec<String> = (0..count).map(|n| format!("{{ name: 'j{n}', exec: '/bin/true' }}")).collect();
     let config = format!("logging: {{ output: '@/log', format: 'json' }}, jobs: [{}]", jobs.join(","));
     let hostile = Hostile::unanswered(Rank::Child, "", 1, &config);
-    within(60, "all jobs are complete", || hostile.run.file("counted").exists());
+    wait_until("all jobs are complete", || hostile.run.file("counted").exists());
     let log = hostile.log();
     let mut entries = vec![0; count];
     for line in log.lines() {

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, whole, within};
+use super::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, whole};
 use crate::support::http_request;
+use crate::support::skip::skip;
 use crate::support::supervisor::wait_until;
 
 #[test]
@@ -58,7 +59,7 @@ impl Drop for Cgroup {
 fn p3_s4_container_without_a_free_process_still_answers_and_stops() {
     as_init_and_child(|rank| {
         let Some(group) = Cgroup::new(60) else {
-            eprintln!("skipped: no control group with a limit of processes can be made");
+            skip("no control group with a limit of processes can be made");
             return;
         };
         let config = "jobs: [{ name: 'fill', exec: ['@/hostile', 'fill'], user: 'nobody' },
@@ -87,7 +88,7 @@ const LATE: &str = "{ name: 'late', exec: '/bin/true', when: { source: 'SIGUSR2'
 fn assert_descriptors_left(hostile: &Hostile) {
     let open = fs::read_dir(format!("/proc/{}/fd", hostile.pid)).unwrap().count();
     hostile.send(12);
-    within(5, "another job is started", || !hostile.job("late")["lastExit"].is_null());
+    wait_until("another job is started", || !hostile.job("late")["lastExit"].is_null());
     let exit = hostile.job("late")["lastExit"].clone();
     assert_eq!(exit["code"], 0, "{open} descriptors are open; {exit}");
 }
@@ -224,7 +225,7 @@ fn d5_r4_memory_does_not_grow_with_the_number_of_service_names_ever_used() {
     let folder = format!("{}/", hostile.run.folder());
     let mut measured = Vec::new();
     for round in 1..=15 {
-        within(20, "all services are registered", || registered.load(Ordering::SeqCst) >= round * AT_ONCE);
+        wait_until("all services are registered", || registered.load(Ordering::SeqCst) >= round * AT_ONCE);
         measured.push(anonymous_kib(hostile.pid));
         fs::write(hostile.run.file("config.json5"), whole(1, &config(round)).replace("@/", &folder)).unwrap();
         hostile.send(1);

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, request, within};
+use super::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, request};
 use crate::support::supervisor::{child_pids, wait_until};
 
 fn livez(address: (Ipv4Addr, u16)) -> Result<String, std::io::Error> {
@@ -100,7 +100,7 @@ fn first_connection_fails(
     first.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
     let _ = (&first).read(&mut [0; 64]);
     relieve(&hostile);
-    within(5, "the control socket answers", || request(&hostile.socket(), "GET", "/v3/ping").is_ok());
+    wait_until("the control socket answers", || request(&hostile.socket(), "GET", "/v3/ping").is_ok());
     hostile.stops();
 }
 

@@ -3,7 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-use super::fixture::{Hostile, Rank, as_init_and_child, permitted, request, within};
+use super::fixture::{Hostile, Rank, as_init_and_child, permitted, request};
+use crate::support::supervisor::wait_until;
 
 const CONFIG: &str = "jobs: [{ name: 'main', exec: 'sleep 1000' }]";
 
@@ -26,7 +27,7 @@ fn s1_no_signal_but_sigterm_sigint_and_sigquit_ends_the_supervisor() {
     let mut hostile = Hostile::start(Rank::Child, 1, CONFIG);
     for signal in (1..=64).filter(|signal| !OTHERS.contains(signal)) {
         hostile.send(signal);
-        within(5, "the signal is handled", || {
+        wait_until("the signal is handled", || {
             hostile.has_exited() || signal == 17 || !is_pending(hostile.pid, signal)
         });
         if hostile.has_exited() || request(&hostile.socket(), "GET", "/v3/status").is_err() {
@@ -45,8 +46,7 @@ fn s1_sigquit_shuts_down_gracefully() {
         let hostile = Hostile::start(rank, 2, config);
         hostile.await_ready(1);
         hostile.send(3);
-        let limit = Duration::from_secs(3);
-        within(limit.as_secs(), "it exits", || hostile.has_exited());
+        wait_until("it exits", || hostile.has_exited());
         let log = fs::read_to_string(hostile.run.file("log")).unwrap();
         assert!(log.contains("bye"), "the job was not stopped:\n{log}");
         assert_eq!(hostile.run.wait().0, 0);

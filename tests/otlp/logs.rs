@@ -156,7 +156,7 @@ fn t6_full_buffer_drops_from_the_export_only_and_says_how_many() {
     let (logged, exported, log, took) = flood(Behaviour::Hang, 300_000);
     assert_eq!(logged, 300_000, "the log has every line");
     assert!(exported > 10_000 && exported < 290_000, "{exported}");
-    assert!(took < Duration::from_secs(60), "{took:?}: the job was not slowed down");
+    assert!(took < Duration::from_secs(120), "{took:?}: the job was not slowed down");
     let line = log.lines().find(|line| line.contains("dropped meanwhile")).unwrap();
     let count = line.split("; ").last().unwrap().split(' ').next().unwrap();
     let dropped: usize = count.parse().unwrap();

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::support::skip::skip;
+
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Browser {
@@ -22,6 +24,15 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
+    /// Whether there is one; the test is skipped if not.
+    pub(crate) fn is_installed() -> bool {
+        let found = Command::new("chromium").arg("--version").output().is_ok();
+        if !found {
+            skip("there is no Chromium");
+        }
+        found
+    }
+
     /// Starts a browser with one empty page.
     pub(crate) fn start() -> Self {
         let profile = std::env::temp_dir().join(format!(

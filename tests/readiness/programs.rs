@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use super::{job, wait_healthy};
+use crate::support::skip::skip;
 use crate::support::supervisor::{Supervisor, is_root, modes};
 
 /// Runs a script of this repository that prints a path.
@@ -26,7 +27,7 @@ fn server(program: &str) -> Option<(String, String)> {
     let program = folder.join(program);
     let found = Command::new(&program).arg("-v").env("LD_LIBRARY_PATH", &libraries).output();
     if !found.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: {} does not run here", program.display());
+        skip(&format!("{} does not run here", program.display()));
         return None;
     }
     Some((program.to_str()?.to_owned(), libraries.to_str()?.to_owned()))
@@ -36,7 +37,7 @@ fn server(program: &str) -> Option<(String, String)> {
 fn installed(program: &str) -> Option<String> {
     let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output().unwrap();
     if !found.status.success() {
-        eprintln!("skipped: {program} is not installed");
+        skip(&format!("{program} is not installed"));
         return None;
     }
     Some(String::from_utf8(found.stdout).unwrap().trim().to_owned())
@@ -84,7 +85,7 @@ fn h11_postgresql_tells_systemd_that_it_is_ready() {
     let notifies =
         std::fs::read(&postgres).is_ok_and(|program| program.windows(9).any(|bytes| bytes == b"sd_notify"));
     if !is_root() || !notifies {
-        eprintln!("skipped: this needs root, and a PostgreSQL that was built with systemd");
+        skip("this needs root, and a PostgreSQL that was built with systemd");
         return;
     }
     let config = format!(

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 use super::{job, wait_healthy};
+use crate::support::skip::skip;
 use crate::support::supervisor::{Supervisor, is_root, modes, wait_until};
 
 /// A Perl function that sends a message to the `NOTIFY_SOCKET`.
@@ -159,6 +160,7 @@ fn h11_the_service_manager_of_the_supervisor_is_told_and_jobs_do_not_see_it() {
 #[test]
 fn h11_a_job_of_another_user_can_notify_and_other_users_cannot() {
     if !is_root() {
+        skip("needs root");
         return;
     }
     let own = perl(

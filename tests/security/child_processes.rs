@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 
+use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, is_root, modes, wait_until};
 
 /// The kinds of processes that the supervisor starts.
@@ -128,7 +129,7 @@ fn p7_environment_is_inherited_unless_a_job_overrides_it() {
 #[test]
 fn p9_job_of_another_user_can_neither_signal_nor_control_the_supervisor() {
     if !is_root() {
-        eprintln!("skipped: only root can start a job as another user");
+        skip("only root can start a job as another user");
         return;
     }
     for mode in modes() {

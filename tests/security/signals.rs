@@ -1,11 +1,12 @@
 //! Signals that processes of the container send to PID 1 (S1, P1).
 
+use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, modes};
 
 #[test]
 fn s1_s8_p1_only_sigterm_sigint_and_sigquit_end_pid_1() {
     if !modes().contains(&Mode::Pid1) {
-        eprintln!("skipped: creating a PID namespace is not permitted");
+        skip("creating a PID namespace is not permitted");
         return;
     }
     // All signals but SIGHUP, SIGUSR1, SIGUSR2, SIGTERM, SIGINT and SIGQUIT, which the supervisor handles.

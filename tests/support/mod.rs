@@ -8,6 +8,8 @@ pub(crate) mod delegated;
 pub(crate) mod http_client;
 pub(crate) mod http_request;
 pub(crate) mod idle;
+pub(crate) mod processes;
 pub(crate) mod program;
+pub(crate) mod skip;
 pub(crate) mod supervisor;
 pub(crate) mod telemetry_client;

@@ -3,17 +3,19 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 
 use super::deadline;
+use super::processes::{end_all, send};
 use super::program::containerpilot;
+use super::skip::skip;
 
 /// The test fails if a single wait takes longer.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -102,6 +104,7 @@ impl Supervisor {
         command.args(&command_line[1..]).args(args).env_remove("CONTAINERPILOT");
         // Tests run in parallel, so each needs its own socket.
         command.env("CONTAINERPILOT_SOCKET", folder.join("socket"));
+        command.env("CONTAINERPILOT_TEST", &folder);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         // Messages from before the log is open.
         command.stderr(fs::File::create(folder.join("stderr")).unwrap());
@@ -238,13 +241,15 @@ impl Drop for Supervisor {
             let _ = self.child.wait();
             orphans.into_iter().for_each(|orphan| send(orphan, Signal::SIGKILL));
         }
+        // What outlived a supervisor that was killed, or that has exited, and is no descendant of it any more.
+        end_all(&mark(&self.folder));
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// Sends a signal to a process that may be gone already.
-fn send(pid: u32, signal: Signal) {
-    let _ = kill(Pid::from_raw(i32::try_from(pid).unwrap()), signal);
+/// An entry of the environment of a supervisor and of its jobs, by which they are found.
+fn mark(folder: &Path) -> String {
+    format!("CONTAINERPILOT_TEST={}", folder.display())
 }
 
 /// Creates the test's directory with the configuration in it.
@@ -265,16 +270,20 @@ pub(crate) fn folder() -> PathBuf {
 
 /// The modes to test: both, or only [`Mode::Plain`] where creating a PID namespace is not permitted.
 pub(crate) fn modes() -> Vec<Mode> {
-    let unshare = Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "true"]).output();
-    if unshare.is_ok_and(|output| output.status.success()) {
+    static NAMESPACE: LazyLock<bool> = LazyLock::new(|| {
+        let unshare = Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "true"]).output();
+        unshare.is_ok_and(|output| output.status.success())
+    });
+    if *NAMESPACE {
         vec![Mode::Plain, Mode::Pid1]
     } else {
+        skip("as PID 1: creating a PID namespace is not permitted");
         vec![Mode::Plain]
     }
 }
 
 pub(crate) fn is_root() -> bool {
-    Command::new("id").arg("-u").output().unwrap().stdout == b"0\n"
+    nix::unistd::geteuid().is_root()
 }
 
 /// Waits until `holds` returns true; `what` describes that condition.

@@ -178,7 +178,7 @@ fn e7_silent_connections_do_not_block_other_clients() {
     let silent: Vec<_> = (0..30).map(|_| std::net::TcpStream::connect(served.address).unwrap()).collect();
     let begun = std::time::Instant::now();
     assert_eq!(served.get("/livez").0, 200);
-    assert!(begun.elapsed() < Duration::from_secs(10));
+    assert!(begun.elapsed() < Duration::from_secs(30));
     drop(silent);
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use super::server::free_port;
+use crate::support::skip::skip;
 use crate::support::supervisor::wait_until;
 use crate::support::telemetry_client::{Telemetry, request};
 
@@ -76,7 +77,7 @@ fn t4_alerts_fire_for_what_is_wrong_and_not_for_healthy_containers() {
         .output()
         .unwrap();
     if !script.status.success() {
-        eprintln!("skipped: there is no promtool, and scripts/prometheus cannot download it");
+        skip("there is no promtool, and scripts/prometheus cannot download it");
         return;
     }
     let mut tool = Command::new(programs().join("promtool"));

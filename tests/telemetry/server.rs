@@ -2,6 +2,7 @@
 
 use std::net::{Ipv6Addr, TcpListener};
 
+use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, child_pids, wait_until};
 use crate::support::telemetry_client::Telemetry;
 
@@ -54,7 +55,7 @@ fn e4_telemetry_listens_before_startup() {
 #[test]
 fn t1_telemetry_listens_on_an_ipv6_address() {
     if TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_err() {
-        eprintln!("skipped: this machine has no IPv6");
+        skip("this machine has no IPv6");
         return;
     }
     let served = Telemetry::start(

@@ -1,6 +1,7 @@
 //! CPU time and memory of jobs (T4).
 
 use crate::support::delegated::Delegated;
+use crate::support::skip::skip;
 use crate::support::supervisor::wait_until;
 use crate::support::telemetry_client::Telemetry;
 
@@ -44,7 +45,7 @@ fn t4_usage_of_a_job_has_its_processes_in_other_sessions() {
 #[test]
 fn t4_usage_of_a_job_is_that_of_its_cgroup() {
     let Some(group) = Delegated::new() else {
-        eprintln!("skipped: no cgroup v2 with cgroup.kill can be made here");
+        skip("no cgroup v2 with cgroup.kill can be made here");
         return;
     };
     let config = format!("logging: {{ level: 'debug' }}, {JOBS}");

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use super::{Watching, config};
+use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
 /// dnsmasq at an address of its own, at port 53.
@@ -17,6 +18,7 @@ impl NameServer {
     /// `None` if it does not run here.
     pub(crate) fn start(address: &'static str, records: &[&str]) -> Option<Self> {
         if !modes().contains(&Mode::Pid1) {
+            skip("needs a PID namespace");
             return None;
         }
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/servers");
@@ -29,7 +31,7 @@ impl NameServer {
         let program = (folder.join("usr/sbin/dnsmasq"), libraries);
         let found = Command::new(&program.0).arg("-v").env("LD_LIBRARY_PATH", &program.1).output();
         if !found.is_ok_and(|output| output.status.success()) {
-            eprintln!("skipped: {} does not run here", program.0.display());
+            skip(&format!("{} does not run here", program.0.display()));
             return None;
         }
         let mut server = Self { program, address, child: None };

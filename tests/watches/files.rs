@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::{Watching, config};
+use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
 /// An empty folder for what is watched, which exists before the supervisor starts.
@@ -143,7 +144,7 @@ fn d13_where_the_limits_of_inotify_are_reached_files_are_polled() {
             .args(["-c", &format!("{}; \"$@\"", inside(limit)), "sh", "true"])
             .status();
         if !probe.is_ok_and(|status| status.success()) {
-            eprintln!("skipped: user namespaces are not permitted here");
+            skip("user namespaces are not permitted here");
             return;
         }
         let folder = folder(limit);

@@ -22,6 +22,19 @@ macro_rules! isolated {
     };
 }
 
+/// Reports that a test is not run, and why: on standard error, and in the file that `scripts/test` prints at the end.
+pub(crate) fn skip(reason: &str) {
+    let thread = std::thread::current();
+    // A test in a process of its own runs on the main thread, and its name is the first argument.
+    let isolated = std::env::args().nth(1).unwrap_or_default();
+    let test = thread.name().filter(|name| *name != "main").unwrap_or(&isolated);
+    eprintln!("skipped: {reason}");
+    if let Some(path) = std::env::var_os("CONTAINERPILOT_TEST_SKIPS") {
+        let mut file = std::fs::File::options().create(true).append(true).open(path).unwrap();
+        std::io::Write::write_all(&mut file, format!("{test}: {reason}\n").as_bytes()).unwrap();
+    }
+}
+
 const ISOLATED: &str = "CONTAINERPILOT_TEST_ISOLATED";
 
 /// Runs a test in its own process.

@@ -1,5 +1,6 @@
 //! The packages of a release, and the workflows that make it. `make test-dist` tests the binaries.
 
+use crate::support::skip::skip;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -72,7 +73,7 @@ impl Drop for Workplace {
 fn is_missing(program: &str) -> bool {
     let missing = Command::new(program).arg("--version").output().is_err();
     if missing {
-        eprintln!("skipped: {program} is missing");
+        skip(&format!("{program} is missing"));
     }
     missing
 }
