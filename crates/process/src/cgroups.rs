@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use containerpilot_core::ids::RunId;
 
 use crate::error_text::describe;
+use crate::proc::kernel_text;
 
 /// The limits that language runtimes look for in the cgroup of their process. Runs have no controllers in theirs.
 const LIMITS: [&str; 3] = ["memory.max", "memory.high", "cpu.max"];
@@ -47,10 +48,11 @@ struct Parent {
 
 impl Parent {
     fn create() -> Result<Self, String> {
-        let read = |file| String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).into_owned();
-        let (own, mounts) = (read("/proc/self/cgroup"), read("/proc/self/mountinfo"));
+        let read = |file| String::from_utf8_lossy(&kernel_text(file).unwrap_or_default()).into_owned();
+        let own = read("/proc/self/cgroup");
         let path = path_of(&own).ok_or("there is no cgroup v2")?;
-        let directory = directory_of(path, &mounts).ok_or("the own cgroup v2 is not mounted")?;
+        let directory =
+            directory_of(path, &read("/proc/self/mountinfo")).ok_or("the own cgroup v2 is not mounted")?;
         Self::below(&directory, path)
     }
 

@@ -7,6 +7,7 @@
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use nix::time::{ClockId, clock_gettime};
 
@@ -15,8 +16,19 @@ use crate::sys;
 /// How much of an environment is read. The variables of the supervisor come first.
 const ENVIRONMENT_LIMIT: u64 = 4 << 20;
 
+/// Most files of the kernel are shorter.
+const KERNEL_TEXT: usize = 4096;
+
 /// `USER_HZ`, the unit of times in `/proc`. It is part of Linux' interface to programs, and the same on all machines.
 pub const TICKS_PER_SECOND: u64 = 100;
+
+/// The text of a file that the kernel makes when it is read. Its size is not known before, so the standard library would read it in
+/// small pieces.
+pub fn kernel_text(file: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let mut text = Vec::with_capacity(KERNEL_TEXT);
+    File::open(file)?.read_to_end(&mut text)?;
+    Ok(text)
+}
 
 /// The children that this process has adopted or its first thread has started, running or zombie. Complete only if no other
 /// thread reaps children meanwhile. Fails with `NotFound` on kernels that do not offer the list.
@@ -94,7 +106,7 @@ pub struct Stat {
 
 impl Stat {
     fn read(pid: i32) -> Option<Self> {
-        Self::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+        Self::parse(&kernel_text(format!("/proc/{pid}/stat")).ok()?)
     }
 
     /// The name of a process, in parentheses, may contain anything, also parentheses.

@@ -11,7 +11,9 @@ use nix::libc;
 /// later, because a process has a lease on it, are errors: waiting for them could take forever.
 pub fn read(path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
     let file = open(File::options().read(true), path)?;
-    let mut content = Vec::new();
+    // One call for a short file. The size may change meanwhile.
+    let size = file.metadata()?.len().min(limit);
+    let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or(0).saturating_add(1));
     file.take(limit).read_to_end(&mut content)?;
     Ok(content)
 }

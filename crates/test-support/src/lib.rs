@@ -23,7 +23,7 @@ macro_rules! isolated {
 }
 
 /// Reports that a test is not run, and why: on standard error, and in the file that `scripts/test` prints at the end.
-pub(crate) fn skip(reason: &str) {
+pub fn skip(reason: &str) {
     let thread = std::thread::current();
     // A test in a process of its own runs on the main thread, and its name is the first argument.
     let isolated = std::env::args().nth(1).unwrap_or_default();

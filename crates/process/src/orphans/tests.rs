@@ -130,7 +130,7 @@ impl Drop for Delegated {
 /// Runs a test with cgroups. Skips it where there are none.
 fn with_cgroups(test: impl FnOnce(&mut Fixture, &Path)) {
     let Some(delegated) = Delegated::new() else {
-        crate::test_support::skip("a cgroup v2 with cgroup.kill cannot be made here");
+        containerpilot_test_support::skip("a cgroup v2 with cgroup.kill cannot be made here");
         return;
     };
     let mut fixture = Fixture::new();

@@ -196,7 +196,7 @@ isolated! {
 
     fn p3_p9_directory_that_the_user_may_not_search_is_named() {
         if !is_root() {
-            crate::test_support::skip("needs root");
+            containerpilot_test_support::skip("needs root");
             return;
         }
         let folder = containerpilot_test_support::folder();
@@ -290,7 +290,7 @@ isolated! {
 
     fn p3_reached_process_limit_is_a_failed_start() {
         if !is_root() {
-            crate::test_support::skip("needs root");
+            containerpilot_test_support::skip("needs root");
             return;
         }
         let limited = Process {

@@ -4,11 +4,11 @@
 //! before it kills, so the count is up to date when the exit is seen. Without a mounted cgroup file system the count is
 //! unknown and OOM kills are not reported.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::Signal;
+use containerpilot_process::proc::kernel_text;
 use containerpilot_process::reaper::{Exited, Owner};
 
 /// The file with the count, and its last value.
@@ -20,7 +20,8 @@ pub(crate) struct OomCounter {
 impl OomCounter {
     /// Finds the counter of this process's control group.
     pub(crate) fn open() -> Self {
-        let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let groups = kernel_text("/proc/self/cgroup").unwrap_or_default();
+        let groups = String::from_utf8_lossy(&groups);
         let last = candidates(&groups).into_iter().find_map(|file| count(&file).map(|count| (file, count)));
         Self { last }
     }
@@ -62,13 +63,15 @@ fn candidates(groups: &str) -> Vec<PathBuf> {
 }
 
 fn count(file: &Path) -> Option<u64> {
-    let text = fs::read_to_string(file).ok()?;
+    let text = String::from_utf8(kernel_text(file).ok()?).ok()?;
     text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }
 
 #[cfg(test)]
 mod tests {
     use containerpilot_core::ids::{CheckRunId, RunId};
+
+    use std::fs;
 
     use super::*;
     use containerpilot_test_support as test_support;

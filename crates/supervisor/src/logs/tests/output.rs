@@ -148,7 +148,7 @@ fn l4_full_disk_is_retried() {
         status.is_ok_and(|status| status.success())
     };
     if !mount(&["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs"]) {
-        crate::test_support::skip("only root can mount a small disk");
+        containerpilot_test_support::skip("only root can mount a small disk");
         return;
     }
     let (path, ballast) = (folder.0.join("log"), folder.0.join("ballast"));
