@@ -1,7 +1,10 @@
 //! The comparison with other init systems in `benches/peers`: its page matches its figures, and it still measures.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use crate::support::program::repository;
+use crate::support::skip::skip;
 
 fn harness(words: &[&str]) -> Output {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -18,6 +21,26 @@ fn peers_page_matches_its_figures() {
     let bless = std::env::var_os("BLESS").is_some_and(|value| value == "1");
     let done = harness(&[if bless { "--render" } else { "--check" }]);
     assert!(done.status.success(), "{}", stderr(&done));
+}
+
+/// A page that is older than the last release says nothing about it.
+#[test]
+fn peers_page_is_about_this_version() {
+    let page = std::fs::read_to_string(repository().join("docs/peers.json")).unwrap();
+    let page: serde_json::Value = serde_json::from_str(&page).unwrap();
+    let version = page.pointer("/peers/containerpilot/version").and_then(serde_json::Value::as_str);
+    assert_eq!(version, Some(env!("CARGO_PKG_VERSION")), "run `make bench-peers` on an idle machine");
+    let measured = page.pointer("/scenes/size/samples/size-own/containerpilot/0").unwrap().as_f64().unwrap();
+    assert!(measured <= 7.0 * 1024.0, "{measured} KiB");
+    let binary =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository().join("target"), PathBuf::from);
+    let Ok(file) = std::fs::metadata(binary.join("dist/containerpilot")) else {
+        return skip(
+            "the size in docs/peers.md is compared with target/dist/containerpilot: run `make static`",
+        );
+    };
+    let size = file.len() as f64 / 1024.0;
+    assert!((size / measured - 1.0).abs() < 0.02, "it has {size:.0} KiB, docs/peers.md says {measured}");
 }
 
 /// Runs a few scenes quickly; the figures themselves do not matter.

@@ -66,14 +66,15 @@ ROWS = [
     Row("log-plain", "log", "output unchanged", "M lines/s", more=True, why=FLOOD,
         bound="The job writes directly to the output stream; the kernel moves the bytes."),
     Row("log-cpu-plain", "log", "output unchanged: CPU time per million lines", "s", why=FLOOD),
-    Row("restart-rate", "restart", "restarts per second without back-off", "1/s", more=True, why="No reason is known.", target="0.5 × floor"),
+    Row("restart-rate", "restart", "restarts per second without back-off", "1/s", more=True, why="No reason is known.", target="0.6 × floor"),
     Row("restart-cpu", "restart", "CPU time per restart", "µs", why="No reason is known."),
     Row("signal-program", "signals", "SIGTERM to the program, `-- PROGRAM`", "µs", why=SIGNAL),
     Row("signal-file", "signals", "SIGTERM to the service of a configuration", "µs", why=SIGNAL, target="1 × best peer"),
     Row("signal-end-program", "signals", "SIGTERM to the exit of the last process, `-- PROGRAM`", "ms",
         why="As above; and a larger program has more memory to free at its exit."),
     Row("signal-end-file", "signals", "SIGTERM to the exit of the last process, from a configuration", "ms",
-        why="Before it exits, containerpilot logs the exit of the job, flushes the log and removes the control socket."),
+        why="Before it exits, containerpilot logs the exit of the job, flushes the log and removes the control socket.",
+        target="1 × best peer"),
     Row("orphans-time", "orphans", "10,000 orphans exited and reaped, as PID 1", "ms", bound="The ten thousand exits are most of it.",
         why="The exits take nearly all of the time, on the same CPUs as the reaping; the order among peers that reap in large batches "
             "changes from run to run."),
@@ -83,7 +84,7 @@ ROWS = [
     Row("health-cpu", "health", "CPU time per health check", "µs", why="No reason is known.", target="2 × floor"),
     Row("health-pace", "health", "jitter of check intervals, p99", "ms", why="A hundred checks start at the same time, in random order.",
         bound="A hundred programs that start at once compete for the CPUs."),
-    Row("size-own", "size", "files of the program", "KiB", why=SIZE),
+    Row("size-own", "size", "files of the program", "KiB", why=SIZE, target="at most 7168"),
     Row("size-all", "size", "with everything needed in an empty image", "KiB", why=SIZE),
 ]
 BY_NAME = {row.name: row for row in ROWS}

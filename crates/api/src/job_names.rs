@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use containerpilot_config::suggest;
+use containerpilot_core::inserted;
 
 /// Why a name does not identify one job.
 pub fn ambiguous_job(name: &str, count: usize) -> String {
@@ -46,7 +47,7 @@ pub fn group_members<'a>(
     }
     if members.is_empty() {
         let groups: BTreeSet<String> =
-            jobs.flat_map(|(_, groups)| groups).map(|group| format!("@{group}")).collect();
+            inserted(jobs.flat_map(|(_, groups)| groups).map(|group| format!("@{group}")));
         let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
         let hint = match suggest::nearest(name, groups.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),

@@ -8,6 +8,7 @@ use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::Arguments;
 use containerpilot_command_line::output::print;
 use containerpilot_command_line::terminal::sanitized;
+use containerpilot_core::inserted;
 
 use crate::client::Client;
 
@@ -18,7 +19,7 @@ pub(crate) fn jobs(args: &Arguments) -> Result<(), Failure> {
     let status = client.get("/v3/status").map_err(Failure::from).and_then(|response| response.json());
     let status: Status = status.unwrap_or_default();
     let groups: BTreeSet<String> =
-        status.jobs.iter().flat_map(|job| &job.groups).map(|group| format!("@{group}")).collect();
+        inserted(status.jobs.iter().flat_map(|job| &job.groups).map(|group| format!("@{group}")));
     let names = status.jobs.iter().map(|job| &job.name).chain(&groups);
     print(&names.map(|name| format!("{}\n", sanitized(name))).collect::<String>())
 }

@@ -1,8 +1,10 @@
 //! Loads a configuration: render, parse, decode, merge, lower, validate.
 
+use std::collections::BTreeMap;
+
+use containerpilot_core::inserted;
 use containerpilot_core::plan::{Plan, Process, Role};
 use containerpilot_core::variables::SOCKET_VARIABLE;
-use std::collections::BTreeMap;
 
 use crate::decode::{DecodeContext, Roots, Section};
 use crate::diagnostics::{FileId, Place, Problem, Report, Severity, SourceFile};
@@ -431,7 +433,7 @@ fn keep_last_error_per_place(problems: &mut Vec<Problem>, from: usize) {
         let place = problem.place.filter(|place| !place.in_source && !place.span.is_empty())?;
         Some((place.span, nth))
     };
-    let last: BTreeMap<Span, usize> = errors.enumerate().filter_map(placed).collect();
+    let last: BTreeMap<Span, usize> = inserted(errors.enumerate().filter_map(placed));
     let mut nth = 0;
     let mut skipped = 0;
     problems.retain(|problem| {

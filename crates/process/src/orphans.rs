@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use containerpilot_core::ids::RunId;
+use containerpilot_core::inserted;
 use containerpilot_core::plan::Signal;
 
 pub use self::mark::{MARK, mark};
@@ -194,7 +195,7 @@ impl Orphans {
             return None;
         }
         self.read_not_before = Some(now + READ_INTERVAL);
-        let pids: BTreeSet<i32> = self.adopted.iter().filter_map(unread).collect();
+        let pids: BTreeSet<i32> = inserted(self.adopted.iter().filter_map(unread));
         let groups = std::mem::take(&mut self.groups);
         let request = Request { list, pids: pids.iter().copied().collect(), groups, cgroup };
         let report = self.report.clone()?;
@@ -332,10 +333,11 @@ impl Reaper {
         if is_open || self.orphans.killed.is_empty() {
             return;
         }
-        let left: BTreeSet<RunId> = adopted
-            .values()
-            .filter_map(|adopted| if let Adopted::Of(run, _) = adopted { Some(*run) } else { None })
-            .collect();
+        let left: BTreeSet<RunId> = inserted(
+            adopted
+                .values()
+                .filter_map(|adopted| if let Adopted::Of(run, _) = adopted { Some(*run) } else { None }),
+        );
         let pids = &self.pids;
         self.orphans.killed.retain(|run| left.contains(run) || pids.contains_key(&Owner::Run(*run)));
     }

@@ -26,6 +26,7 @@ use containerpilot_core::catalog::connectivity::{Known, Trouble};
 use containerpilot_core::catalog::watch_queries::QuerySlots;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{JobIx, LockIx, WatchIx};
+use containerpilot_core::inserted;
 use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Job, Lock, Plan, Service, Watch};
 use containerpilot_core::{Input, Time};
 use containerpilot_process::boot_clock::BootClock;
@@ -357,7 +358,7 @@ impl ConsulBackend {
     fn follow(&mut self, plan: &Plan) {
         self.follow_locks(plan);
         let services = plan.jobs.iter().filter_map(|job| job.service.as_ref());
-        let ids: BTreeSet<&str> = services.map(|service| service.id.as_str()).collect();
+        let ids: BTreeSet<&str> = inserted(services.map(|service| service.id.as_str()));
         // The task of a service that is not deregistered yet is kept until a later reload: if its id comes back, the same task must
         // register it.
         self.services.retain(|id, task| ids.contains(id.as_str()) || !task.is_gone());

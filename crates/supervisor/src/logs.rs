@@ -243,7 +243,7 @@ impl Logs {
         }
     }
 
-    /// Does not wake the log thread until [`Logs::end_batch`]: one wake-up is enough for all entries of an iteration.
+    /// Neither starts nor wakes the log thread until [`Logs::end_batch`]: one wake-up is enough for all entries of an iteration.
     pub(crate) fn begin_batch(&self) {
         self.batching.store(true, Ordering::Relaxed);
     }
@@ -251,15 +251,17 @@ impl Logs {
     /// Wakes the log thread if there is work for it. Waits for it a moment if it is far behind and can write (L9).
     pub(crate) fn end_batch(&self) {
         self.batching.store(false, Ordering::Relaxed);
+        if !self.is_unused() {
+            self.start_thread();
+        }
         self.log.shared.queue.wake();
         self.log.shared.queue.give_way(GIVE_WAY);
     }
 
-    /// Wakes the log thread unless a batch is open. The thread is started at once, before further jobs can use up the
-    /// limit of threads and processes.
+    /// Starts and wakes the log thread unless a batch is open.
     fn wake(&self) {
-        self.start_thread();
         if !self.batching.load(Ordering::Relaxed) {
+            self.start_thread();
             self.log.shared.queue.wake();
         }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
+use containerpilot_core::inserted;
 use containerpilot_core::plan::{EventPattern, FirstTick, Job, Repeat, Signal, Trigger, When};
 
 use super::Lower;
@@ -302,10 +303,10 @@ pub(crate) fn source_named(name: &str) -> Source {
 
 /// Resolves a source that is the name of a watch but not of a job to the watch (E1).
 pub(super) fn resolve_sources(jobs: &mut [Option<Job>], fields: &ConfigFields) {
-    let named: BTreeSet<String> = jobs.iter().flatten().map(|job| job.name.clone()).collect();
+    let named: BTreeSet<String> = inserted(jobs.iter().flatten().map(|job| job.name.clone()));
     let watches = fields.watches.iter().flat_map(|given| &given.value);
     let watched: BTreeSet<&String> =
-        watches.filter_map(|watch| watch.name.as_ref()).map(|given| &given.value).collect();
+        inserted(watches.filter_map(|watch| watch.name.as_ref()).map(|given| &given.value));
     let resolve = |event: &mut EventPattern| {
         if let Source::Job(name) = &mut event.source
             && !named.contains(name)

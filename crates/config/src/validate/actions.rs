@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use containerpilot_core::inserted;
 use containerpilot_core::plan::{Action, Job, Restarts, Target};
 
 use crate::decode::Spanned;
@@ -16,7 +17,7 @@ impl Checker<'_> {
     /// Reports actions whose target does not exist or is the job itself.
     pub(super) fn actions(&mut self) {
         let groups = self.pairs.iter().filter_map(|(fields, _)| fields.groups.as_ref());
-        let groups: BTreeSet<String> = groups.flat_map(|given| given.value.iter().cloned()).collect();
+        let groups: BTreeSet<String> = inserted(groups.flat_map(|given| given.value.iter().cloned()));
         for (fields, job) in self.pairs.clone() {
             self.group_as_name(fields);
             let Some(action) = fields.action.as_ref().map(|given| &given.value) else { continue };

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use containerpilot_core::inserted;
 use containerpilot_core::plan::Signal;
 
 use crate::decode::Spanned;
@@ -53,7 +54,7 @@ impl Checker<'_> {
         let advertised = |job: &JobFields| job.port.as_ref().is_some_and(|port| port.value.first != 0);
         let given = self.pairs.iter().rev().filter(|(job, _)| job.name.is_some());
         let first: BTreeMap<Cow<'_, str>, &JobFields> =
-            given.filter_map(|(job, _)| Some((job_name(job)?, *job))).collect();
+            inserted(given.filter_map(|(job, _)| Some((job_name(job)?, *job))));
         for (job, _) in self.pairs.clone() {
             let (Some(name), Some(place)) = (job_name(job), job.name.as_ref().map(|given| given.place))
             else {
@@ -80,7 +81,7 @@ impl Checker<'_> {
         let watches = fields.watches.iter().flat_map(|given| &given.value);
         let watches: Vec<&Spanned<String>> = watches.filter_map(|watch| watch.name.as_ref()).collect();
         let first: BTreeMap<&str, &Spanned<String>> =
-            watches.iter().rev().map(|name| (name.value.as_str(), *name)).collect();
+            inserted(watches.iter().rev().map(|name| (name.value.as_str(), *name)));
         for name in watches {
             if first.get(name.value.as_str()).is_some_and(|first| !std::ptr::eq(*first, name)) {
                 let message = format!("two watches are named `{}`", name.value);

@@ -21,6 +21,7 @@ use alloc::vec::Vec;
 use crate::effect::{Effect, KillReason};
 use crate::event::{Code, Source};
 use crate::ids::{EventId, FileIx, JobIx};
+use crate::inserted;
 use crate::log_entry::LogEvent;
 use crate::plan::diff::{JobChange, Moves, PlanDiff};
 use crate::plan::{Level, Plan, Repeat};
@@ -160,7 +161,7 @@ impl Core {
         for effect in effects {
             let Effect::Reply { reply: Reply::Reloaded(changes), .. } = effect else { continue };
             let started = self.all_jobs().filter(|job| self.job(*job).has_run);
-            let started: BTreeSet<&str> = started.map(|job| self.planned(job).name.as_str()).collect();
+            let started: BTreeSet<&str> = inserted(started.map(|job| self.planned(job).name.as_str()));
             let changed = core::mem::take(&mut changes.restarted);
             (changes.restarted, changes.waiting) =
                 changed.into_iter().partition(|name| started.contains(name.as_str()));
@@ -249,7 +250,7 @@ impl Core {
 
     /// Moves the state of unchanged files, and gives up what is in progress for the others. Returns the new and changed files.
     fn move_files(&mut self, old: &mut PlanState, moves: &Moves) -> Vec<FileIx> {
-        let mut new: BTreeSet<FileIx> = (0..self.plan_state.files.len()).map(FileIx::at).collect();
+        let mut new: BTreeSet<FileIx> = inserted((0..self.plan_state.files.len()).map(FileIx::at));
         let mut replaced = Vec::new();
         for (state, to) in core::mem::take(&mut old.files).into_iter().zip(&moves.files) {
             match to.and_then(|to| Some((to, self.plan_state.files.get_mut(to.index())?))) {

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 
 use crate::answer::Answer;
 use crate::ids::{JobIx, WatchIx};
+use crate::inserted;
 use crate::log_entry::LogEvent;
 use crate::plan::{DependencyCondition, Level, Requirement};
 use crate::state::dependency_graph::{NameId, SourceKey};
@@ -428,7 +429,7 @@ impl Core {
                 }
             }
         }
-        let wanted: BTreeSet<JobIx> = jobs.into_iter().collect();
+        let wanted: BTreeSet<JobIx> = inserted(jobs.into_iter());
         ordered.retain(|job| wanted.contains(job));
         ordered
     }

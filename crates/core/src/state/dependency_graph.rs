@@ -7,6 +7,7 @@ use core::time::Duration;
 
 use crate::event::{Code, Source};
 use crate::ids::{FileIx, JobIx, LockIx, WatchIx};
+use crate::inserted;
 use crate::plan::{Action, Catalog, EventPattern, Job, Plan, Repeat, RequiredSource, Role, Signal, Watch};
 use crate::state::journal::Origin;
 
@@ -122,13 +123,13 @@ impl DependencyGraph {
         }
         let watches = plan.watches.iter().enumerate();
         let watch_ids: BTreeMap<&str, WatchIx> =
-            watches.map(|(index, watch)| (watch.name.as_str(), WatchIx::at(index))).collect();
+            inserted(watches.map(|(index, watch)| (watch.name.as_str(), WatchIx::at(index))));
         let files = plan.files.iter().enumerate();
         let file_ids: BTreeMap<&str, FileIx> =
-            files.map(|(index, file)| (file.name.as_str(), FileIx::at(index))).collect();
+            inserted(files.map(|(index, file)| (file.name.as_str(), FileIx::at(index))));
         let locks = plan.locks.iter().enumerate();
         let lock_ids: BTreeMap<&str, LockIx> =
-            locks.map(|(index, lock)| (lock.name.as_str(), LockIx::at(index))).collect();
+            inserted(locks.map(|(index, lock)| (lock.name.as_str(), LockIx::at(index))));
         let key = |event: &EventPattern| match &event.source {
             Source::Global => SourceKey::Global,
             Source::Job(name) => {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use containerpilot_core::inserted;
 use containerpilot_core::plan::Process;
 use containerpilot_core::variables::{self, JobVariables};
 use containerpilot_template::Environment;
@@ -73,7 +74,7 @@ impl SharedVariables {
         self.jobs = Block::default();
         self.hidden.clear();
         // The last one of a name wins.
-        let sorted: BTreeMap<&str, &str> = jobs.iter().collect();
+        let sorted: BTreeMap<&str, &str> = inserted(jobs.iter());
         for (name, value) in sorted {
             self.jobs.push(name.as_bytes(), value.as_bytes())?;
             self.hidden.extend(self.supervisor.find(name.as_bytes()));

@@ -9,6 +9,7 @@ use containerpilot_api::percent_encoded;
 use containerpilot_core::catalog::ownership::{Holder, MARK_KEY};
 use containerpilot_core::catalog::watch_queries::Query;
 use containerpilot_core::input::{Answer, Instance};
+use containerpilot_core::inserted;
 use containerpilot_core::plan::{Service, Status, TaggedAddress, Watch, WatchKind};
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -80,7 +81,7 @@ const MAX_META: usize = 64;
 /// The body of a registration (D3), with the mark of this supervisor (D10).
 pub(super) fn registration(service: &Service, mark: &str, status: Status) -> Bytes {
     let mut meta: BTreeMap<&str, &str> =
-        service.meta.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        inserted(service.meta.iter().map(|(key, value)| (key.as_str(), value.as_str())));
     // Consul would refuse one more.
     if meta.len() < MAX_META {
         meta.insert(MARK_KEY, mark);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use containerpilot_core::effect::{Effect, Exit};
 use containerpilot_core::ids::{CheckIx, CheckRunId, FileIx, JobIx, RenderId, RunId};
 use containerpilot_core::input::{ExitStatus, Input};
+use containerpilot_core::inserted;
 use containerpilot_core::log_entry::Entry;
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{FileData, JobLogging, JobOutput, Level, Plan, Probe, Signal, StopScope};
@@ -138,11 +139,11 @@ impl EffectExecutor {
             }
         }
         // Data that is kept by name is dropped with the last job of that name.
-        let names: BTreeSet<&str> = plan.jobs.iter().map(|job| job.name.as_str()).collect();
+        let names: BTreeSet<&str> = inserted(plan.jobs.iter().map(|job| job.name.as_str()));
         for job in old.jobs.iter().filter(|job| !names.contains(job.name.as_str())) {
             self.logs.forget(&job.name);
         }
-        let files: BTreeSet<&str> = plan.files.iter().map(|file| file.name.as_str()).collect();
+        let files: BTreeSet<&str> = inserted(plan.files.iter().map(|file| file.name.as_str()));
         for file in old.files.iter().filter(|file| !files.contains(file.name.as_str())) {
             self.logs.forget(&format!("file.{}", file.name));
         }

@@ -193,10 +193,13 @@ impl EffectExecutor {
         let Labels { job, check, logging, run } = labels;
         let check = check.map(str::to_owned);
         let source = Source { job: job.to_owned(), pid: pid.unsigned_abs(), check, hidden, logging, run };
-        if start.output.is_some() && matches!(owner, Owner::Run(_)) {
-            // Its output will be read: before further jobs can use up the limit of threads and processes.
+        let is_job = matches!(owner, Owner::Run(_));
+        if !self.logs.is_unused() || (is_job && start.output.is_some()) {
+            // There are entries, or output will be read: before further jobs can use up the limit of threads and processes.
+            // Not before the first job, which does not have to wait for it.
             self.logs.start_thread();
-        } else if let Some((stdout, stderr)) = start.output.take() {
+        }
+        if !is_job && let Some((stdout, stderr)) = start.output.take() {
             self.check_outputs.started(stdout, stderr, source.clone());
         }
         let pipe = start.ready.take();

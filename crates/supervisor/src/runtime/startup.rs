@@ -27,6 +27,8 @@ impl<D: Decider> Runtime<D> {
                 Err(error) if plan.control.required => return Err(error),
                 Err(error) => self.log(Level::Warn, &format!("no control socket: {error}")),
             }
+            // The first iteration writes it: the first job does not have to wait for the log thread.
+            self.executor.logs.begin_batch();
             self.log_serving();
         }
         self.executor.spawner.set_socket(self.control.as_ref().map(Control::path));

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use containerpilot_core::ids::RunId;
+use containerpilot_core::inserted;
 use containerpilot_process::proc::{self, Stat, TICKS_PER_SECOND};
 use containerpilot_process::sys;
 
@@ -46,7 +47,7 @@ pub(crate) fn read(snapshot: &Snapshot) -> BTreeMap<RunId, Usage> {
     let jobs = snapshot.overview.jobs.iter();
     // The process of a run leads a group of its own.
     let leaders: BTreeMap<i32, RunId> =
-        jobs.filter_map(|job| Some((job.status.pid?, job.status.run?))).collect();
+        inserted(jobs.filter_map(|job| Some((job.status.pid?, job.status.run?))));
     if leaders.is_empty() {
         return BTreeMap::new();
     }
@@ -55,14 +56,14 @@ pub(crate) fn read(snapshot: &Snapshot) -> BTreeMap<RunId, Usage> {
     for run in leaders.values() {
         roots.extend(cgroup(run).into_iter().flat_map(|cgroup| members(&cgroup)).map(|pid| (pid, *run)));
     }
-    let processes: BTreeMap<i32, Stat> = proc::processes().into_iter().flatten().collect();
+    let processes: BTreeMap<i32, Stat> = inserted(proc::processes().into_iter().flatten());
     let mut usage = sum(&processes, &leaders, &roots);
     for (run, used) in &mut usage {
         // A process that has left the cgroup is not in its time.
         let time = cgroup(run).and_then(|cgroup| cpu_time(&cgroup));
         used.cpu_micros = time.unwrap_or(0).max(used.cpu_micros);
     }
-    let current: BTreeSet<RunId> = leaders.into_values().collect();
+    let current: BTreeSet<RunId> = inserted(leaders.into_values());
     usage.retain(|run, _| current.contains(run));
     usage
 }
@@ -129,9 +130,9 @@ impl CpuTotals {
     /// Adds what was read.
     pub(super) fn update(&mut self, snapshot: &Snapshot, usage: &BTreeMap<RunId, Usage>) {
         let jobs = &snapshot.overview.jobs;
-        let names: BTreeSet<&str> = jobs.iter().map(|job| &*job.name).collect();
+        let names: BTreeSet<&str> = inserted(jobs.iter().map(|job| &*job.name));
         self.0.retain(|name, _| names.contains(&**name));
-        let runs: BTreeSet<RunId> = jobs.iter().filter_map(|job| job.status.run).collect();
+        let runs: BTreeSet<RunId> = inserted(jobs.iter().filter_map(|job| job.status.run));
         for total in self.0.values_mut() {
             let Total { ended, current } = total;
             current.retain(|run, micros| {

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use containerpilot_core::catalog::connectivity::Known;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::RunId;
+use containerpilot_core::inserted;
 use containerpilot_core::plan::Role;
 use containerpilot_core::report::status::{JobOverview, JobStatus};
 use containerpilot_core::{State, Time};
@@ -117,7 +118,7 @@ fn watches(page: &mut Page, snapshot: &Snapshot) {
             snapshot.overview.watches.iter().filter_map(|watch| Some((watch, watch.answer.as_ref()?)));
         // Two watches may have the same name.
         let up: BTreeMap<_, _> =
-            answered.map(|(watch, answer)| ((&*watch.name, watch.kind), answer.is_healthy())).collect();
+            inserted(answered.map(|(watch, answer)| ((&*watch.name, watch.kind), answer.is_healthy())));
         for ((name, kind), up) in up {
             samples.add("", &[("name", name), ("kind", kind)], if up { 1.0 } else { 0.0 });
         }
@@ -299,7 +300,7 @@ fn dropped_events(page: &mut Page, snapshot: &Snapshot) {
 }
 
 fn job_usage(page: &mut Page, snapshot: &Snapshot, shared: &Shared, usage: &BTreeMap<RunId, Usage>) {
-    let names: BTreeSet<&str> = shown_jobs(snapshot).map(|job| &*job.name).collect();
+    let names: BTreeSet<&str> = inserted(shown_jobs(snapshot).map(|job| &*job.name));
     let help = "CPU time of the processes of the job's runs in seconds.";
     page.family("containerpilot_job_cpu_seconds_total", help, Kind::Counter, |samples| {
         for (name, seconds) in shared.cpu.iter().filter(|(name, _)| names.contains(name)) {
@@ -317,7 +318,7 @@ fn job_usage(page: &mut Page, snapshot: &Snapshot, shared: &Shared, usage: &BTre
 }
 
 fn log_lines(page: &mut Page, snapshot: &Snapshot, lines: &BTreeMap<Box<str>, LineCounts>) {
-    let names: BTreeSet<&str> = shown_jobs(snapshot).map(|job| &*job.name).collect();
+    let names: BTreeSet<&str> = inserted(shown_jobs(snapshot).map(|job| &*job.name));
     let help = "Number of lines that the job has written, by stream.";
     page.family("containerpilot_log_lines_total", help, Kind::Counter, |samples| {
         for (name, LineCounts { stdout, stderr }) in lines.iter().filter(|(name, _)| names.contains(&***name))

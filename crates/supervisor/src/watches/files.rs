@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use containerpilot_core::input::Answer;
+use containerpilot_core::inserted;
 use containerpilot_core::plan::Level;
 use containerpilot_process::failpoints::failpoint;
 use containerpilot_process::sys;
@@ -170,8 +171,8 @@ impl Thread {
                 },
             });
         }
-        let kept: BTreeSet<_> = self.files.iter().flat_map(|file| file.descriptors.clone()).collect();
-        let gone: BTreeSet<_> = old.into_iter().flat_map(|file| file.descriptors).collect();
+        let kept: BTreeSet<_> = inserted(self.files.iter().flat_map(|file| file.descriptors.clone()));
+        let gone: BTreeSet<_> = inserted(old.into_iter().flat_map(|file| file.descriptors));
         for descriptor in gone.difference(&kept) {
             self.forget(*descriptor);
         }
@@ -261,7 +262,7 @@ impl Thread {
     /// Replaces what is followed for a file.
     fn replace(&mut self, nth: usize, added: Vec<(WatchDescriptor, Interest)>) {
         let Some(file) = self.files.get_mut(nth) else { return };
-        let descriptors: BTreeSet<_> = added.iter().map(|(descriptor, _)| *descriptor).collect();
+        let descriptors: BTreeSet<_> = inserted(added.iter().map(|(descriptor, _)| *descriptor));
         let old = std::mem::replace(&mut file.descriptors, descriptors);
         for descriptor in &old {
             if let Some(interests) = self.interests.get_mut(descriptor) {

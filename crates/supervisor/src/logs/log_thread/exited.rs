@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::SystemTime;
 
+use containerpilot_core::inserted;
+
 use super::super::Source;
 use super::super::stream::MAX_HELD;
 use super::{LogWorker, context};
@@ -103,7 +105,7 @@ impl LogWorker {
 
     /// The log is finished: everything that is in the pipes now is read as far as the output accepts it.
     pub(super) fn drain_all(&mut self, now: SystemTime) {
-        let first: BTreeSet<u64> = self.unread.iter().copied().collect();
+        let first: BTreeSet<u64> = inserted(self.unread.iter().copied());
         self.unread.extend(self.streams.keys().filter(|number| !first.contains(number)));
         self.streams.values_mut().for_each(|stream| stream.begin_drain(now, true));
     }
