@@ -9,6 +9,7 @@ use std::fmt;
 
 use containerpilot_config::suggest;
 use containerpilot_config::values::parse_bool;
+use containerpilot_core::inserted;
 
 #[cfg(test)]
 mod tests;
@@ -101,11 +102,8 @@ impl Arguments {
 
     /// The values of a pairs flag; the last value of a key wins.
     pub fn pairs(&self, name: &str) -> BTreeMap<&str, &str> {
-        self.given
-            .iter()
-            .filter(|(given, _)| *given == name)
-            .filter_map(|(_, pair)| pair.split_once('='))
-            .collect()
+        let given = self.given.iter().filter(|(given, _)| *given == name);
+        inserted(given.filter_map(|(_, pair)| pair.split_once('=')))
     }
 }
 

@@ -55,6 +55,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::ids::RunId;
+use containerpilot_core::inserted;
 use containerpilot_core::log_entry::{self as core_log, Fields};
 use containerpilot_core::plan::{JobLogging, Level, LogFile, Logging};
 use containerpilot_log_format::HiddenValues;
@@ -143,7 +144,7 @@ impl Tails {
             tails.iter().map(|(job, tail)| (job.clone(), Arc::clone(tail))).collect();
         drop(tails);
         let counts = |tail: &Mutex<Tail>| tail.lock().unwrap_or_else(PoisonError::into_inner).counts();
-        all.into_iter().map(|(job, tail)| (job, counts(&tail))).collect()
+        inserted(all.into_iter().map(|(job, tail)| (job, counts(&tail))))
     }
 
     /// Sends the last lines of a job to a reader, at most `lines`, and then each new line until the log is finished. A reader that

@@ -1,11 +1,11 @@
 //! One task per polled watch: `tcp`, `http` and `dns`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use containerpilot_core::answer::MAX_VALUE_BYTES;
 use containerpilot_core::input::{Answer, Instance};
+use containerpilot_core::inserted;
 use containerpilot_core::plan::{DnsRecord, WatchKind};
 use containerpilot_process::failpoints::{failpoint, guarded};
 use tokio::sync::Semaphore;
@@ -136,7 +136,7 @@ fn instance(found: Found) -> Instance {
         }
         Data::Service { host, port, priority, weight } => Instance {
             id: format!("{host}:{port}"),
-            meta: BTreeMap::from([
+            meta: inserted([
                 ("priority".to_owned(), priority.to_string()),
                 ("weight".to_owned(), weight.to_string()),
             ]),

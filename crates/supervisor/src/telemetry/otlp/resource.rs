@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use containerpilot_core::inserted;
 use containerpilot_core::plan::Otlp;
 use containerpilot_otlp::{Ids, Resource, Value};
 
@@ -12,7 +13,7 @@ const NAME: &str = "containerpilot";
 /// The attributes of the configuration win over the usual ones.
 pub(super) fn of(otlp: &Otlp, ids: &Ids) -> Resource {
     let pid = Value::Int(std::process::id().into());
-    let mut attributes = BTreeMap::from([
+    let mut attributes: BTreeMap<&str, Value> = inserted([
         ("os.type", "linux".into()),
         ("process.executable.name", NAME.into()),
         ("process.pid", pid),
