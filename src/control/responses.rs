@@ -92,6 +92,9 @@ pub(crate) struct Job {
     pub(crate) start_error: Option<String>,
     /// Whether its process is ready, as it says itself; `None` without `ready` or without a process.
     pub(crate) readiness: Option<String>,
+    /// Its start waits for its turn, because many processes are being started.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) queued: bool,
     /// What its process says that it does.
     pub(crate) process_status: Option<String>,
     /// The desired state of its service.
