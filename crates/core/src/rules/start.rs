@@ -142,6 +142,7 @@ impl Core {
 
     /// The process of a run has executed its program.
     pub(crate) fn started(&mut self, run: RunId, pid: i32) {
+        self.starts.end(NewProcess::Job(run));
         let job = self.plan_state.runs.get(&run).copied();
         let Some(job) = job.filter(|job| self.job(*job).state() == State::Starting) else { return };
         let Some(executed) = self.job_mut(job).run_mut().map(Run::executed) else { return };

@@ -416,6 +416,11 @@ impl JobState {
         self.state().has_ended()
     }
 
+    /// Returns true if it waits for its trigger, and does not stop.
+    pub(crate) const fn waits(&self) -> bool {
+        matches!(self.activity, Activity::Waiting) && self.is_up()
+    }
+
     /// Returns true if it is in this stop stage and has not ended.
     pub(crate) fn is_stopping_in(&self, stage: StopStage) -> bool {
         self.stop_stage() == Some(stage) && !self.has_ended()

@@ -19,7 +19,7 @@ use crate::request::RequestId;
 use crate::state::job::{JobState, Stage, State, Transition};
 use crate::state::journal::{Event, Journal, Origin};
 use crate::state::plan_state::PlanState;
-use crate::state::start_queue::{NewProcess, StartQueue};
+use crate::state::start_queue::StartQueue;
 use crate::state::stop_budget::StopBudget;
 use crate::state::timers::{JobTimer, TimerId, TimerKind, Timers};
 use crate::state::watch_changes::WatchChanges;
@@ -395,7 +395,6 @@ impl Core {
     /// Changes what a job does. The timers of the state it leaves are cancelled.
     pub(crate) fn change(&mut self, job: JobIx, change: Transition) {
         let (stage, drain) = (self.job(job).stop_stage(), self.job(job).drain_run());
-        let starting = self.job(job).run_id().filter(|_| self.job(job).state() == State::Starting);
         match self.job_mut(job).transition(change) {
             Ok(timers) => {
                 for timer in timers.into_iter().flatten() {
@@ -413,10 +412,8 @@ impl Core {
         if let Some(run) = drain.filter(|_| self.job(job).drain_run().is_none()) {
             self.cancel_program(run);
         }
+        self.plan_state.note_waiting(job);
         let state = self.job(job).state();
-        if let Some(run) = starting.filter(|_| state != State::Starting) {
-            self.starts.end(NewProcess::Job(run));
-        }
         if state == State::Waiting {
             // It may be a hook that has finished.
             self.enqueue_hooked(job);

@@ -304,6 +304,17 @@ fn p14_a_restart_waits_for_its_turn_and_keeps_its_count() {
 }
 
 #[test]
+fn p14_a_failed_start_makes_room_for_the_restart_that_follows_from_it() {
+    let mut harness = Harness::jobs("{ name: 'a', exec: 'x', restarts: 2, restartBackoff: false }");
+    harness.core.set_most_starts(1);
+    harness.starts_succeed = false;
+    harness.input(Input::Ready);
+    harness.fail_start("a", StartErrorKind::NotFound);
+    assert_eq!(harness.take_effects(), ["spawn a", "spawn a"]);
+    assert_eq!(harness.status("a").state, State::Starting);
+}
+
+#[test]
 fn p14_w18_a_job_whose_bound_source_is_gone_loses_its_turn() {
     let mut harness = Harness::jobs(
         "{ name: 'db', exec: 'x', restarts: 'unlimited' },

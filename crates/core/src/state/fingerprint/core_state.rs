@@ -123,11 +123,15 @@ impl PlanState {
             recheck,
             start_again,
             actions,
+            // Follows from `jobs`.
+            waiting: _,
             reachability_dirty,
             // Only the log depends on it.
             deadlock_reported: _,
             holding_open,
             incomplete,
+            // Follows from the plan.
+            secondary: _,
             startup_only_for,
         } = self;
         print.list(jobs.iter().zip(&plan.jobs).enumerate(), |print, (index, (job, planned))| {
