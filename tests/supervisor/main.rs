@@ -15,6 +15,7 @@ mod panics;
 mod processes;
 mod quickstart;
 mod requires;
+mod start_storms;
 mod stop_signals;
 mod stopping;
 #[path = "../support/supervisor.rs"]
