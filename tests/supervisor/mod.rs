@@ -14,6 +14,7 @@ mod panics;
 mod processes;
 mod quickstart;
 mod requires;
+mod start_storms;
 mod stop_signals;
 mod stopping;
 mod version2;

@@ -91,6 +91,9 @@ pub struct Job {
     pub start_error: Option<String>,
     /// Whether its process is ready, as it says itself; `None` without `ready` or without a process.
     pub readiness: Option<String>,
+    /// Its start waits for its turn, because many processes are being started.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub queued: bool,
     /// What its process says that it does.
     pub process_status: Option<String>,
     /// The desired state of its service.

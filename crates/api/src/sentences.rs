@@ -57,6 +57,9 @@ impl Job {
         if self.manual && self.state == "waiting" {
             return Some(words::manual(&self.name));
         }
+        if self.queued {
+            return Some(words::QUEUED.to_owned());
+        }
         let unmet: Vec<&Condition> = self.waits_for.iter().filter(|condition| !condition.holds).collect();
         // Of several events of which any starts the job, those that can no longer happen do not matter.
         let any_possible = !self.needs_all && unmet.iter().any(|condition| condition.possible);

@@ -22,6 +22,11 @@ pub enum Effect {
         /// Variables in addition to the supervisor's own (P7).
         environment: Environment,
     },
+    /// Tell how a start stands whose time is over (P3). The result is `Started`, `StartFailed` or `StartPending`.
+    InspectStart {
+        /// The run.
+        run: RunId,
+    },
     /// Give up a start (P3): send SIGKILL to the process and forget the run. No input about it follows.
     CancelStart {
         /// The run.

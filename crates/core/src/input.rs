@@ -31,6 +31,11 @@ pub enum Input {
         /// The reason.
         why: StartError,
     },
+    /// The process of a run has neither executed its program nor failed to. Only as an answer to `InspectStart`.
+    StartPending {
+        /// The run.
+        run: RunId,
+    },
     /// The process of a run exited (P4).
     Exited {
         /// The run.
@@ -51,6 +56,12 @@ pub enum Input {
     OutOfMemory {
         /// The number of processes.
         processes: u64,
+    },
+    /// The process of a check, the test of a file or a drain program has executed its program. Only needed while
+    /// [`crate::Core::starts_wait`]: `CheckDone` says the same.
+    CheckStarted {
+        /// The check's run.
+        check: CheckRunId,
     },
     /// A check, the test of a file or a drain program finished or was cancelled.
     CheckDone {

@@ -10,6 +10,7 @@ pub(crate) mod lock;
 pub(crate) mod pending;
 pub(crate) mod plan_state;
 pub(crate) mod run;
+pub(crate) mod start_queue;
 pub(crate) mod stop_budget;
 pub(crate) mod supervisor;
 pub(crate) mod timers;

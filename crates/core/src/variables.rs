@@ -41,13 +41,16 @@ pub struct JobVariables {
     version: u64,
     /// Variables set by `putenv`. `None` unsets a variable, even one of the supervisor's own environment.
     set: BTreeMap<String, Option<String>>,
-    /// In the order of the jobs. The pid of a job without a process is `None`.
-    variables: Vec<(String, Option<String>)>,
-    /// For each job, the index of its pid in `variables`.
+    /// The names of the variables of jobs and locks, in this order. They are those of the plan.
+    names: Arc<[String]>,
+    /// The values, by the index of the name. Only these are gone through for a start, so that its cost depends on the jobs
+    /// that run, and not on those that wait (P14).
+    values: BTreeMap<usize, String>,
+    /// For each job, the index of its pid in `names`.
     pid_indices: Vec<usize>,
     /// For each watch, its variable (D12).
     watches: Vec<(String, Option<Arc<str>>)>,
-    /// The index of the first lock in `variables`. The others follow.
+    /// The index of the first lock in `names`. The others follow.
     first_lock: usize,
 }
 
@@ -59,18 +62,19 @@ const MAX_WATCH_VARIABLES: usize = 512 * 1024;
 impl JobVariables {
     /// The variables of jobs that do not run yet.
     pub(crate) fn new(plan: &Plan) -> Self {
-        let mut new = Self::default();
+        let (mut new, mut names) = (Self::default(), Vec::new());
         for job in &plan.jobs {
             if let Some(service) = &job.service {
-                new.variables.push((ip_variable(&job.name), Some(service.address.to_string())));
+                new.values.insert(names.len(), service.address.to_string());
+                names.push(ip_variable(&job.name));
             }
-            new.pid_indices.push(new.variables.len());
-            let name = format!("CONTAINERPILOT_{}_PID", variable_name(base_name(&job.name)));
-            new.variables.push((name, None));
+            new.pid_indices.push(names.len());
+            names.push(format!("CONTAINERPILOT_{}_PID", variable_name(base_name(&job.name))));
         }
         new.watches = plan.watches.iter().map(|watch| (watch_variable(&watch.name), None)).collect();
-        new.first_lock = new.variables.len();
-        new.variables.extend(plan.locks.iter().map(|lock| (lock_variable(&lock.name), None)));
+        new.first_lock = names.len();
+        names.extend(plan.locks.iter().map(|lock| lock_variable(&lock.name)));
+        new.names = names.into();
         new
     }
 
@@ -83,7 +87,9 @@ impl JobVariables {
     /// The variables. Of two with the same name, the later one wins.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
         let set = self.set.iter().map(|(name, value)| (name, value.as_deref()));
-        let of_jobs = self.variables.iter().map(|(name, value)| (name, value.as_deref()));
+        let of_jobs = self.values.iter();
+        let of_jobs =
+            of_jobs.filter_map(|(index, value)| Some((self.names.get(*index)?, Some(value.as_str()))));
         let of_watches = self.watches.iter().map(|(name, value)| (name, value.as_deref()));
         set.chain(of_jobs).chain(of_watches).filter_map(|(name, value)| Some((name.as_str(), value?)))
     }
@@ -106,10 +112,16 @@ impl JobVariables {
 
     pub(crate) fn set_pid(&mut self, job: JobIx, pid: Option<i32>) {
         self.version += 1;
-        let entry = self.pid_indices.get(job.index()).and_then(|index| self.variables.get_mut(*index));
-        if let Some((_, value)) = entry {
-            *value = pid.map(|pid| pid.to_string());
+        if let Some(index) = self.pid_indices.get(job.index()).copied() {
+            self.set_value(index, pid.map(|pid| pid.to_string()));
         }
+    }
+
+    fn set_value(&mut self, index: usize, value: Option<String>) {
+        match value {
+            Some(value) => self.values.insert(index, value),
+            None => self.values.remove(&index),
+        };
     }
 
     /// Sets what a watch has found. Returns false if it is too long for a variable, which then is not set.
@@ -129,9 +141,7 @@ impl JobVariables {
     /// Sets the fencing number of a lock, while it is held (D14).
     pub(crate) fn set_lock(&mut self, lock: LockIx, fencing: Option<u64>) {
         self.version += 1;
-        if let Some((_, value)) = self.variables.get_mut(self.first_lock + lock.index()) {
-            *value = fencing.map(|fencing| fencing.to_string());
-        }
+        self.set_value(self.first_lock + lock.index(), fencing.map(|fencing| fencing.to_string()));
     }
 
     /// Takes the variables set by `putenv` from the previous plan, and a version that was never used before.

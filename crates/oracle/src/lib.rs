@@ -16,6 +16,7 @@ pub mod runner;
 pub mod scenario;
 pub mod search;
 pub mod shrink;
+pub mod storms;
 
 use containerpilot_core::rng::mix;
 

@@ -178,6 +178,9 @@ impl<S: Script> World<S> {
     pub fn carry_out(&mut self, effect: &Effect) {
         match effect {
             Effect::Spawn { job, run, .. } => self.spawn(*job, *run),
+            Effect::InspectStart { run } => {
+                self.schedule_input(Duration::ZERO, Input::StartPending { run: *run });
+            }
             Effect::CancelStart { run } => self.cancel_start(*run),
             Effect::Kill { run, signal, .. } => self.signal(*run, *signal),
             Effect::RunCheck { job, check, run, .. } => self.run_check(*job, *check, *run),

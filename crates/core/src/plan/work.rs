@@ -63,6 +63,12 @@ impl Plan {
         self.jobs.iter().any(|job| job.when.cron().is_some())
     }
 
+    /// How many processes there may be at a time: that of each job and its drain program, its checks, and the tests of files.
+    pub(crate) fn most_processes(&self) -> usize {
+        let checks = self.jobs.iter().filter_map(|job| job.health.as_ref()).map(|health| health.checks.len());
+        2 * self.jobs.len() + checks.sum::<usize>() + self.files.len()
+    }
+
     /// For each job, whether it keeps the supervisor running until it is complete. If no job does work, every job does.
     pub(crate) fn jobs_that_hold_open(&self) -> Vec<bool> {
         let work: Vec<bool> = self.jobs.iter().map(Job::does_work).collect();

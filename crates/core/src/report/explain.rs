@@ -176,6 +176,7 @@ impl Core {
                 Trigger::Interval { .. } | Trigger::Cron { .. } => "waiting for its next run".into(),
                 _ => "waiting to start".into(),
             },
+            (State::Queued, None) => words::QUEUED.into(),
             (State::Starting, None) => "starting".into(),
             (State::Running, None) => self.current_run(job),
             (State::Delaying, None) => match (&state.start_error, state.last_exit) {
@@ -268,6 +269,10 @@ impl Core {
                 let next = cron.next.map(|next| fmt_utc(Duration::from_secs(next)).to_string());
                 sentence += &words::cron(next.as_deref(), &cron.text, &cron.zone);
             }
+            reasons.push(Reason { sentence, because: Vec::new() });
+        }
+        if let Some(run) = self.job(job).queued_run() {
+            let sentence = words::turn(self.starts.in_progress(), self.starts.before(run));
             reasons.push(Reason { sentence, because: Vec::new() });
         }
         reasons.extend(self.unready(job).map(|sentence| Reason { sentence, because: Vec::new() }));

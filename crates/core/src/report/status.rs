@@ -68,7 +68,7 @@ pub struct JobStatus {
 pub enum ReportedState {
     /// It waits for its event or its next tick.
     Waiting,
-    /// A process was requested.
+    /// A process was requested, or waits for its turn (P14).
     Starting,
     /// It has a process, or is checked without one.
     Running,
@@ -104,7 +104,7 @@ impl JobStatus {
             (State::Ended(outcome), _) => ReportedState::Ended(outcome),
             (_, Some(_)) => ReportedState::Stopping,
             (State::Waiting, None) => ReportedState::Waiting,
-            (State::Starting, None) => ReportedState::Starting,
+            (State::Queued | State::Starting, None) => ReportedState::Starting,
             (State::Running, None) => ReportedState::Running,
             (State::Delaying, None) => ReportedState::Restarting,
         }

@@ -102,6 +102,20 @@ pub const fn conjunction(needs_all: bool) -> &'static str {
 /// All conditions of a job that runs each time they become true are met (W12).
 pub const ALL_MET: &str = "all conditions are met; it runs again when one has ended and is met again";
 
+/// What a job is doing whose start waits for its turn (P14).
+pub const QUEUED: &str = "waiting for its turn to start";
+
+/// Why a start waits for its turn: how many processes are being started, and how many starts come before it.
+#[must_use]
+pub fn turn(starting: usize, before: usize) -> String {
+    let processes = if starting == 1 { "process is" } else { "processes are" };
+    match before {
+        0 => format!("{starting} {processes} being started; it is next"),
+        1 => format!("{starting} {processes} being started; 1 other start comes first"),
+        _ => format!("{starting} {processes} being started; {before} other starts come first"),
+    }
+}
+
 /// A hook that a stopping job waits for (S2), as a clause after "until".
 #[must_use]
 pub fn pending_hook(hook: &str) -> String {

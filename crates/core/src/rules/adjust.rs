@@ -41,7 +41,7 @@ impl Core {
     /// Another number of ticks: the next one follows, or the last one was the last.
     fn adjust_ticks(&mut self, job: JobIx) {
         let state = self.job(job);
-        if !self.planned(job).when.is_periodic() || !state.is_up() || !state.has_run {
+        if !self.planned(job).when.is_periodic() || !state.is_up() || !state.was_started() {
             return;
         }
         let (has_timer, waits) = (state.ticks.timer.is_some(), state.state() == State::Waiting);

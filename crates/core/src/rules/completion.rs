@@ -54,7 +54,7 @@ impl Core {
 
     /// Returns true if a job runs, or will be restarted.
     fn is_started(&self, job: JobIx) -> bool {
-        matches!(self.job(job).state(), State::Starting | State::Running | State::Delaying)
+        self.job(job).is_active() || self.job(job).state() == State::Delaying
     }
 
     /// Shuts down because there is no work left. Returns true, because events follow.

@@ -11,6 +11,7 @@ use crate::plan::{Level, Role, Signal};
 use crate::state::job::{Activity, StopReason, StopStage, Transition};
 use crate::state::journal::{Detail, EndReason, Origin};
 use crate::state::run::LastExit;
+use crate::state::start_queue::NewProcess;
 use crate::state::supervisor::{Core, Phase};
 use crate::time::{Time, fmt_duration};
 
@@ -160,6 +161,7 @@ impl Core {
 
     /// Sends the exit event of a run, and decides what the job does next.
     pub(crate) fn run_ended(&mut self, job: JobIx, exit: LastExit) {
+        self.starts.end(NewProcess::Job(exit.run));
         if self.job(job).pid().is_some() {
             self.set_pid(job, None);
         }

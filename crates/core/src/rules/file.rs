@@ -125,20 +125,36 @@ impl Core {
     }
 
     fn test_file(&mut self, file: FileIx, render: RenderId) {
-        let timeout = self.planned_file(file).test.as_ref().map(|test| test.timeout).unwrap_or_default();
         let run = self.new_test_run();
+        self.file_mut(file).stage = FileStage::Testing { render, run, timeout: None };
+        self.request_program(run);
+    }
+
+    /// Runs the test of a file. Its time counts from now on.
+    pub(crate) fn create_test(&mut self, test: CheckRunId) {
+        let Some((file, render)) = self.file_of_test(test) else { return };
+        let timeout = self.planned_file(file).test.as_ref().map(|test| test.timeout).unwrap_or_default();
         let timeout = self.timers.set(self.now + timeout, TimerKind::File(file, FileTimer::TestTimeout));
-        self.file_mut(file).stage = FileStage::Testing { render, run, timeout };
+        self.file_mut(file).stage = FileStage::Testing { render, run: test, timeout: Some(timeout) };
         let environment = Environment { jobs: Arc::clone(&self.plan_state.variables), cause: Arc::default() };
-        self.effects.push(Effect::TestFile { file, render, run, environment });
+        self.effects.push(Effect::TestFile { file, render, run: test, environment });
+    }
+
+    /// The file that a program tests, and its rendering.
+    fn file_of_test(&self, test: CheckRunId) -> Option<(FileIx, RenderId)> {
+        let mut files = self.plan_state.files.iter().enumerate();
+        files.find_map(|(index, state)| match state.stage {
+            FileStage::Testing { render, run, .. } if run == test => Some((FileIx::at(index), render)),
+            _ => None,
+        })
     }
 
     /// A program that is not a health check is done: the test of a file, unless that was cancelled.
     pub(crate) fn test_done(&mut self, done: CheckRunId, result: Result<(), String>) {
-        let tested = |stage| matches!(stage, FileStage::Testing { run, .. } if run == done);
-        let Some(file) = self.file_in(tested) else { return };
-        let FileStage::Testing { render, timeout, .. } = self.file(file).stage else { return };
-        self.timers.remove(timeout);
+        let Some((file, render)) = self.file_of_test(done) else { return };
+        if let FileStage::Testing { mut timeout, .. } = self.file(file).stage {
+            self.timers.cancel(&mut timeout);
+        }
         match result {
             Ok(()) => self.install_file(file, render),
             Err(why) => self.reject_text(file, render, format!("test: {why}")),
@@ -206,9 +222,9 @@ impl Core {
                 // Their results belong to no file any more, and are discarded.
                 FileStage::Idle | FileStage::Rendering(_) | FileStage::Installing(_) => {}
                 FileStage::Debouncing(timer) => self.timers.remove(timer),
-                FileStage::Testing { render, run, timeout } => {
-                    self.timers.remove(timeout);
-                    self.effects.push(Effect::CancelCheck { run });
+                FileStage::Testing { render, run, mut timeout } => {
+                    self.timers.cancel(&mut timeout);
+                    self.cancel_program(run);
                     self.effects.push(Effect::DiscardFile { render });
                 }
             }

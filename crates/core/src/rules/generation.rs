@@ -41,6 +41,7 @@ impl Core {
         let planned = &state.plan.jobs[job.index()];
         let next = state.jobs[job.index()].next_generation(planned, serial, after);
         state.jobs[job.index()] = next;
+        state.note_waiting(job);
         state.incomplete += 1;
         state.holding_open += usize::from(state.graph.holds_open(job) && !was_counted);
         state.reachability_dirty = true;

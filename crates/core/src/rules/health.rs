@@ -11,6 +11,7 @@ use crate::log_entry::{Fields, LogEvent};
 use crate::plan::{Check, Level, OnUnhealthy, Probe, Repeat, Role, Status};
 use crate::state::health::{CheckRun, CheckState, HealthState};
 use crate::state::journal::Origin;
+use crate::state::start_queue::NewProcess;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::{JobTimer, TimerKind};
 use crate::time::{Time, fmt_duration};
@@ -56,7 +57,7 @@ impl Core {
     pub(crate) fn run_check(&mut self, job: JobIx, check: CheckIx) {
         let now = self.now;
         let Some(planned) = self.planned_check(job, check) else { return };
-        let (timeout, is_passive) = (planned.timeout, planned.probe.is_passive());
+        let (is_passive, is_program) = (planned.probe.is_passive(), matches!(planned.probe, Probe::Exec(_)));
         if planned.probe == Probe::Ready && !self.is_ready(job, check) {
             // Its process has not told anything else since. A notice or the watchdog changes that.
             return;
@@ -71,16 +72,27 @@ impl Core {
             };
         }
         match &mut state.run {
-            CheckRun::None => state.started_at = now,
+            CheckRun::None => {}
             CheckRun::Running { .. } => return,
             CheckRun::Stale { run_again, .. } => return *run_again = true,
         }
         let run = self.new_check_run(job, check);
-        let environment = self.check_environment(job);
+        if let Some(state) = self.check_mut(job, check) {
+            state.run = CheckRun::Running { id: run, timeout: None };
+        }
+        if is_program { self.request_program(run) } else { self.create_check(job, check, run) }
+    }
+
+    /// Runs a check. Its time counts from now on.
+    pub(crate) fn create_check(&mut self, job: JobIx, check: CheckIx, run: CheckRunId) {
+        let now = self.now;
+        let Some(timeout) = self.planned_check(job, check).map(|planned| planned.timeout) else { return };
         let timeout = self.set_timer(job, timeout, JobTimer::CheckTimeout(check));
         if let Some(state) = self.check_mut(job, check) {
-            state.run = CheckRun::Running { id: run, timeout };
+            state.run = CheckRun::Running { id: run, timeout: Some(timeout) };
+            state.started_at = now;
         }
+        let environment = self.check_environment(job);
         self.effects.push(Effect::RunCheck { job, check, run, environment });
     }
 
@@ -104,6 +116,7 @@ impl Core {
     }
 
     pub(crate) fn check_done(&mut self, run: CheckRunId, result: Result<(), String>) {
+        self.starts.end(NewProcess::Program(run));
         let Some((job, check)) = self.plan_state.check_runs.remove(&run) else {
             if !self.drain_done(run, &result) {
                 self.test_done(run, result);
@@ -116,8 +129,8 @@ impl Core {
             return;
         }
         match (core::mem::take(&mut state.run), result) {
-            (CheckRun::Running { timeout, .. }, result) => {
-                timers.remove(timeout);
+            (CheckRun::Running { mut timeout, .. }, result) => {
+                timers.cancel(&mut timeout);
                 match result {
                     Ok(()) => self.check_passed(job, check),
                     Err(why) => self.check_failed(job, check, &why, false),
@@ -316,9 +329,14 @@ impl Core {
         health.active = false;
         for check in &mut health.checks {
             self.timers.cancel(&mut check.next);
-            if let CheckRun::Running { id: run, timeout } = check.run {
-                self.timers.remove(timeout);
-                self.effects.push(Effect::CancelCheck { run });
+            if let CheckRun::Running { id: run, mut timeout } = check.run {
+                self.timers.cancel(&mut timeout);
+                if self.starts.withdraw(NewProcess::Program(run)) {
+                    self.plan_state.check_runs.remove(&run);
+                    check.run = CheckRun::None;
+                } else {
+                    self.effects.push(Effect::CancelCheck { run });
+                }
             }
             if let Some(id) = check.run.id() {
                 check.run = CheckRun::Stale { id, run_again: false };

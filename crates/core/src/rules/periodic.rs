@@ -193,7 +193,7 @@ impl Core {
                 self.set_tick(job);
                 self.start_at_tick(job);
             }
-            State::Starting | State::Running => {
+            State::Queued | State::Starting | State::Running => {
                 // A run whose timeout is not longer than the interval has reached its timeout, and this tick starts the
                 // next run. A longer run continues, and the tick is skipped. A run that started between two ticks, or
                 // after this one was due, because the supervisor was delayed, has its whole timeout.
@@ -213,7 +213,9 @@ impl Core {
                 }
                 if let Some(times) = self.job(job).ticks.cron {
                     let time = fmt_utc(Duration::from_secs(times.next));
-                    let message = format_args!("still running at {time}, skipped this run");
+                    let queued = self.job(job).queued_run().is_some();
+                    let still = if queued { "waiting for its turn" } else { "running" };
+                    let message = format_args!("still {still} at {time}, skipped this run");
                     self.log(Level::Warn, Some(job), LogEvent::TickSkipped, message);
                 }
                 self.set_tick(job);

@@ -9,6 +9,7 @@
 //! start it, and the same holds for every job that keeps the supervisor running, nothing happens any more by itself. This
 //! is reported.
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -19,6 +20,7 @@ use crate::log_entry::LogEvent;
 use crate::plan::{Action, EventPattern, FirstTick, Job, Level, Trigger};
 use crate::state::dependency_graph::SourceKey;
 use crate::state::job::{JobState, Outcome, SkipReason, State, StopReason, StopStage};
+use crate::state::plan_state::PlanState;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::watch::WatchState;
 
@@ -114,8 +116,7 @@ impl Core {
     /// sends `timerExpired` by itself (W5).
     fn only_waits(&self, job: JobIx) -> bool {
         let state = self.job(job);
-        state.state() == State::Waiting
-            && state.is_up()
+        state.waits()
             && state.start_timeout.is_none()
             && self.phase != Phase::Starting
             && ((state.pending.is_empty() && !self.has_ticks(job)) || !self.requirements_hold(job))
@@ -256,7 +257,11 @@ impl Core {
     /// waits, and only for the stop of others that wait. `None` if something can happen.
     #[must_use]
     pub fn deadlock(&self) -> Option<String> {
-        let graph = &self.plan_state.graph;
+        let PlanState { graph, waiting, holding_open, secondary, .. } = &self.plan_state;
+        // Most of the time a job that keeps the supervisor running does something.
+        if waiting.len() + *secondary < *holding_open {
+            return None;
+        }
         let holds_open = |job: &JobIx| {
             let is_open = !self.job(*job).has_ended() || self.job(*job).may_start_again();
             graph.holds_open(*job) && is_open && !self.planned(*job).role.is_secondary()
@@ -293,20 +298,18 @@ impl Core {
 
     /// The jobs that wait only for each other, or for jobs that only those could start.
     fn unreachable_jobs(&self, stops: Stops) -> Vec<JobIx> {
-        let mut reachable: Vec<bool> = self.all_jobs().map(|job| !self.only_waits(job)).collect();
-        let is_reachable = |reachable: &[bool], job: JobIx| reachable.get(job.index()) == Some(&true);
-        let mut open: Vec<JobIx> = self.all_jobs().filter(|job| !is_reachable(&reachable, *job)).collect();
+        let waiting = self.plan_state.waiting.iter().copied();
+        let mut unreachable: BTreeSet<JobIx> = waiting.filter(|job| self.only_waits(*job)).collect();
+        let mut open: Vec<JobIx> = unreachable.iter().copied().collect();
         while let Some(job) = open.pop() {
-            let can_start = |other: JobIx| is_reachable(&reachable, other);
+            let can_start = |other: JobIx| !unreachable.contains(&other);
             if can_start(job) || !self.can_be_started(job, &can_start, stops) {
                 continue;
             }
             open.extend(self.startable_by(job).filter(|other| !can_start(*other)));
-            if let Some(reachable) = reachable.get_mut(job.index()) {
-                *reachable = true;
-            }
+            unreachable.remove(&job);
         }
-        self.all_jobs().filter(|job| !is_reachable(&reachable, *job)).collect()
+        unreachable.into_iter().collect()
     }
 
     /// The jobs that wait for an event of this one, or for a watch that sees its service.

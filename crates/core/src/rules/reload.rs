@@ -160,7 +160,7 @@ impl Core {
     pub(crate) fn name_waiting_jobs(&self, effects: &mut [Effect]) {
         for effect in effects {
             let Effect::Reply { reply: Reply::Reloaded(changes), .. } = effect else { continue };
-            let started = self.all_jobs().filter(|job| self.job(*job).has_run);
+            let started = self.all_jobs().filter(|job| self.job(*job).was_started());
             let started: BTreeSet<&str> = inserted(started.map(|job| self.planned(job).name.as_str()));
             let changed = core::mem::take(&mut changes.restarted);
             (changes.restarted, changes.waiting) =
@@ -394,7 +394,7 @@ impl Core {
         // The last exit of this generation, unless a run is in progress, which will send its own.
         let exited = |success: bool| {
             (once || state.has_ended())
-                && (state.has_run && !state.has_process() && self.planned(source).exec.is_some())
+                && (state.has_run && !state.is_active() && self.planned(source).exec.is_some())
                 && state.last_exit.as_ref().map(LastExit::is_success) == Some(success)
         };
         let healthy = state.health.as_ref().and_then(|health| health.healthy);

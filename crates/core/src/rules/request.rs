@@ -125,10 +125,12 @@ impl Core {
                 self.start_by_hand(job);
                 Reply::Done(starting)
             }
-            (State::Starting | State::Running, true) => Reply::Done(match self.job(job).pid() {
-                Some(pid) => format!("already running (pid {pid})"),
-                None => "already starting".into(),
-            }),
+            (State::Queued | State::Starting | State::Running, true) => {
+                Reply::Done(match self.job(job).pid() {
+                    Some(pid) => format!("already running (pid {pid})"),
+                    None => "already starting".into(),
+                })
+            }
             (_, false) => {
                 let by = self.acting.map(Origin::Job);
                 if let Some(stop) = self.job_mut(job).stop_mut() {
@@ -201,7 +203,7 @@ impl Core {
             return replaced_by_reload();
         }
         let state = self.job(job);
-        if !state.is_up() || matches!(state.state(), State::Waiting | State::Delaying) {
+        if !state.is_up() || matches!(state.state(), State::Waiting | State::Queued | State::Delaying) {
             return self.request_start(job);
         }
         self.begin_stop_then(job, StopReason::ByHand, true);

@@ -163,7 +163,7 @@ impl Core {
             State::Waiting if self.job(job).is_held() && self.requirements_hold(job) => {
                 self.start_held(job);
             }
-            State::Starting | State::Running => {
+            State::Queued | State::Starting | State::Running => {
                 let Some(requirement) = self.gone_binding(job) else { return };
                 let why = self.requirement_words(requirement, self.key_of_requirement(job, requirement));
                 let fields = LogEvent::MissingRequirement.fields().cause(why.as_str());
@@ -345,6 +345,7 @@ impl Core {
             (State::Ended(Outcome::Skipped(_)), _) => "was skipped",
             _ if !state.is_up() => "is stopping",
             (State::Waiting, _) => "is waiting to start",
+            (State::Queued, _) => "is waiting for its turn to start",
             (State::Starting, _) => "is starting",
             (State::Delaying, _) => "is waiting to restart",
             (State::Running, DependencyCondition::Succeeded) => "is running and has not succeeded yet",
@@ -443,9 +444,9 @@ impl JobState {
             && (!self.pending.is_empty() || self.ticks.pending || self.held.is_some())
     }
 
-    /// Returns true if it has a process, or is active without one.
+    /// Returns true if it has a process, is active without one, or is about to have one (P14).
     pub(crate) const fn is_active(&self) -> bool {
-        matches!(self.state(), State::Starting | State::Running)
+        matches!(self.state(), State::Queued | State::Starting | State::Running)
     }
 
     pub(crate) fn is_healthy(&self) -> Option<bool> {

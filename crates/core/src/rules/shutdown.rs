@@ -40,7 +40,11 @@ impl Core {
                 timers.cancel(&mut state.start_timeout);
                 state.pending.retain_stop_events();
                 state.held = None;
-                if state.state() == State::Delaying {
+                let is_stop_event = state.cause_event().is_some_and(|event| event.code.is_stop_event());
+                if state.state() == State::Queued && !is_stop_event {
+                    self.leave_queue(job);
+                    self.run_again_during_shutdown(job);
+                } else if state.state() == State::Delaying {
                     // A stop event that waits for the delay (W14) has its run now.
                     self.run_again_during_shutdown(job);
                 }

@@ -1,4 +1,4 @@
-//! How a run starts (P3, W6, W11, D4, H3). Its timeout is in `timeout.rs`, a failed start in `exit.rs`.
+//! How a run starts (P3, P14, W6, W11, D4, H3). Its timeout is in `timeout.rs`, a failed start in `exit.rs`.
 
 use alloc::format;
 use alloc::string::String;
@@ -7,13 +7,14 @@ use core::time::Duration;
 
 use crate::effect::{DesiredService, Effect};
 use crate::event::Code;
-use crate::ids::{EventId, JobIx, RunId};
+use crate::ids::{CheckRunId, EventId, JobIx, RunId};
 use crate::input::{StartError, StartErrorKind};
 use crate::log_entry::{Fields, LogEvent};
 use crate::plan::{Exec, Level};
 use crate::state::job::{Activity, State, StopReason, Transition};
 use crate::state::journal::{Event, Origin, Start};
 use crate::state::run::{Cause, Run};
+use crate::state::start_queue::NewProcess;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::JobTimer;
 use crate::time::fmt_duration;
@@ -45,8 +46,63 @@ impl Core {
             Exec::Action(_) => return self.start_action(job),
             Exec::Nothing => return self.start_without_process(job),
         }
-        self.job_mut(job).has_run = true;
         let run = self.new_run(job);
+        if self.starts.request(NewProcess::Job(run), self.now) {
+            self.create_process(job, run);
+        } else {
+            self.change(job, Transition::To(Activity::Queued(run)));
+        }
+    }
+
+    /// P14: it is the turn of a start that had to wait.
+    pub(crate) fn begin_turn(&mut self, process: NewProcess) {
+        match process {
+            NewProcess::Job(run) => {
+                let job = self.plan_state.runs.get(&run).copied();
+                if let Some(job) = job.filter(|job| self.job(*job).queued_run() == Some(run)) {
+                    self.create_process(job, run);
+                }
+            }
+            NewProcess::Program(run) => self.create_program(run),
+        }
+    }
+
+    /// P14: drops a start that waits for its turn. Nothing has happened, so there is no event.
+    pub(crate) fn leave_queue(&mut self, job: JobIx) {
+        if let Some(run) = self.job(job).queued_run() {
+            self.starts.withdraw(NewProcess::Job(run));
+            self.plan_state.runs.remove(&run);
+            self.change(job, Transition::To(Activity::Waiting));
+        }
+    }
+
+    /// The process of a check, a drain program or the test of a file is requested: at once, or when it is its turn (P14).
+    pub(crate) fn request_program(&mut self, run: CheckRunId) {
+        if self.starts.request(NewProcess::Program(run), self.now) {
+            self.create_program(run);
+        }
+    }
+
+    fn create_program(&mut self, run: CheckRunId) {
+        if let Some((job, check)) = self.plan_state.check_runs.get(&run).copied() {
+            self.create_check(job, check, run);
+        } else if let Some(job) = self.job_of_drain(run) {
+            let environment = self.check_environment(job);
+            self.effects.push(Effect::RunDrain { job, run, environment });
+        } else {
+            self.create_test(run);
+        }
+    }
+
+    /// Cancels a program. One that waits for its turn is only forgotten.
+    pub(crate) fn cancel_program(&mut self, run: CheckRunId) {
+        if !self.starts.withdraw(NewProcess::Program(run)) {
+            self.effects.push(Effect::CancelCheck { run });
+        }
+    }
+
+    fn create_process(&mut self, job: JobIx, run: RunId) {
+        self.job_mut(job).has_run = true;
         let timeout = self.set_timer(job, EXEC_TIMEOUT, JobTimer::ExecTimeout);
         self.change(job, Transition::To(Activity::Starting(Run::new(run, timeout))));
         let environment = self.environment(job);
@@ -86,6 +142,7 @@ impl Core {
 
     /// The process of a run has executed its program.
     pub(crate) fn started(&mut self, run: RunId, pid: i32) {
+        self.starts.end(NewProcess::Job(run));
         let job = self.plan_state.runs.get(&run).copied();
         let Some(job) = job.filter(|job| self.job(*job).state() == State::Starting) else { return };
         let Some(executed) = self.job_mut(job).run_mut().map(Run::executed) else { return };
@@ -122,10 +179,18 @@ impl Core {
         self.journal.write_start(Start { run, after, at, origin, pid, trigger, tick, cron, restarts });
     }
 
-    /// P3: a process has not executed its program in time.
+    /// P3: a process has not executed its program in time, as far as is known. The supervisor may have been too late to read
+    /// what it has reported, so it is asked first.
     pub(crate) fn exec_timeout(&mut self, job: JobIx) {
         let Some(run) = self.job_mut(job).run_mut() else { return };
         run.timeout = None;
+        let run = run.id;
+        self.effects.push(Effect::InspectStart { run });
+    }
+
+    /// P3: a process has reported nothing, although its time is over.
+    pub(crate) fn start_pending(&mut self, run: RunId) {
+        let Some(job) = self.plan_state.runs.get(&run).copied() else { return };
         let timeout = fmt_duration(EXEC_TIMEOUT);
         let why = format_args!("did not reach exec within {timeout}, sent SIGKILL");
         self.cancel_start(job, StartErrorKind::Other, why);

@@ -3,7 +3,7 @@
 //! The input comes first, then the timers that have fired: a supervisor that was delayed must not kill a process whose
 //! exit it is about to read. Both may queue events, and the queue is emptied before anything else. When it is empty,
 //! unreachable jobs are completed (W10), jobs continue after their stop hooks (S2), a reload replaces the plan (R3), and
-//! the supervisor exits when the last job is complete. Nothing waits for anything outside.
+//! the supervisor exits when the last job is complete. Starts that wait get their turn last (P14). Nothing waits for anything outside.
 //!
 //! A step consists of parts, so that the simulator can observe the state between them.
 
@@ -14,6 +14,7 @@ use crate::ids::JobIx;
 use crate::input::Input;
 use crate::request::Request;
 use crate::rules::signals;
+use crate::state::start_queue::NewProcess;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::{JobTimer, TimerKind};
 use crate::time::{Time, fmt_duration};
@@ -75,6 +76,9 @@ impl Core {
         {
             self.current_event = None;
             self.timer(timer);
+        } else if let Some(process) = self.starts.next(self.now) {
+            self.current_event = None;
+            self.begin_turn(process);
         } else {
             self.report_to_manager();
             return false;
@@ -93,9 +97,11 @@ impl Core {
             Input::Ready
             | Input::Started { .. }
             | Input::StartFailed { .. }
+            | Input::StartPending { .. }
             | Input::Exited { .. }
             | Input::OrphansFound { .. }
             | Input::OutOfMemory { .. }
+            | Input::CheckStarted { .. }
             | Input::CheckDone { .. }
             | Input::Notified { .. }
             | Input::FileRendered { .. }
@@ -112,11 +118,13 @@ impl Core {
             Input::Ready => self.startup(),
             Input::Started { run, pid } => self.started(run, pid),
             Input::StartFailed { run, why } => self.start_failed(run, &why),
+            Input::StartPending { run } => self.start_pending(run),
             Input::Exited { run, status, orphans } => self.exited(run, status, orphans),
             Input::OrphansFound { run } => self.orphans_found(run),
             Input::OutOfMemory { processes } => {
                 self.oom_kills = Some(self.oom_kills.unwrap_or(0).saturating_add(processes));
             }
+            Input::CheckStarted { check } => self.starts.end(NewProcess::Program(check)),
             Input::CheckDone { check, result } => self.check_done(check, result),
             Input::Notified { run, notice } => self.notified(run, notice),
             Input::Watched { watch, answer } => self.watched(watch, answer),

@@ -66,6 +66,7 @@ impl Core {
         if state.state() == State::Delaying {
             self.change(job, Transition::To(Activity::Waiting));
         }
+        self.leave_queue(job);
         self.change(job, Transition::Stop { reason, then_start });
         let by = self.acting.map(Origin::Job);
         if let Some(stop) = self.job_mut(job).stop_mut() {
@@ -101,7 +102,8 @@ impl Core {
     fn is_outstanding(&self, hook: JobIx, job: JobIx) -> bool {
         let state = self.job(hook);
         // If `job` may start again, its hooks stay for the next stop, so they are done as soon as they are idle.
-        let busy = state.has_process() || state.state() == State::Delaying || !state.is_up();
+        let busy =
+            state.has_process() || matches!(state.state(), State::Delaying | State::Queued) || !state.is_up();
         let done = state.has_ended() || (self.may_start_again(job) && !busy);
         hook != job && !done && !self.waits_for_stop_of(hook, job)
     }
@@ -185,8 +187,7 @@ impl Core {
             self.change_stage(job, Stage::Drain(Some(run)));
             let message = format_args!("running its drain program, for at most {longest_text}");
             self.log(Level::Info, Some(job), fields, message);
-            let environment = self.check_environment(job);
-            self.effects.push(Effect::RunDrain { job, run, environment });
+            self.request_program(run);
         } else {
             self.change_stage(job, Stage::Drain(None));
             self.log(Level::Info, Some(job), fields, format_args!("draining for {longest_text}"));
@@ -205,11 +206,14 @@ impl Core {
         self.terminate(job);
     }
 
+    /// The job whose drain program has this run.
+    pub(crate) fn job_of_drain(&self, run: CheckRunId) -> Option<JobIx> {
+        self.all_jobs().find(|job| self.job(*job).drain_run() == Some(run))
+    }
+
     /// S11: a drain program has exited, or could not be started. Returns false if the run is not one, or was cancelled.
     pub(crate) fn drain_done(&mut self, run: CheckRunId, result: &Result<(), String>) -> bool {
-        let Some(job) = self.all_jobs().find(|job| self.job(*job).drain_run() == Some(run)) else {
-            return false;
-        };
+        let Some(job) = self.job_of_drain(run) else { return false };
         if let Err(why) = result {
             let fields = LogEvent::Draining.fields().cause(why.as_str());
             self.log(Level::Warn, Some(job), fields, format_args!("drain program failed: {why}; stopping"));

@@ -28,8 +28,8 @@ pub(crate) enum FileStage {
     Debouncing(TimerId),
     /// The runtime renders it.
     Rendering(RenderId),
-    /// A program tests the new text.
-    Testing { render: RenderId, run: CheckRunId, timeout: TimerId },
+    /// A program tests the new text. It has no timeout while it waits for its turn (P14).
+    Testing { render: RenderId, run: CheckRunId, timeout: Option<TimerId> },
     /// The runtime replaces the file.
     Installing(RenderId),
 }
@@ -88,7 +88,7 @@ impl FileState {
             FileStage::Testing { render, run, timeout } => {
                 print.name(Name::Render, render.0);
                 print.name(Name::Check, run.0);
-                timeout.fingerprint(print);
+                print.option(*timeout, |print, timer| timer.fingerprint(print));
             }
         }
         print.option(*pending, |print, PendingChange { first, last }| {

@@ -43,7 +43,11 @@ pub(crate) enum CheckRun {
     #[default]
     None,
     /// Its result counts.
-    Running { id: CheckRunId, timeout: TimerId },
+    Running {
+        id: CheckRunId,
+        /// `None` while its process waits for its turn (P14).
+        timeout: Option<TimerId>,
+    },
     /// Its result is ignored: it timed out, or the process it was for has exited.
     Stale {
         id: CheckRunId,

@@ -3,14 +3,16 @@
 //! ```text
 //! state       meaning                                       next
 //! ---------   -------------------------------------------   ------------------------------------------------------
-//! Waiting     no process; waits for its trigger             trigger, tick or pending event → Starting
+//! Waiting     no process; waits for its trigger             trigger, tick or pending event → Starting or Queued
 //!                                                           (without `exec`: Running; by itself: Delaying)
 //!                                                           can never run again → stops
+//! Queued      no process; its start was decided, and        its turn → Starting
+//!             waits for its turn (P14)                      stops → Waiting
 //! Starting    a process was requested, and has not yet      Started → Running
 //!             executed its program                          StartFailed, start timeout → as after an exit
-//! Running     has a process; without `exec`: is active      exit → Waiting, Delaying or Starting, or stops
+//! Running     has a process; without `exec`: is active      exit → Waiting, Delaying, Queued or Starting, or stops
 //!             with `do`: its action is performed next       performed → as after an exit
-//! Delaying    no process; waits for its restart delay       delay passed → Starting
+//! Delaying    no process; waits for its restart delay       delay passed → Starting or Queued
 //! Ended       will not run again, with its outcome          none
 //!
 //! stop stage  meaning                                       next stage
@@ -24,7 +26,7 @@
 //! Terminate   its process was sent the stop signal          the process has exited; the job is Ended
 //! ```
 //!
-//! Without a stop stage a job is Waiting, Starting, Running or Delaying. In Requirers and Hooks it is Waiting, Starting or
+//! Without a stop stage a job is Waiting, Queued, Starting, Running or Delaying. In Requirers and Hooks it is Waiting, Starting or
 //! Running. In Deregister, Drain and Terminate it is Starting or Running. An Ended job keeps the stage in which it ended.
 //!
 //! The stop stage only moves down this list. A job that has ended is never resumed. A start by hand, or a reload that changes
@@ -54,6 +56,8 @@ use crate::time::Time;
 pub enum State {
     /// No process; it waits for its trigger.
     Waiting,
+    /// No process; its start was decided, and waits for its turn (P14).
+    Queued,
     /// A process was requested.
     Starting,
     /// It has a process; without `exec`, it is active.
@@ -155,6 +159,8 @@ pub enum StopReason {
 #[derive(Clone, Debug)]
 pub(crate) enum Activity {
     Waiting,
+    /// The run whose process is created when it is its turn.
+    Queued(RunId),
     Starting(Run),
     /// The process has this pid.
     Running(Run, i32),
@@ -171,6 +177,7 @@ impl Activity {
     const fn state(&self) -> State {
         match self {
             Self::Waiting => State::Waiting,
+            Self::Queued(_) => State::Queued,
             Self::Starting(_) => State::Starting,
             Self::Running(..) | Self::RunningWithoutProcess | Self::Acting(_) => State::Running,
             Self::Delaying(_) => State::Delaying,
@@ -409,6 +416,11 @@ impl JobState {
         self.state().has_ended()
     }
 
+    /// Returns true if it waits for its trigger, and does not stop.
+    pub(crate) const fn waits(&self) -> bool {
+        matches!(self.activity, Activity::Waiting) && self.is_up()
+    }
+
     /// Returns true if it is in this stop stage and has not ended.
     pub(crate) fn is_stopping_in(&self, stage: StopStage) -> bool {
         self.stop_stage() == Some(stage) && !self.has_ended()
@@ -499,6 +511,19 @@ impl JobState {
         }
     }
 
+    /// The run that waits for its turn (P14).
+    pub(crate) const fn queued_run(&self) -> Option<RunId> {
+        match self.activity {
+            Activity::Queued(run) => Some(run),
+            _ => None,
+        }
+    }
+
+    /// Returns true if a start was decided in this generation, also one that waits for its turn.
+    pub(crate) const fn was_started(&self) -> bool {
+        self.has_run || self.queued_run().is_some()
+    }
+
     /// Returns true if it has a process or has requested one.
     pub(crate) const fn has_process(&self) -> bool {
         self.run().is_some()
@@ -579,7 +604,7 @@ const fn is_possible(state: State, stage: Option<StopStage>) -> bool {
             State::Waiting | State::Starting | State::Running,
             None | Some(StopStage::Requirers | StopStage::Hooks),
         ) => true,
-        (State::Delaying, stage) => stage.is_none(),
+        (State::Delaying | State::Queued, stage) => stage.is_none(),
         (State::Waiting, Some(_)) => false,
         (State::Starting | State::Running, Some(_)) => true,
         (State::Ended(_), stage) => stage.is_some(),
@@ -591,7 +616,10 @@ const fn may_follow(from: State, to: State) -> bool {
     match (from, to) {
         (State::Ended(_), _) => false,
         (State::Waiting | State::Starting | State::Running, _) => true,
-        (State::Delaying, to) => matches!(to, State::Starting | State::Waiting | State::Running),
+        (State::Delaying, to) => {
+            matches!(to, State::Queued | State::Starting | State::Waiting | State::Running)
+        }
+        (State::Queued, to) => matches!(to, State::Starting | State::Waiting),
     }
 }
 
@@ -600,7 +628,8 @@ mod tests {
     use super::*;
 
     const ENDED: State = State::Ended(Outcome::Complete);
-    const STATES: [State; 5] = [State::Waiting, State::Starting, State::Running, State::Delaying, ENDED];
+    const STATES: [State; 6] =
+        [State::Waiting, State::Queued, State::Starting, State::Running, State::Delaying, ENDED];
     const STAGES: [StopStage; 5] = [
         StopStage::Requirers,
         StopStage::Hooks,
@@ -622,6 +651,7 @@ mod tests {
         for stage in STAGES {
             assert!(is_possible(ENDED, Some(stage)));
             assert!(!is_possible(State::Delaying, Some(stage)), "a job that stops is not restarted");
+            assert!(!is_possible(State::Queued, Some(stage)), "a job that stops waits for no turn");
         }
     }
 }

@@ -34,12 +34,17 @@ pub(crate) struct PlanState {
     pub(crate) start_again: VecDeque<JobIx>,
     /// Jobs whose action is performed before the next event is dispatched (W19).
     pub(crate) actions: VecDeque<JobIx>,
+    /// The jobs that wait for their trigger and do not stop. Only these can be unreachable (W10): with this list, the exit of a
+    /// job costs the same however many others there are (P14).
+    pub(crate) waiting: BTreeSet<JobIx>,
     /// True if a job may have become unreachable since reachability was last computed (W10).
     pub(crate) reachability_dirty: bool,
     /// True if the log says that nothing can happen any more, and nothing has happened since.
     pub(crate) deadlock_reported: bool,
     /// The number of jobs that keep the supervisor running (W10).
     pub(crate) holding_open: usize,
+    /// The number of jobs that are not part of the container's own work.
+    pub(crate) secondary: usize,
     /// The number of jobs that are not complete.
     pub(crate) incomplete: usize,
     /// The only jobs that see the next `startup`, after a reload (R3).
@@ -60,10 +65,12 @@ impl PlanState {
             recheck: BTreeSet::new(),
             start_again: VecDeque::new(),
             actions: VecDeque::new(),
+            waiting: BTreeSet::new(),
             reachability_dirty: true,
             deadlock_reported: false,
             holding_open: 0,
             incomplete: 0,
+            secondary: plan.jobs.iter().filter(|job| job.role.is_secondary()).count(),
             startup_only_for: None,
             plan: Arc::new(plan),
             graph,
@@ -72,11 +79,22 @@ impl PlanState {
         new
     }
 
-    /// Counts the jobs that are not complete, and those that keep the supervisor running.
+    /// Records whether a job waits, after a change of its state.
+    pub(crate) fn note_waiting(&mut self, job: JobIx) {
+        if self.jobs.get(job.index()).is_some_and(JobState::waits) {
+            self.waiting.insert(job);
+        } else {
+            self.waiting.remove(&job);
+        }
+    }
+
+    /// Counts the jobs that wait, those that are not complete, and those that keep the supervisor running.
     pub(crate) fn count_jobs(&mut self) {
         let open = |(index, job): &(usize, &JobState)| {
             self.graph.holds_open(JobIx::at(*index)) && (!job.has_ended() || job.may_start_again())
         };
+        let waiting = self.jobs.iter().enumerate().filter(|(_, job)| job.waits());
+        self.waiting = waiting.map(|(index, _)| JobIx::at(index)).collect();
         self.holding_open = self.jobs.iter().enumerate().filter(open).count();
         self.incomplete = self.jobs.iter().filter(|job| !job.has_ended()).count();
     }

@@ -19,6 +19,7 @@ use crate::request::RequestId;
 use crate::state::job::{JobState, Stage, State, Transition};
 use crate::state::journal::{Event, Journal, Origin};
 use crate::state::plan_state::PlanState;
+use crate::state::start_queue::StartQueue;
 use crate::state::stop_budget::StopBudget;
 use crate::state::timers::{JobTimer, TimerId, TimerKind, Timers};
 use crate::state::watch_changes::WatchChanges;
@@ -68,6 +69,8 @@ pub struct Core {
     pub(crate) phase: Phase,
     pub(crate) maintenance: bool,
     pub(crate) timers: Timers,
+    /// The starts that wait for their turn, and those in progress (P14).
+    pub(crate) starts: StartQueue,
     /// Ends the current phase of a shutdown.
     pub(crate) shutdown_timer: Option<TimerId>,
     /// The deadlines of the shutdown, once it has started.
@@ -212,6 +215,7 @@ impl Core {
             phase: Phase::Starting,
             maintenance: false,
             timers: Timers::default(),
+            starts: StartQueue::default(),
             shutdown_timer: None,
             stop_budget: None,
             effects: Vec::new(),
@@ -280,7 +284,20 @@ impl Core {
     /// When the core must be called again even if nothing happens.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Time> {
-        if self.phase == Phase::Exited { None } else { self.timers.next() }
+        let next = [self.timers.next(), self.starts.next_turn()];
+        next.into_iter().flatten().min().filter(|_| self.phase != Phase::Exited)
+    }
+
+    /// Returns true if a start waits for its turn (P14). Only then it matters to the core when the program of a check was
+    /// executed ([`Input::CheckStarted`]).
+    #[must_use]
+    pub fn starts_wait(&self) -> bool {
+        !self.starts.is_empty()
+    }
+
+    /// Sets how many processes may be started at a time (P14), for tests in which starts wait although there are few.
+    pub fn set_most_starts(&mut self, most: usize) {
+        self.starts.set_most(most);
     }
 
     /// The time since 1970, as the system clock says.
@@ -393,8 +410,9 @@ impl Core {
         }
         // S11: a drain program ends with its stage.
         if let Some(run) = drain.filter(|_| self.job(job).drain_run().is_none()) {
-            self.effects.push(Effect::CancelCheck { run });
+            self.cancel_program(run);
         }
+        self.plan_state.note_waiting(job);
         let state = self.job(job).state();
         if state == State::Waiting {
             // It may be a hook that has finished.

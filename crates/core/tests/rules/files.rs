@@ -31,7 +31,7 @@ pub(crate) fn file() -> RenderedFile {
     }
 }
 
-fn tested() -> RenderedFile {
+pub(crate) fn tested() -> RenderedFile {
     let command = Command { program: Word::from("check"), arguments: Vec::new() };
     RenderedFile { test: Some(FileTest { command, timeout: Duration::from_secs(10) }), ..file() }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Harness {
     pub(crate) output: Vec<String>,
     /// True if every process starts at once.
     pub(crate) starts_succeed: bool,
+    /// True if a process whose time to start is over has started, and the supervisor was only too late to read that.
+    pub(crate) is_late: bool,
     runs: Vec<(RunId, String)>,
     checks: VecDeque<(CheckRunId, String)>,
     /// The renderings in progress, and then the files to install.
@@ -77,6 +79,7 @@ impl Harness {
             now: Time::ZERO,
             output: Vec::new(),
             starts_succeed: true,
+            is_late: false,
             runs: Vec::new(),
             checks: VecDeque::new(),
             renders: VecDeque::new(),
@@ -133,7 +136,7 @@ impl Harness {
             self.seen = event.id.0;
             self.output.push(format!("event {} {}", self.core.origin_name(event.origin), event.code));
         }
-        let (mut spawned, mut deregistered) = (Vec::new(), Vec::new());
+        let (mut spawned, mut inspected, mut deregistered) = (Vec::new(), Vec::new(), Vec::new());
         for effect in effects {
             match effect {
                 Effect::Spawn { job, run, environment } => {
@@ -144,6 +147,7 @@ impl Harness {
                     self.environment = environment;
                     spawned.push(run);
                 }
+                Effect::InspectStart { run } => inspected.push(run),
                 Effect::CancelStart { run } => {
                     let at = self.runs.iter().position(|(id, _)| *id == run).unwrap();
                     let (_, name) = self.runs.remove(at);
@@ -228,6 +232,10 @@ impl Harness {
                 self.input(Input::Deregistered { job });
             }
         }
+        for run in inspected {
+            let started = Input::Started { run, pid: 100 };
+            self.input(if self.is_late { started } else { Input::StartPending { run } });
+        }
         if self.starts_succeed {
             for run in spawned {
                 self.next_pid += 1;
@@ -287,6 +295,12 @@ impl Harness {
     pub(crate) fn finish_check(&mut self, passed: bool) {
         let (check, _) = self.checks.pop_front().unwrap_or_else(|| panic!("no check; {:?}", self.output));
         self.input(Input::CheckDone { check, result: if passed { Ok(()) } else { Err("it failed".into()) } });
+    }
+
+    /// The program of the oldest running check was executed.
+    pub(crate) fn started_check(&mut self) {
+        let (check, _) = self.checks.front().unwrap();
+        self.input(Input::CheckStarted { check: *check });
     }
 
     pub(crate) fn running_checks(&self) -> usize {

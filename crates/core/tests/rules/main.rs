@@ -27,6 +27,7 @@ mod restart_policy;
 mod schedules;
 mod sensors;
 mod shutdown;
+mod start_storms;
 mod stop_signals;
 mod stop_time;
 mod stopping;

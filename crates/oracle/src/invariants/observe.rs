@@ -69,6 +69,8 @@ impl Oracle<'_> {
             | Input::Ready
             | Input::OrphansFound { .. }
             | Input::OutOfMemory { .. }
+            | Input::StartPending { .. }
+            | Input::CheckStarted { .. }
             | Input::Signal(_)
             | Input::TelemetryListens(_)
             | Input::FileRendered { .. }
@@ -172,6 +174,7 @@ impl Oracle<'_> {
             // Seen before the events of the same part.
             Effect::PlanReplaced { .. }
             | Effect::Abandon { .. }
+            | Effect::InspectStart { .. }
             | Effect::CancelStart { .. }
             | Effect::ReleaseLock { .. }
             | Effect::NotifyManager(_)

@@ -16,6 +16,8 @@ pub enum Move {
     Ready,
     /// A process starts.
     Started(RunId),
+    /// A process has not reported anything when its time is over.
+    StartPending(RunId),
     /// A process cannot be started.
     StartFailed(RunId),
     /// A process is ended by a signal before it executes its program.
@@ -70,6 +72,7 @@ impl Node<'_> {
         for (run, program) in &world.runs {
             self.moves_of(*run, *program, &mut moves);
         }
+        moves.extend(world.inspected.iter().map(|run| Move::StartPending(*run)));
         self.notices(&mut moves);
         for (check, cancelled) in &world.checks {
             moves.push(Move::Checked(*check, false));
@@ -78,7 +81,8 @@ impl Node<'_> {
             }
         }
         moves.extend(world.leaving.iter().map(|job| Move::Deregistered(*job)));
-        if self.has_timer() {
+        // The runtime answers before it waits for anything else.
+        if self.has_timer() && world.inspected.is_empty() {
             moves.push(Move::Timer);
             // A moment between two timers: what starts now has timers of its own between theirs.
             if world.faults > 0 && !world.terminated {

@@ -118,16 +118,23 @@ impl<'a> Node<'a> {
                     _ => None,
                 };
                 world.runs.insert(run, Program::Running(signal));
+                world.inspected.remove(&run);
                 Input::Started { run, pid: pid_of(run) }
+            }
+            Move::StartPending(run) => {
+                world.inspected.remove(&run);
+                Input::StartPending { run }
             }
             Move::StartFailed(run) => {
                 world.runs.remove(&run);
+                world.inspected.remove(&run);
                 world.faults -= 1;
                 let why = StartError { kind: StartErrorKind::NotFound, message: "not found".into() };
                 Input::StartFailed { run, why }
             }
             Move::KilledBeforeExec(run, signal) => {
                 world.runs.remove(&run);
+                world.inspected.remove(&run);
                 let why = StartError { kind: StartErrorKind::Killed(signal), message: "killed".into() };
                 Input::StartFailed { run, why }
             }

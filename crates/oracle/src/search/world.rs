@@ -22,6 +22,8 @@ pub(super) enum Program {
 #[derive(Clone, Debug)]
 pub(super) struct World {
     pub(super) runs: BTreeMap<RunId, Program>,
+    /// The starts of which the core wants to know how they stand.
+    pub(super) inspected: BTreeSet<RunId>,
     /// The checks that run, and whether they were cancelled.
     pub(super) checks: BTreeMap<CheckRunId, bool>,
     /// The services whose deregistration is not confirmed.
@@ -44,6 +46,7 @@ impl World {
     pub(super) fn new(limits: Limits) -> Self {
         Self {
             runs: BTreeMap::new(),
+            inspected: BTreeSet::new(),
             checks: BTreeMap::new(),
             leaving: BTreeSet::new(),
             outside: limits.outside,
@@ -70,8 +73,12 @@ impl World {
                 }
                 None => return Err("a signal is sent to a process that does not run"),
             },
+            Effect::InspectStart { run } => {
+                self.inspected.insert(*run);
+            }
             Effect::CancelStart { run } | Effect::Abandon { run } => {
                 self.runs.remove(run);
+                self.inspected.remove(run);
             }
             Effect::RunCheck { run, .. } | Effect::RunDrain { run, .. } => {
                 self.checks.insert(*run, false);
@@ -101,6 +108,7 @@ impl World {
     pub(super) fn fingerprint(&self, print: &mut Fingerprint) {
         let Self {
             runs,
+            inspected,
             checks,
             leaving,
             outside,
@@ -118,6 +126,7 @@ impl World {
         print.add((leaving, outside, faults, terminated, interrupted, ready, instance, maintenance));
         // The order of ids is that of starts, which decides nothing.
         print.named(Name::Run, runs.iter().map(|(run, program)| (run.0, program)));
+        print.list(inspected, |print, run| print.name(Name::Run, run.0));
         print.named(Name::Check, checks.iter().map(|(check, cancelled)| (check.0, cancelled)));
     }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use containerpilot_api::responses;
 use containerpilot_api::timestamps::rfc3339;
-use containerpilot_core::Outcome;
 use containerpilot_core::catalog::connectivity::Known;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::{EventId, JobIx, RunId};
@@ -22,6 +21,7 @@ use containerpilot_core::report::status::{
 use containerpilot_core::report::words;
 use containerpilot_core::state::journal::{Detail, Event, Origin};
 use containerpilot_core::time::Time;
+use containerpilot_core::{Outcome, State};
 use serde::Serialize;
 
 use crate::messages::query::{
@@ -271,6 +271,7 @@ fn job_json<'a>(
         failed_runs: job.failed_runs,
         start_error: job.start_error.clone(),
         readiness: status.readiness.map(|readiness| readiness.name().to_owned()),
+        queued: status.state == State::Queued,
         process_status: job.process_status.clone(),
         service: if job.service.is_none() { "none" } else { status.desired.name() }.to_owned(),
         catalog: service.map(|known| responses::CatalogEntry {

@@ -115,6 +115,7 @@ fn failed_result(effect: &Effect) -> Option<(Option<Owner>, Input)> {
             let owner = Owner::Run(*run);
             Some((Some(owner), owner.start_failed(why())))
         }
+        Effect::InspectStart { run } => Some((None, Input::StartPending { run: *run })),
         Effect::RunCheck { run, .. } | Effect::TestFile { run, .. } => {
             let owner = Owner::Check(*run);
             Some((Some(owner), owner.start_failed(why())))

@@ -67,7 +67,10 @@ impl EffectExecutor {
         match effect {
             Effect::Spawn { job, run, environment } => {
                 results.extend(self.spawn(plan, job, run, &environment));
-                results.extend(self.continue_many_starts());
+            }
+            Effect::InspectStart { run } => {
+                let found = self.continue_start(Owner::Run(run));
+                results.push_back(found.unwrap_or(Input::StartPending { run }));
             }
             Effect::CancelStart { run } => self.cancel_start(Owner::Run(run)),
             Effect::Kill { run, signal, scope, reason: _ } => self.kill(Owner::Run(run), signal, scope),
@@ -84,8 +87,11 @@ impl EffectExecutor {
                 }
             }
             Effect::CancelCheck { run } => {
-                if let Some(failed) = self.continue_start(Owner::Check(run)) {
-                    results.push_back(failed);
+                let progress = self.continue_start(Owner::Check(run));
+                let failed = matches!(progress, Some(Input::CheckDone { .. }));
+                results.extend(progress);
+                if failed {
+                    // Nothing to cancel.
                 } else if self.probes.cancel(run) || self.starts.contains(Owner::Check(run)) {
                     // A start in progress is given up, because its process may not even be ended by SIGKILL.
                     self.cancel_start(Owner::Check(run));

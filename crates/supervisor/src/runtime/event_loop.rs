@@ -8,7 +8,7 @@ use containerpilot_core::effect::Exit;
 use containerpilot_core::ids::WatchIx;
 use containerpilot_core::plan::Level;
 use containerpilot_core::rules::signals::{reloads_at, reopens_log};
-use containerpilot_core::{Input, Notice, Time};
+use containerpilot_core::{Core, Input, Notice, Time};
 use containerpilot_process::failpoints::failpoint;
 use containerpilot_process::orphans::Look;
 use containerpilot_process::reaper::Owner;
@@ -93,7 +93,7 @@ impl<D: Decider> Runtime<D> {
 
     /// Lists the descriptors to poll: signals, messages, SIGCHLD, the control socket and the clock; then the starts in progress and
     /// the connections of checks.
-    fn list_sources(&self, fds: &mut Vec<PollFd>) {
+    fn list_sources(&mut self, fds: &mut Vec<PollFd>) {
         fds.clear();
         // `ppoll` ignores negative descriptors.
         let sigchld = if self.reap_at.is_none() { self.signals.sigchld_fd().as_raw_fd() } else { -1 };
@@ -107,7 +107,8 @@ impl<D: Decider> Runtime<D> {
             fds.push(sys::poll_fd(fd, sys::POLLIN));
         }
         if !paused {
-            self.executor.starts.add_poll_fds(fds);
+            let starts_wait = self.core.core().is_some_and(Core::starts_wait);
+            self.executor.starts.add_poll_fds(starts_wait, fds);
             self.executor.probes.add_poll_fds(fds);
             self.executor.notices.add_poll_fds(fds);
         }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use containerpilot_core::Input;
@@ -24,13 +24,12 @@ use crate::logs::{ReadyLine, Source};
 use crate::runtime::effects::EffectExecutor;
 use crate::telemetry;
 
-/// After this many new starts in one iteration, those in progress are continued at once.
-const MANY_STARTS: usize = 64;
-
 /// The starts in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
     pending: BTreeMap<Owner, PendingStart>,
+    /// Those whose descriptors were polled, in that order.
+    polled: Vec<Owner>,
     /// Starts that have failed or were given up, while their processes may use memory of the supervisor.
     ending: Vec<Start>,
 }
@@ -71,21 +70,21 @@ impl Starts {
         self.pending.contains_key(&owner)
     }
 
-    /// Adds the descriptors to poll.
-    pub(crate) fn add_poll_fds(&self, fds: &mut Vec<PollFd>) {
-        fds.extend(self.polled().map(|(_, fd)| sys::poll_fd(fd, sys::POLLIN)));
+    /// Adds the descriptors to poll. Those of checks are needed while other starts wait for them (P14); otherwise it is early
+    /// enough to look when a check exits or is killed.
+    pub(crate) fn add_poll_fds(&mut self, with_checks: bool, fds: &mut Vec<PollFd>) {
+        let starts = self.pending.iter();
+        let starts = starts.filter(|(owner, _)| with_checks || matches!(owner, Owner::Run(_)));
+        self.polled.clear();
+        for (owner, fd) in starts.filter_map(|(owner, pending)| Some((*owner, pending.start.poll_fd()?))) {
+            self.polled.push(owner);
+            fds.push(sys::poll_fd(fd, sys::POLLIN));
+        }
     }
 
-    /// The descriptors of jobs. For a check it is early enough to look when it exits or is killed.
-    fn polled(&self) -> impl Iterator<Item = (Owner, RawFd)> {
-        let jobs = self.pending.iter().filter(|(owner, _)| matches!(owner, Owner::Run(_)));
-        jobs.filter_map(|(owner, pending)| Some((*owner, pending.start.poll_fd()?)))
-    }
-
-    /// The starts that have progress. `fds` begins with the descriptors of [`Self::add_poll_fds`], and no start has been
-    /// added or removed since.
+    /// The starts that have progress. `fds` begins with the descriptors of the last [`Self::add_poll_fds`].
     pub(crate) fn ready(&self, fds: &[PollFd]) -> Vec<Owner> {
-        self.polled().zip(fds).filter(|(_, fd)| fd.revents != 0).map(|((owner, _), _)| owner).collect()
+        self.polled.iter().zip(fds).filter(|(_, fd)| fd.revents != 0).map(|(owner, _)| *owner).collect()
     }
 }
 
@@ -219,17 +218,6 @@ impl EffectExecutor {
         }
     }
 
-    /// Continues the starts in progress if there are many: each of them needs a descriptor, and a thousand jobs may start
-    /// at once.
-    pub(super) fn continue_many_starts(&mut self) -> Vec<Input> {
-        let count = self.starts.pending.len();
-        if count == 0 || !count.is_multiple_of(MANY_STARTS) {
-            return Vec::new();
-        }
-        let owners: Vec<Owner> = self.starts.pending.keys().copied().collect();
-        owners.into_iter().filter_map(|owner| self.continue_start(owner)).collect()
-    }
-
     /// Reads what a child has reported. Returns the input for the core.
     pub(super) fn continue_start(&mut self, owner: Owner) -> Option<Input> {
         match self.starts.pending.get_mut(&owner)?.start.progress() {
@@ -248,7 +236,8 @@ impl EffectExecutor {
         let owner = exited.owner;
         let Some(pending) = self.starts.pending.get_mut(&owner) else { return Ok(None) };
         match pending.start.outcome(exited) {
-            Ok(()) => Ok(self.executed(owner)),
+            // The result of a check follows, and says that it was started.
+            Ok(()) => Ok(self.executed(owner).filter(|_| matches!(owner, Owner::Run(_)))),
             Err(why) => {
                 self.starts.pending.remove(&owner);
                 match owner {
@@ -283,7 +272,7 @@ impl EffectExecutor {
         }
         match owner {
             Owner::Run(run) => Some(Input::Started { run, pid }),
-            Owner::Check(_) => None,
+            Owner::Check(check) => Some(Input::CheckStarted { check }),
         }
     }
 }

@@ -23,6 +23,7 @@ impl Core {
             phase,
             maintenance,
             timers,
+            starts,
             shutdown_timer,
             stop_budget,
             effects,
@@ -70,6 +71,10 @@ impl Core {
         print.add(has_cron.then(|| self.unix_now()));
         print.add(asleep);
         timers.fingerprint(print);
+        if 2 * self.plan().most_processes() > starts.most() {
+            // With fewer processes, none ever waits.
+            starts.fingerprint(self.now, print);
+        }
         print.option(*shutdown_timer, |print, timer| timer.fingerprint(print));
         print.option(*stop_budget, |print, StopBudget { signal_by, kill_by }| {
             print.time(signal_by);
@@ -118,11 +123,15 @@ impl PlanState {
             recheck,
             start_again,
             actions,
+            // Follows from `jobs`.
+            waiting: _,
             reachability_dirty,
             // Only the log depends on it.
             deadlock_reported: _,
             holding_open,
             incomplete,
+            // Follows from the plan.
+            secondary: _,
             startup_only_for,
         } = self;
         print.list(jobs.iter().zip(&plan.jobs).enumerate(), |print, (index, (job, planned))| {

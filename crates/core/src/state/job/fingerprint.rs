@@ -127,6 +127,7 @@ impl Activity {
                     print.age(*since, Duration::from_secs(1));
                 });
             }
+            Self::Queued(run) => print.name(Name::Run, run.0),
             Self::Delaying(timer) => timer.fingerprint(print),
             // Between two steps, no job acts.
             Self::Waiting | Self::RunningWithoutProcess | Self::Acting(_) | Self::Ended(_) => {}
@@ -150,7 +151,7 @@ impl HealthState {
                 CheckRun::None => {}
                 CheckRun::Running { id, timeout } => {
                     print.name(Name::Check, id.0);
-                    timeout.fingerprint(print);
+                    print.option(*timeout, |print, timer| timer.fingerprint(print));
                     print.age(*started_at, planned.interval);
                 }
                 CheckRun::Stale { id, run_again } => {
