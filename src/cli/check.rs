@@ -1,6 +1,7 @@
 //! `check`: reports all errors of a configuration, or a summary of what it does.
 
 use std::io::Write;
+use std::rc::Rc;
 
 use containerpilot_config::diagnostics::{Report, Severity};
 use containerpilot_config::{Input, Loaded, load};
@@ -10,8 +11,9 @@ use super::flags::Arguments;
 use super::report::print_report;
 use super::{Failure, as_json, config_path, control, print, summary};
 use crate::load::command_line::{self, OPTIONS};
-use crate::load::find_files;
 use crate::load::host::ThisHost;
+use crate::load::looks::Looks;
+use crate::load::{find_files, host};
 
 pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
     if args.is_on("diff") {
@@ -25,7 +27,8 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
         return control::diff(args);
     }
     let json = as_json(args)?;
-    let read = match find_files::read(config_path(args).as_deref()) {
+    let looks = Rc::new(Looks::reported_on_stderr());
+    let read = match find_files::read_with(config_path(args).as_deref(), &looks) {
         Ok(read) => read,
         Err(message) => {
             // With --format json the output is always JSON.
@@ -36,7 +39,7 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
         }
     };
     let names: Vec<String> = read.iter().map(|input| input.name.clone()).collect();
-    let Loaded { plan, report } = load_here(read);
+    let Loaded { plan, report } = load(read, &ThisHost::new(host::environment(), looks), OPTIONS);
     let report = if args.is_on("strict") { report.strict() } else { report };
     let good = plan.is_some() && report.count(Severity::Fault) == 0;
     if json {
@@ -54,13 +57,9 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
 /// Loads a configuration as the supervisor does: a configuration that can never work gets only a warning. `otherwise` completes
 /// the sentence "the configuration has errors, so".
 pub(super) fn load_or_fail(inputs: Vec<Input>, otherwise: &str) -> Result<Plan, Failure> {
-    let Loaded { plan, report } = load_here(inputs);
+    let Loaded { plan, report } = load(inputs, &ThisHost::current(), OPTIONS);
     print_report(&report, false);
     plan.ok_or_else(|| Failure::Failed(format!("the configuration has errors, so {otherwise}")))
-}
-
-fn load_here(inputs: Vec<Input>) -> Loaded {
-    load(inputs, &ThisHost::current(), OPTIONS)
 }
 
 pub(super) fn print_totals(report: &Report) {

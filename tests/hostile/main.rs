@@ -16,6 +16,7 @@ mod fixture;
 #[path = "../support/http_request.rs"]
 #[expect(dead_code, reason = "tests/discovery uses more of it")]
 mod http_request;
+mod loading;
 mod notices;
 mod output;
 mod resources;

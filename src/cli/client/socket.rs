@@ -4,7 +4,8 @@ use containerpilot_config::{ControlSocket, control_socket};
 
 use super::super::flags::Arguments;
 use super::super::named_config;
-use crate::load::{find_files, host};
+use crate::load::find_files::{self, ReadError};
+use crate::load::host;
 
 pub(super) fn find(args: &Arguments) -> ControlSocket {
     let named = args.text("socket");
@@ -15,10 +16,8 @@ pub(super) fn find(args: &Arguments) -> ControlSocket {
     // The default path is a default of the configuration, and defined only there.
     let nothing =
         || vec![containerpilot_config::Input { name: "<nothing>".to_owned(), text: b"{}".to_vec() }];
-    if config.is_none() && !find_files::default_exists() {
-        return control_socket(nothing(), &host::environment());
-    }
     match find_files::read(config.as_deref()) {
+        Err(ReadError::NotFound) => control_socket(nothing(), &host::environment()),
         Ok(inputs) if inputs.is_empty() => control_socket(nothing(), &host::environment()),
         Ok(inputs) => control_socket(inputs, &host::environment()),
         Err(_) => ControlSocket { certain: false, ..control_socket(nothing(), &host::environment()) },
