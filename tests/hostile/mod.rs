@@ -10,6 +10,7 @@ mod cgroups;
 mod configuration;
 mod escapes;
 mod fixture;
+mod loading;
 mod notices;
 mod output;
 mod resources;

@@ -1,5 +1,7 @@
 //! `check`: reports all errors of a configuration, or a summary of what it does.
 
+use std::rc::Rc;
+
 use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::Arguments;
 use containerpilot_command_line::loading;
@@ -12,6 +14,7 @@ use containerpilot_config::Loaded;
 use containerpilot_config::diagnostics::Severity;
 use containerpilot_load::command_line;
 use containerpilot_load::find_files;
+use containerpilot_load::looks::Looks;
 
 use super::control;
 
@@ -27,7 +30,8 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
         return control::diff(args);
     }
     let json = as_json(args)?;
-    let read = match find_files::read(config_path(args).as_deref()) {
+    let looks = Rc::new(Looks::reported_on_stderr());
+    let read = match find_files::read_with(config_path(args).as_deref(), &looks) {
         Ok(read) => read,
         Err(message) => {
             // With --format json the output is always JSON.
@@ -38,7 +42,7 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
         }
     };
     let names: Vec<String> = read.iter().map(|input| input.name.clone()).collect();
-    let Loaded { plan, report } = loading::load_here(read);
+    let Loaded { plan, report } = loading::load_with(read, looks);
     let report = if args.is_on("strict") { report.strict() } else { report };
     let good = plan.is_some() && report.count(Severity::Fault) == 0;
     if json {

@@ -77,7 +77,7 @@ pub(super) fn is_configuration(args: &Arguments) -> bool {
         return false;
     };
     let is_program = |file: std::fs::Metadata| file.is_file() && file.permissions().mode() & 0o111 != 0;
-    let exists = || std::fs::metadata(path).is_ok_and(|file| !is_program(file));
+    let exists = || find_files::metadata(path).is_ok_and(|file| !is_program(file));
     names_configuration(path) || (named_config(args).is_none() && exists())
 }
 
@@ -107,8 +107,8 @@ fn add_configuration(args: &mut Arguments, path: &OsStr) -> Result<(), Failure> 
     if let Some(other) = args.value("config") {
         return Err(Failure::Usage(format!("two configurations: -config `{other}` and `{text}`")));
     }
-    let missing = text != "-" && !text.starts_with('{') && !Path::new(text).exists();
-    if missing && Path::new(text).extension().is_none() {
+    let is_path = text != "-" && !text.starts_with('{') && Path::new(text).extension().is_none();
+    if is_path && find_files::metadata(Path::new(text)).is_err() {
         let message = format!("there is no configuration `{text}`\nTo run a program, put `--` before it.");
         return Err(Failure::Usage(message));
     }

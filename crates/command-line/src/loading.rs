@@ -1,12 +1,14 @@
 //! Loads a configuration for a command, and prints its problems.
 
 use std::io::Write;
+use std::rc::Rc;
 
 use containerpilot_config::diagnostics::{Report, Severity};
 use containerpilot_config::{Input, Loaded, load};
 use containerpilot_core::plan::Plan;
 use containerpilot_load::command_line::OPTIONS;
-use containerpilot_load::host::ThisHost;
+use containerpilot_load::host::{self, ThisHost};
+use containerpilot_load::looks::Looks;
 
 use crate::failure::Failure;
 use crate::report::print_report;
@@ -22,6 +24,11 @@ pub fn load_or_fail(inputs: Vec<Input>, otherwise: &str) -> Result<Plan, Failure
 
 pub fn load_here(inputs: Vec<Input>) -> Loaded {
     load(inputs, &ThisHost::current(), OPTIONS)
+}
+
+/// The same, with the looks that have read the inputs.
+pub fn load_with(inputs: Vec<Input>, looks: Rc<Looks>) -> Loaded {
+    load(inputs, &ThisHost::new(host::environment(), looks), OPTIONS)
 }
 
 pub fn print_totals(report: &Report) {

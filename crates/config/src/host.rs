@@ -5,12 +5,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::time::Duration;
 
 use containerpilot_core::plan::{Capabilities, Process};
 
 use crate::interfaces::HostAddress;
 use crate::limits::ENV_FILE_BYTES;
 use crate::template::Environment;
+
+/// How long all looks at [`Paths`] may take together (P15).
+pub const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The host that a configuration is loaded for.
 pub trait Host {
@@ -33,6 +37,12 @@ pub trait Host {
     /// # Errors
     /// Why it cannot be read.
     fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError>;
+    /// Looks at paths of jobs, each of which may be on a file system that does not answer. A path without an answer within
+    /// [`PATIENCE`] is missing in the result.
+    fn examine(&self, paths: &Paths) -> Examined {
+        look_at_each(self, paths)
+    }
+
     /// Returns true if the user exists.
     fn has_user(&self, name: &str) -> bool;
     /// Returns true if the group exists.
@@ -67,6 +77,45 @@ pub trait Host {
     fn variable(&self, name: &str) -> Option<String> {
         let value = self.environment().get(name.as_bytes())?;
         String::from_utf8(value.clone()).ok().filter(|text| !text.is_empty())
+    }
+}
+
+/// The paths of jobs that loading looks at. No other job depends on the answers, so none waits for them (P15).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Paths {
+    /// Programs, for [`Host::program`].
+    pub programs: BTreeSet<String>,
+    /// Working directories, for [`Host::is_directory`].
+    pub directories: BTreeSet<String>,
+    /// Certificates and keys, for [`Host::readable`].
+    pub files: BTreeSet<String>,
+    /// Templates of rendered files, for [`Host::read_file`].
+    pub templates: BTreeSet<String>,
+}
+
+/// What a host has found at [`Paths`]. A path that is missing did not answer in time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Examined {
+    /// Whether the programs can be run.
+    pub programs: BTreeMap<String, ProgramState>,
+    /// Whether the paths are directories.
+    pub directories: BTreeMap<String, bool>,
+    /// Whether the files can be read.
+    pub files: BTreeMap<String, Result<(), String>>,
+    /// The content of the templates.
+    pub templates: BTreeMap<String, Result<Vec<u8>, FileError>>,
+}
+
+/// Looks at one path after another, and waits for each answer.
+fn look_at_each<H: Host + ?Sized>(host: &H, paths: &Paths) -> Examined {
+    fn each<T>(paths: &BTreeSet<String>, look: impl Fn(&str) -> T) -> BTreeMap<String, T> {
+        paths.iter().map(|path| (path.clone(), look(path))).collect()
+    }
+    Examined {
+        programs: each(&paths.programs, |path| host.program(path)),
+        directories: each(&paths.directories, |path| host.is_directory(path)),
+        files: each(&paths.files, |path| host.readable(path)),
+        templates: each(&paths.templates, |path| host.read_file(path)),
     }
 }
 
@@ -132,6 +181,8 @@ pub struct StaticHost {
     pub files: BTreeSet<String>,
     /// The content of files.
     pub contents: BTreeMap<String, Vec<u8>>,
+    /// The paths without an answer, for [`Host::examine`].
+    pub unanswered: BTreeSet<String>,
     /// The users and groups that exist.
     pub accounts: BTreeSet<String>,
     /// The version of the time zones.
@@ -175,6 +226,19 @@ impl Host for StaticHost {
 
     fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError> {
         self.contents.get(path).cloned().ok_or(FileError::Missing)
+    }
+
+    fn examine(&self, paths: &Paths) -> Examined {
+        let answered = |paths: &BTreeSet<String>| paths.difference(&self.unanswered).cloned().collect();
+        look_at_each(
+            self,
+            &Paths {
+                programs: answered(&paths.programs),
+                directories: answered(&paths.directories),
+                files: answered(&paths.files),
+                templates: answered(&paths.templates),
+            },
+        )
     }
 
     fn has_user(&self, name: &str) -> bool {

@@ -168,10 +168,15 @@ pub(crate) fn plan_of(
     let fields = decoded.fields.as_ref().filter(|_| decoded.well_formed)?;
     let (version, stop_on) = (options.version, StopOn::of(fields));
     let templates = Templates { first: decoded.files.len(), files: Vec::new() };
-    let mut lower = Lower { host, version, stop_on, problems, shared: Process::default(), templates };
-    let draft = lower.draft(fields);
+    let (shared, files) = (Process::default(), Vec::new());
+    let mut lower = Lower { host, version, stop_on, problems, shared, files, templates };
+    let mut draft = lower.draft(fields);
+    let needed = std::mem::take(&mut lower.files);
+    let examined = host.examine(&validate::paths(fields, &draft, &needed));
+    draft.files = lower.files(fields, &examined);
     decoded.files.append(&mut lower.templates.files);
-    validate::check(fields, &draft, host, decoded.version, problems);
+    validate::check_files(&needed, &examined, problems);
+    validate::check(fields, &draft, host, &examined, decoded.version, problems);
     let mut plan = draft.finish(decoded.version == Version::Two);
     if let Some(plan) = plan.as_mut().filter(|_| decoded.version == Version::Two) {
         legacy::delay_first_ticks(plan);

@@ -52,8 +52,17 @@ pub(crate) struct Lower<'a> {
     pub(crate) problems: &'a mut Vec<Problem>,
     /// What every process has (P10, P11).
     pub(crate) shared: Process,
+    /// The files that must be readable: [`crate::validate`] reports those that are not.
+    pub(crate) files: Vec<NeededFile>,
     /// The templates of rendered files that have errors.
     pub(crate) templates: Templates,
+}
+
+/// A certificate or key that must be readable.
+pub(crate) struct NeededFile {
+    pub(crate) path: String,
+    /// Where the configuration names it, or the environment variable that does.
+    pub(crate) named: Result<Place, &'static str>,
 }
 
 /// Templates in which there are errors: files of the report beside those of the configuration.
@@ -100,7 +109,7 @@ impl Lower<'_> {
         self.report(Severity::Error, place, message, help);
     }
 
-    /// Lowers all fields. A part with errors is `None`.
+    /// Lowers all fields but `files`. A part with errors is `None`.
     pub(crate) fn draft(&mut self, fields: &ConfigFields) -> Draft {
         let shared = self.shared_process(fields);
         self.shared = shared.clone().unwrap_or_default();
@@ -121,7 +130,7 @@ impl Lower<'_> {
             replicas,
             watches: watches.map(|watch| self.watch(watch)).collect(),
             locks: self.locks(fields),
-            files: self.files(fields),
+            files: None,
             coprocesses: coprocesses.map(|one| self.coprocess(one, pre_start)).collect(),
             catalog: self.catalog(fields.consul.as_ref()),
             control: self.control(fields),
@@ -229,7 +238,7 @@ pub(crate) struct Draft {
     replicas: Vec<Option<Replicas>>,
     pub(crate) watches: Vec<Option<Watch>>,
     locks: Option<Vec<Lock>>,
-    /// The rendered files, and the watches that only they use.
+    /// The rendered files, and the watches that only they use. They need an answer of the host ([`Lower::files`]).
     pub(crate) files: Option<(Vec<RenderedFile>, Vec<Watch>)>,
     coprocesses: Vec<Option<Job>>,
     catalog: Option<Catalog>,

@@ -8,6 +8,7 @@ mod cycles;
 mod duplicate_names;
 mod embedded_catalog;
 mod events;
+mod examined;
 mod locks;
 mod no_effect;
 mod processes;
@@ -19,6 +20,7 @@ mod shell_words;
 mod ttl;
 mod waits;
 
+pub(crate) use examined::{check_files, paths};
 pub(crate) use ttl::ttl_too_short;
 
 use containerpilot_core::plan::{Job, Signal};
@@ -26,7 +28,7 @@ use containerpilot_core::plan::{Job, Signal};
 use crate::diagnostics::{Place, Problem, Severity, is_reported};
 use crate::fields::{ConfigFields, JobFields};
 use crate::file_version::Version;
-use crate::host::Host;
+use crate::host::{Examined, Host};
 use crate::lower::Draft;
 use waits::Names;
 
@@ -35,6 +37,7 @@ pub(crate) fn check(
     fields: &ConfigFields,
     draft: &Draft,
     host: &dyn Host,
+    examined: &Examined,
     version: Version,
     problems: &mut Vec<Problem>,
 ) {
@@ -56,6 +59,7 @@ pub(crate) fn check(
     let names_incomplete = is_reported(problems, None, "name") || sections.into_iter().any(lost);
     let mut checker = Checker {
         host,
+        examined,
         problems,
         names: Names::new(fields),
         names_incomplete,
@@ -92,6 +96,7 @@ fn is_error(problem: &Problem) -> bool {
 
 struct Checker<'a> {
     host: &'a dyn Host,
+    examined: &'a Examined,
     problems: &'a mut Vec<Problem>,
     names: Names,
     /// A name could not be decoded, so an unknown name may be that one.

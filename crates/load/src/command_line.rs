@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use containerpilot_config::diagnostics::{Problem, Report, Severity, Style};
 use containerpilot_config::file_version::Version;
@@ -13,6 +14,7 @@ use containerpilot_core::plan::{Job, Plan, Role, Word};
 
 use crate::find_files::{self, ReadError};
 use crate::host::ThisHost;
+use crate::looks::Looks;
 
 /// Telemetry advertises the version.
 pub const OPTIONS: Options<'static> = Options { version: env!("CARGO_PKG_VERSION") };
@@ -56,20 +58,20 @@ impl Source {
     }
 
     /// Reads standard input if it is the source: it cannot be read again at a reload.
-    pub fn read_stdin(&mut self) -> Result<(), ReadError> {
+    pub fn read_stdin(&mut self, looks: &Looks) -> Result<(), ReadError> {
         if self.path.as_deref() == Some(Path::new("-")) && self.input.is_none() {
-            self.input = Some(find_files::read(self.path.as_deref())?);
+            self.input = Some(find_files::read_with(self.path.as_deref(), looks)?);
         }
         Ok(())
     }
 
     /// Reads and loads the configuration: the plan, and a report with warnings. A job that can never work is only a warning here.
-    pub fn load(&self, environment: Environment) -> Result<(Plan, Report), LoadError> {
+    pub fn load(&self, environment: Environment, looks: &Rc<Looks>) -> Result<(Plan, Report), LoadError> {
         let inputs = match &self.input {
             Some(inputs) => inputs.clone(),
-            None => find_files::read(self.path.as_deref())?,
+            None => find_files::read_with(self.path.as_deref(), looks)?,
         };
-        let host = ThisHost::with(environment);
+        let host = ThisHost::new(environment, Rc::clone(looks));
         let bare = self.program.as_ref().is_some_and(|program| program.bare);
         if bare && version(&inputs, host.environment()) == Version::Three {
             return Err(LoadError::BareProgram);

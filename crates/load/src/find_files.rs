@@ -7,6 +7,8 @@ use containerpilot_config::Input;
 use containerpilot_config::limits::SOURCE_BYTES;
 use containerpilot_process::error_text::describe;
 
+use crate::looks::Looks;
+
 /// The default configuration: a file, then a directory.
 const DEFAULT_PATHS: [&str; 2] = ["/etc/containerpilot.json5", "/etc/containerpilot.d"];
 
@@ -19,6 +21,8 @@ pub enum ReadError {
     Io { path: PathBuf, error: io::Error },
     #[error("{} contains no *.json5 or *.json file", .0.display())]
     EmptyDirectory(PathBuf),
+    #[error("reading {} was abandoned", .0.display())]
+    Abandoned(PathBuf),
     #[error(
         "no configuration: neither -config nor the environment variable CONTAINERPILOT is set, and neither {} nor {} exists",
         DEFAULT_PATHS[0],
@@ -36,29 +40,67 @@ impl ReadError {
     }
 }
 
-/// Reads the configuration: the file, or the files of the directory in lexical order; `-` is standard input.
+/// Reads the configuration of a command, as [`read_with`] does. Standard error says which file is waited for.
 pub fn read(path: Option<&Path>) -> Result<Vec<Input>, ReadError> {
+    read_with(path, &Looks::reported_on_stderr())
+}
+
+/// Reads the configuration: the file, or the files of the directory in lexical order; `-` is standard input.
+pub fn read_with(path: Option<&Path>, looks: &Looks) -> Result<Vec<Input>, ReadError> {
     let path = match path {
         Some(path) if is_inline(path) => {
             let text = path.as_os_str().as_encoded_bytes().to_vec();
             return Ok(vec![Input { name: "<configuration>".to_owned(), text }]);
         }
         Some(path) => without_scheme(path),
-        None => default_path().ok_or(ReadError::NotFound)?,
+        None => default_path(|path| exists(path, looks)).ok_or(ReadError::NotFound)?,
     };
     if path == Path::new("-") {
-        let text = read_standard_input().map_err(|error| ReadError::new(&path, error))?;
+        let text = needed(Path::new("standard input"), looks, |_| Ok(read_standard_input()))?;
+        let text = text.map_err(|error| ReadError::new(&path, error))?;
         return Ok(vec![Input { name: "<stdin>".to_owned(), text }]);
     }
-    let metadata = std::fs::metadata(&path).map_err(|error| ReadError::new(&path, error))?;
-    if !metadata.is_dir() {
-        return Ok(vec![read_file(&path)?]);
+    match needed(&path, looks, read_file_or_list)? {
+        Content::File(input) => Ok(vec![input]),
+        Content::Directory(files) if files.is_empty() => Err(ReadError::EmptyDirectory(path)),
+        Content::Directory(files) => files.iter().map(|file| needed(file, looks, read_file)).collect(),
     }
-    let files = list_files(&path)?;
-    if files.is_empty() {
-        return Err(ReadError::EmptyDirectory(path));
+}
+
+/// What is at the path of the configuration.
+enum Content {
+    File(Input),
+    /// The configuration files in it.
+    Directory(Vec<PathBuf>),
+}
+
+fn read_file_or_list(path: &Path) -> Result<Content, ReadError> {
+    let metadata = std::fs::metadata(path).map_err(|error| ReadError::new(path, error))?;
+    if metadata.is_dir() {
+        list_files(path).map(Content::Directory)
+    } else {
+        read_file(path).map(Content::File)
     }
-    files.iter().map(|file| read_file(file)).collect()
+}
+
+fn needed<T: Send + 'static>(
+    path: &Path,
+    looks: &Looks,
+    look: fn(&Path) -> Result<T, ReadError>,
+) -> Result<T, ReadError> {
+    let here = path.to_owned();
+    looks.needed(path, move || look(&here)).unwrap_or_else(|| Err(ReadError::Abandoned(path.to_owned())))
+}
+
+/// Returns true if a path exists, as soon as its file system answers.
+fn exists(path: &Path, looks: &Looks) -> bool {
+    needed(path, looks, |path| Ok(path.exists())).unwrap_or(false)
+}
+
+/// The metadata of what may be a configuration, as soon as its file system answers.
+pub fn metadata(path: &Path) -> Result<std::fs::Metadata, ReadError> {
+    let look = |path: &Path| std::fs::metadata(path).map_err(|error| ReadError::new(path, error));
+    needed(path, &Looks::reported_on_stderr(), look)
 }
 
 /// Returns true if the argument is the configuration itself, as ContainerPilot 2 allowed: it starts with `{` or with a
@@ -74,11 +116,11 @@ fn without_scheme(path: &Path) -> PathBuf {
 
 /// Returns true if there is a configuration at a default path.
 pub fn default_exists() -> bool {
-    default_path().is_some()
+    default_path(Path::exists).is_some()
 }
 
-fn default_path() -> Option<PathBuf> {
-    DEFAULT_PATHS.iter().map(PathBuf::from).find(|path| path.exists())
+fn default_path(exists: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+    DEFAULT_PATHS.iter().map(PathBuf::from).find(|path| exists(path))
 }
 
 /// The configuration files of a directory in lexical order, without hidden ones.

@@ -1,12 +1,15 @@
 //! The properties of this host that the configuration layer needs.
 
 use std::cell::OnceCell;
-use std::ffi::OsStr;
+use std::collections::BTreeSet;
+use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
 
-use containerpilot_config::host::{FileError, Host, ProgramState};
+use containerpilot_config::host::{Examined, FileError, Host, Paths, ProgramState};
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::limits::ENV_FILE_BYTES;
 use containerpilot_config::template::Environment;
@@ -16,11 +19,17 @@ use containerpilot_process::regular_file;
 use containerpilot_process::spawn::{self, NotAProgram};
 use containerpilot_process::{sys, users};
 
+use crate::looks::{Look, Looks};
+
 /// The pid of the supervisor.
 const PID_VARIABLE: &[u8] = b"CONTAINERPILOT_PID";
 
 /// How much of a program is read to find its interpreter, as much as the kernel reads.
 const HEAD_BYTES: u64 = 256;
+
+/// The users and groups of the host.
+const USERS: &str = "/etc/passwd";
+const GROUPS: &str = "/etc/group";
 
 /// The time zones of the host.
 const ZONES: &str = "/usr/share/zoneinfo";
@@ -28,9 +37,10 @@ const ZONES: &str = "/usr/share/zoneinfo";
 /// The most that is read of a time zone. The largest has 4 KB.
 const ZONE_BYTES: u64 = 64 << 10;
 
-/// This host.
+/// This host. All its files are looked at through [`Looks`].
 pub struct ThisHost {
     environment: Environment,
+    looks: Rc<Looks>,
     /// Read only if a job is advertised: it takes 0.2 ms.
     addresses: OnceCell<Vec<HostAddress>>,
     hostname: String,
@@ -42,14 +52,70 @@ impl ThisHost {
         Self::with(environment())
     }
 
+    /// For a command: standard error says which file is waited for.
     pub fn with(environment: Environment) -> Self {
-        Self { environment, addresses: OnceCell::new(), hostname: sys::hostname() }
+        Self::new(environment, Rc::new(Looks::reported_on_stderr()))
     }
 
+    pub fn new(environment: Environment, looks: Rc<Looks>) -> Self {
+        Self { environment, looks, addresses: OnceCell::new(), hostname: sys::hostname() }
+    }
+
+    fn programs(&self) -> Programs {
+        Programs {
+            path: self.environment.get(&b"PATH"[..]).map(|path| path.as_slice().into()).unwrap_or_default(),
+        }
+    }
+
+    /// The answer about a file that is needed; the default if the load is abandoned.
+    fn needed<T: Default + Send + 'static>(
+        &self,
+        path: &str,
+        look: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        self.looks.needed(Path::new(path), look).unwrap_or_default()
+    }
+}
+
+/// Finds programs.
+#[derive(Clone)]
+struct Programs {
+    /// The variable `PATH`.
+    path: Arc<[u8]>,
+}
+
+impl Programs {
     /// The files that a program without a path may be.
     fn candidates(&self, program: &str) -> impl Iterator<Item = PathBuf> {
-        let path = self.environment.get(&b"PATH"[..]).map(|path| OsStr::from_bytes(path)).unwrap_or_default();
-        std::env::split_paths(path).map(move |folder| folder.join(program))
+        std::env::split_paths(OsStr::from_bytes(&self.path)).map(move |folder| folder.join(program))
+    }
+
+    /// The paths that a look tries in turn. Interpreters of scripts are not among them: they are not known yet.
+    fn paths(&self, look: &Look) -> Vec<CString> {
+        let paths = match look {
+            Look::Program(program) if !program.contains('/') => self.candidates(program).collect(),
+            Look::Program(path) | Look::Directory(path) | Look::File(path) | Look::Template(path) => {
+                vec![PathBuf::from(path)]
+            }
+        };
+        paths.into_iter().filter_map(|path| CString::new(path.into_os_string().into_vec()).ok()).collect()
+    }
+
+    fn state(&self, program: &str) -> ProgramState {
+        if program.contains('/') {
+            return self.script_state(Path::new(program));
+        }
+        // As `execvp`: a file that cannot be executed is skipped, but reported if no other is found.
+        let mut found = ProgramState::Missing;
+        for path in self.candidates(program) {
+            match self.script_state(&path) {
+                ProgramState::Runnable => return ProgramState::Runnable,
+                ProgramState::Directory | ProgramState::Missing => {}
+                state if found == ProgramState::Missing => found = state,
+                _ => {}
+            }
+        }
+        found
     }
 
     /// The state of a program, and of its interpreter if it is a script.
@@ -117,24 +183,43 @@ impl Host for ThisHost {
     }
 
     fn program(&self, program: &str) -> ProgramState {
-        if program.contains('/') {
-            return self.script_state(Path::new(program));
-        }
-        // As `execvp`: a file that cannot be executed is skipped, but reported if no other is found.
-        let mut found = ProgramState::Missing;
-        for path in self.candidates(program) {
-            match self.script_state(&path) {
-                ProgramState::Runnable => return ProgramState::Runnable,
-                ProgramState::Directory | ProgramState::Missing => {}
-                state if found == ProgramState::Missing => found = state,
-                _ => {}
-            }
-        }
-        found
+        self.programs().state(program)
     }
 
     fn is_directory(&self, path: &str) -> bool {
         Path::new(path).is_dir()
+    }
+
+    fn examine(&self, paths: &Paths) -> Examined {
+        let some = |paths: &BTreeSet<String>, look: fn(String) -> Look| {
+            paths.iter().cloned().map(look).collect::<Vec<_>>()
+        };
+        let looks = [
+            some(&paths.programs, Look::Program),
+            some(&paths.directories, Look::Directory),
+            some(&paths.files, Look::File),
+            some(&paths.templates, Look::Template),
+        ];
+        let programs = self.programs();
+        let looks = self.looks.answering(looks.into_iter().flatten().collect(), |look| programs.paths(look));
+        let look_at = move |look: &Look| match look {
+            Look::Program(program) => Answer::Program(programs.state(program)),
+            Look::Directory(path) => Answer::Directory(Path::new(path).is_dir()),
+            Look::File(path) => Answer::File(readable(path)),
+            Look::Template(path) => Answer::Template(read_file(path)),
+        };
+        let mut found = Examined::default();
+        for (look, answer) in self.looks.answers(looks, look_at) {
+            let (Look::Program(path) | Look::Directory(path) | Look::File(path) | Look::Template(path)) =
+                look;
+            match answer {
+                Answer::Program(state) => drop(found.programs.insert(path, state)),
+                Answer::Directory(is) => drop(found.directories.insert(path, is)),
+                Answer::File(result) => drop(found.files.insert(path, result)),
+                Answer::Template(result) => drop(found.templates.insert(path, result)),
+            }
+        }
+        found
     }
 
     fn can_switch_to(&self, process: &Process) -> bool {
@@ -142,29 +227,18 @@ impl Host for ThisHost {
     }
 
     fn readable(&self, path: &str) -> Result<(), String> {
-        let path = Path::new(path);
-        let opened = if path.is_dir() {
-            std::fs::read_dir(path).map(drop)
-        } else {
-            std::fs::File::open(path).map(drop)
-        };
-        opened.map_err(|error| describe(&error))
+        readable(path)
     }
 
     fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError> {
-        let limit = ENV_FILE_BYTES as u64 + 1;
-        match regular_file::read(path, limit) {
-            Ok(content) if content.len() > ENV_FILE_BYTES => Err(FileError::TooLarge),
-            Ok(content) => Ok(content),
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                Err(FileError::Missing)
-            }
-            Err(error) => Err(FileError::Other(describe(&error))),
-        }
+        let here = path.to_owned();
+        let abandoned = || Err(FileError::Other("reading it was abandoned".to_owned()));
+        self.looks.needed(Path::new(path), move || read_file(&here)).unwrap_or_else(abandoned)
     }
 
     fn has_user(&self, name: &str) -> bool {
-        users::user(&Principal::Name(name.to_owned())).is_ok_and(|user| user.is_some())
+        let name = Principal::Name(name.to_owned());
+        self.needed(USERS, move || users::user(&name).is_ok_and(|user| user.is_some()))
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -177,23 +251,55 @@ impl Host for ThisHost {
     }
 
     fn account_names(&self, what: &str) -> Vec<String> {
-        users::names(if what == "user" { "/etc/passwd" } else { "/etc/group" })
+        let path = if what == "user" { USERS } else { GROUPS };
+        self.needed(path, || users::names(path))
     }
 
     fn zone_version(&self) -> Option<String> {
-        let head = regular_file::read(format!("{ZONES}/tzdata.zi"), 64).ok()?;
-        let first = head.split(|byte| *byte == b'\n').next()?;
-        let version = first.strip_prefix(b"# version ").map(<[u8]>::to_vec);
-        let version = version.or_else(|| regular_file::read(format!("{ZONES}/+VERSION"), 64).ok())?;
-        Some(String::from_utf8(version).ok()?.trim().to_owned())
+        self.needed(ZONES, || {
+            let head = regular_file::read(format!("{ZONES}/tzdata.zi"), 64).ok()?;
+            let first = head.split(|byte| *byte == b'\n').next()?;
+            let version = first.strip_prefix(b"# version ").map(<[u8]>::to_vec);
+            let version = version.or_else(|| regular_file::read(format!("{ZONES}/+VERSION"), 64).ok())?;
+            Some(String::from_utf8(version).ok()?.trim().to_owned())
+        })
     }
 
     fn zone(&self, name: &str) -> Option<Vec<u8>> {
-        regular_file::read(format!("{ZONES}/{name}"), ZONE_BYTES).ok()
+        let path = format!("{ZONES}/{name}");
+        self.needed(ZONES, || regular_file::read(path, ZONE_BYTES).ok())
     }
 
     fn has_group(&self, name: &str) -> bool {
-        users::group(&Principal::Name(name.to_owned())).is_ok_and(|group| group.is_some())
+        let name = Principal::Name(name.to_owned());
+        self.needed(GROUPS, move || users::group(&name).is_ok_and(|group| group.is_some()))
+    }
+}
+
+/// What was found by a [`Look`].
+enum Answer {
+    Program(ProgramState),
+    Directory(bool),
+    File(Result<(), String>),
+    Template(Result<Vec<u8>, FileError>),
+}
+
+fn readable(path: &str) -> Result<(), String> {
+    let path = Path::new(path);
+    let opened =
+        if path.is_dir() { std::fs::read_dir(path).map(drop) } else { std::fs::File::open(path).map(drop) };
+    opened.map_err(|error| describe(&error))
+}
+
+fn read_file(path: &str) -> Result<Vec<u8>, FileError> {
+    let limit = ENV_FILE_BYTES as u64 + 1;
+    match regular_file::read(path, limit) {
+        Ok(content) if content.len() > ENV_FILE_BYTES => Err(FileError::TooLarge),
+        Ok(content) => Ok(content),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Err(FileError::Missing)
+        }
+        Err(error) => Err(FileError::Other(describe(&error))),
     }
 }
 

@@ -6,3 +6,4 @@ pub mod at_start;
 pub mod command_line;
 pub mod find_files;
 pub mod host;
+pub mod looks;

@@ -74,7 +74,7 @@ fn file(rng: &mut Rng, nth: usize) -> RenderedFile {
     let used = (0..WATCHES).filter(|_| rng.percent(60)).map(|nth| format!("w{nth}")).collect();
     RenderedFile {
         name: format!("f{nth}"),
-        template: [b't', u8::try_from(rng.below(3)).unwrap_or(0)].as_slice().into(),
+        template: Some([b't', u8::try_from(rng.below(3)).unwrap_or(0)].as_slice().into()),
         template_name: "template".into(),
         to: format!("/f{nth}"),
         mode: 0o644,
@@ -164,7 +164,7 @@ pub fn run_seed(seed: u64) -> Result<usize, Box<(FileSchedule, String)>> {
 }
 
 /// The text of a file: its template, and what its watches had found.
-type Text = (Arc<[u8]>, FileData);
+type Text = (Option<Arc<[u8]>>, FileData);
 
 struct Rendering {
     file: RenderedFile,
@@ -392,7 +392,7 @@ impl<'a> Judge<'a> {
                 let fates = &self.schedule.fates;
                 let fate = *fates.get(self.renders).or(fates.last()).ok_or("no fate")?;
                 self.renders += 1;
-                let text = (Arc::clone(&file.template), data);
+                let text = (file.template.clone(), data);
                 self.last.insert(file.name.clone(), (text.clone(), false));
                 self.renderings.insert(render, Rendering { file, text, fate, replaced: false });
                 self.add(fate.takes, Item::Rendered(render));
@@ -498,7 +498,7 @@ impl<'a> Judge<'a> {
                 }
                 continue;
             };
-            let newest = (Arc::clone(&file.template), newest);
+            let newest = (file.template.clone(), newest);
             let (text, succeeded) =
                 self.last.get(name).ok_or_else(|| format!("{name} was never rendered"))?;
             if *text != newest {

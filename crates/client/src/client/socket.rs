@@ -3,7 +3,8 @@
 use containerpilot_command_line::flags::Arguments;
 use containerpilot_command_line::options::named_config;
 use containerpilot_config::{ControlSocket, control_socket};
-use containerpilot_load::{find_files, host};
+use containerpilot_load::find_files::{self, ReadError};
+use containerpilot_load::host;
 
 pub(super) fn find(args: &Arguments) -> ControlSocket {
     let named = args.text("socket");
@@ -14,10 +15,8 @@ pub(super) fn find(args: &Arguments) -> ControlSocket {
     // The default path is a default of the configuration, and defined only there.
     let nothing =
         || vec![containerpilot_config::Input { name: "<nothing>".to_owned(), text: b"{}".to_vec() }];
-    if config.is_none() && !find_files::default_exists() {
-        return control_socket(nothing(), &host::environment());
-    }
     match find_files::read(config.as_deref()) {
+        Err(ReadError::NotFound) => control_socket(nothing(), &host::environment()),
         Ok(inputs) if inputs.is_empty() => control_socket(nothing(), &host::environment()),
         Ok(inputs) => control_socket(inputs, &host::environment()),
         Err(_) => ControlSocket { certain: false, ..control_socket(nothing(), &host::environment()) },

@@ -2,7 +2,7 @@
 
 use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, NetworkParts, Tls, TokenSource};
 
-use super::Lower;
+use super::{Lower, NeededFile};
 use crate::decode::Spanned;
 use crate::diagnostics::{Place, Problem, Severity};
 use crate::fields::{ConsulFields, TlsFields};
@@ -157,17 +157,9 @@ impl Lower<'_> {
         }
     }
 
-    fn must_be_readable(&mut self, file: &Option<(String, Option<Place>)>, variable: &str) {
+    fn must_be_readable(&mut self, file: &Option<(String, Option<Place>)>, variable: &'static str) {
         let Some((path, place)) = file else { return };
-        let Err(why) = self.host.readable(path) else { return };
-        let message = format!("cannot read `{path}`: {why}");
-        match place {
-            Some(place) => {
-                let help = "check the path; the file must exist when containerpilot starts";
-                self.error(*place, message, help);
-            }
-            None => self.problems.push(Problem::unlocated(Severity::Error, format!("{variable}: {message}"))),
-        }
+        self.files.push(NeededFile { path: path.clone(), named: place.ok_or(variable) });
     }
 
     /// Certificates are verified unless that is disabled explicitly (D1).

@@ -9,6 +9,7 @@ use super::watch::KEY_INTERVAL;
 use crate::decode::{Section, Spanned};
 use crate::diagnostics::{FileId, Place, Severity, SourceFile};
 use crate::fields::{ConfigFields, FileFields};
+use crate::host::{Examined, FileError, PATIENCE};
 use crate::limits::{SHORTEST_TIME, TEMPLATE_BYTES};
 use crate::span::SourceMap;
 use crate::suggest;
@@ -18,7 +19,8 @@ use crate::values::{to_duration, value_of};
 
 /// The template of a file, and where it is.
 struct Template {
-    text: Vec<u8>,
+    /// `None` if its file did not answer.
+    text: Option<Vec<u8>>,
     name: String,
     /// The value of `from` or `template`.
     place: Place,
@@ -30,6 +32,8 @@ struct Template {
 struct Known<'a> {
     watches: BTreeSet<&'a str>,
     consul: bool,
+    /// The templates in files of their own.
+    examined: &'a Examined,
 }
 
 /// The watch of a key that a template uses.
@@ -49,14 +53,18 @@ fn key_watch(one: &Use) -> Option<Watch> {
 
 impl Lower<'_> {
     /// The rendered files, and the watches of the keys that they use. `None` if one of them has an error.
-    pub(super) fn files(&mut self, fields: &ConfigFields) -> Option<(Vec<RenderedFile>, Vec<Watch>)> {
+    pub(crate) fn files(
+        &mut self,
+        fields: &ConfigFields,
+        examined: &Examined,
+    ) -> Option<(Vec<RenderedFile>, Vec<Watch>)> {
         let given = || fields.files.iter().flat_map(|given| &given.value);
         self.repeated(given().filter_map(|file| file.name.as_ref()), "two files are named");
         self.repeated(given().filter_map(|file| file.to.as_ref()), "two files are written to");
         let watches = fields.watches.iter().flat_map(|given| &given.value);
         let watches: BTreeSet<&str> =
             watches.filter_map(|watch| watch.name.as_ref()).map(|name| name.value.as_str()).collect();
-        let known = Known { watches, consul: fields.consul.is_some() };
+        let known = Known { watches, consul: fields.consul.is_some(), examined };
         let files: Vec<_> = given().map(|file| self.file(file, &known)).collect();
         let files: Vec<(RenderedFile, Vec<Watch>)> = files.into_iter().collect::<Option<_>>()?;
         let mut internal: Vec<Watch> = Vec::new();
@@ -81,7 +89,7 @@ impl Lower<'_> {
         let at = fields.name.as_ref().map_or(fields.place.first_byte(), |given| given.place);
         let name = self.file_name(fields);
         let to = self.target(fields, at);
-        let template = self.template(fields, at);
+        let template = self.template(fields, at, known);
         let user = self.account(fields.user.as_ref(), "user", |host, name| host.has_user(name));
         let group = self.account(fields.group.as_ref(), "group", |host, name| host.has_group(name));
         let test = self.file_test(fields);
@@ -92,7 +100,10 @@ impl Lower<'_> {
         }
         let mode = value_of(&fields.mode)?;
         let template = template?;
-        let uses = self.uses(&template, known)?;
+        let uses = match &template.text {
+            Some(text) => self.uses(&template, text, known)?,
+            None => Vec::new(),
+        };
         let named = |source| uses.iter().filter(move |one| one.source == source).map(|one| &one.name);
         let mut used: BTreeSet<String> = named(Source::Watch).cloned().collect();
         let keys: Vec<Watch> = uses.iter().filter_map(key_watch).collect();
@@ -107,7 +118,7 @@ impl Lower<'_> {
         }
         let file = RenderedFile {
             name: name?,
-            template: template.text.into(),
+            template: template.text.map(Into::into),
             template_name: template.name,
             to: to?,
             mode,
@@ -172,11 +183,11 @@ impl Lower<'_> {
         }
     }
 
-    fn template(&mut self, fields: &FileFields, at: Place) -> Option<Template> {
+    fn template(&mut self, fields: &FileFields, at: Place, known: &Known<'_>) -> Option<Template> {
         match (&fields.from, &fields.template) {
-            (Some(from), None) => self.read_template(from),
+            (Some(from), None) => self.read_template(from, known.examined.templates.get(&from.value)),
             (None, Some(given)) => Some(Template {
-                text: given.value.clone().into_bytes(),
+                text: Some(given.value.clone().into_bytes()),
                 name: "template".to_owned(),
                 place: given.place,
                 in_file: false,
@@ -198,13 +209,26 @@ impl Lower<'_> {
         }
     }
 
-    fn read_template(&mut self, from: &Spanned<String>) -> Option<Template> {
+    /// A template in a file of its own, with what the host has found there.
+    fn read_template(
+        &mut self,
+        from: &Spanned<String>,
+        found: Option<&Result<Vec<u8>, FileError>>,
+    ) -> Option<Template> {
         let path = &from.value;
-        let text = match self.host.read_file(path) {
-            Ok(text) => text,
-            Err(error) => {
+        let template = |text| Template { text, name: path.clone(), place: from.place, in_file: true };
+        let text = match found {
+            Some(Ok(text)) => text,
+            Some(Err(error)) => {
                 self.error(from.place, format!("cannot read `{path}`: {error}"), "");
                 return None;
+            }
+            None => {
+                let message = format!("`{path}` could not be read within {}s", PATIENCE.as_secs());
+                let help =
+                    "check its file system; the file is rendered after a reload that can read its template";
+                self.report(Severity::Warning, from.place, message, help);
+                return Some(template(None));
             }
         };
         if text.len() > TEMPLATE_BYTES {
@@ -212,15 +236,15 @@ impl Lower<'_> {
             self.error(from.place, format!("`{path}` is larger than {limit} KiB"), "check the path");
             return None;
         }
-        Some(Template { text, name: path.clone(), place: from.place, in_file: true })
+        Some(template(Some(text.clone())))
     }
 
     /// What a template uses; all of it must exist.
-    fn uses(&mut self, template: &Template, known: &Known<'_>) -> Option<Vec<Use>> {
-        let uses = match template::uses(&template.text) {
+    fn uses(&mut self, template: &Template, text: &[u8], known: &Known<'_>) -> Option<Vec<Use>> {
+        let uses = match template::uses(text) {
             Ok(uses) => uses,
             Err(errors) => {
-                self.template_errors(template, errors);
+                self.template_errors(template, text, errors);
                 return None;
             }
         };
@@ -228,7 +252,7 @@ impl Lower<'_> {
         if errors.is_empty() {
             return Some(uses);
         }
-        self.template_errors(template, errors);
+        self.template_errors(template, text, errors);
         None
     }
 
@@ -263,17 +287,17 @@ impl Lower<'_> {
     }
 
     /// Reports errors in a template at their places in it.
-    fn template_errors(&mut self, template: &Template, errors: Vec<TemplateError>) {
+    fn template_errors(&mut self, template: &Template, text: &[u8], errors: Vec<TemplateError>) {
         if !template.in_file {
             for error in errors {
-                let (line, column) = template::line_and_column(&template.text, error.span);
+                let (line, column) = template::line_and_column(text, error.span);
                 let message = format!("template:{line}:{column}: {}", error.message);
                 self.error(template.place, message, error.help.as_deref().unwrap_or_default());
             }
             return;
         }
         let file = FileId::at(self.templates.first + self.templates.files.len());
-        let (name, source) = (template.name.clone(), template.text.clone());
+        let (name, source) = (template.name.clone(), text.to_vec());
         self.templates.files.push(SourceFile {
             name,
             source,

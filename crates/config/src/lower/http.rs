@@ -3,7 +3,7 @@
 use containerpilot_core::plan::{HttpMethod, HttpProbe};
 use containerpilot_template::Pattern;
 
-use super::Lower;
+use super::{Lower, NeededFile};
 use crate::decode::{Section, Spanned};
 use crate::fields::HttpFields;
 use crate::values::{UrlOr, value_of};
@@ -52,11 +52,7 @@ impl Lower<'_> {
             self.error(file.key, "`cafile` needs a URL with https://", "remove it, or change the URL");
             return None;
         }
-        if let Err(why) = self.host.readable(&file.value) {
-            let message = format!("cannot read `{}`: {why}", file.value);
-            self.error(file.place, message, "check the path; the file must exist when containerpilot starts");
-            return None;
-        }
+        self.files.push(NeededFile { path: file.value.clone(), named: Ok(file.place) });
         Some(Some(file.value.clone()))
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use containerpilot_core::plan::{HttpTarget, Otlp, Tls};
 
-use super::Lower;
+use super::{Lower, NeededFile};
 use crate::decode::{Section, Spanned};
 use crate::diagnostics::{Place, Problem, Severity};
 use crate::fields::{OtlpFields, TlsFields};
@@ -129,20 +129,13 @@ impl Lower<'_> {
             text(|tls| &tls.clientcert),
             text(|tls| &tls.clientkey),
         ];
-        let mut wrong = false;
-        for file in files.into_iter().flatten() {
-            if let Err(why) = self.host.readable(&file.value) {
-                let message = format!("cannot read `{}`: {why}", file.value);
-                let help = "check the path; the file must exist when containerpilot starts";
-                self.error(file.place, message, help);
-                wrong = true;
-            }
-        }
+        let needed = |file: &Spanned<String>| NeededFile { path: file.value.clone(), named: Ok(file.place) };
+        self.files.extend(files.into_iter().flatten().map(needed));
         let [ca_file, ca_path, client_cert, client_key] = files;
         if let (Some(alone), None) | (None, Some(alone)) = (client_cert, client_key) {
             let message = "a client certificate needs a key, and a key needs a certificate";
             self.error(alone.place, message, "set both `clientcert` and `clientkey`, or neither");
-            wrong = true;
+            return None;
         }
         let value = |given: Option<&Spanned<String>>| given.map(|given| given.value.clone());
         let tls = https.then(|| Tls {
@@ -153,7 +146,7 @@ impl Lower<'_> {
             server_name: value(text(|tls| &tls.servername)),
             verify: section.and_then(|tls| value_of(&tls.verify)).unwrap_or(true),
         });
-        (!wrong).then_some(tls)
+        Some(tls)
     }
 
     /// The attributes of the configuration, of the variables, and the usual ones, in this order of precedence.

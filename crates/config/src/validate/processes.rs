@@ -5,19 +5,33 @@ use containerpilot_core::plan::{Capabilities, Job, Principal};
 use crate::decode::Spanned;
 use crate::diagnostics::Severity;
 use crate::fields::JobFields;
-use crate::validate::Checker;
+use crate::validate::{Checker, examined};
+
+/// The working directory of a job.
+pub(super) fn directory(fields: &JobFields) -> Option<&Spanned<String>> {
+    fields.cwd.as_ref().filter(|given| !given.value.is_empty())
+}
 
 impl Checker<'_> {
     /// Warns about directories that do not exist, and about users that the supervisor cannot switch to.
     pub(super) fn processes(&mut self) {
         for (fields, job) in self.pairs.clone() {
             let Some(job) = job else { continue };
-            if let Some(given) = fields.cwd.as_ref().filter(|given| !given.value.is_empty())
-                && !self.host.is_directory(&given.value)
-            {
-                let message = format!("directory `{}` not found", given.value);
-                let help = "the job will fail unless the directory exists when it runs";
-                self.report(Severity::Warning, given.place, message, help);
+            if let Some(given) = directory(fields) {
+                match self.examined.directories.get(&given.value) {
+                    Some(true) => {}
+                    Some(false) => {
+                        let message = format!("directory `{}` not found", given.value);
+                        let help = "the job will fail unless the directory exists when it runs";
+                        self.report(Severity::Warning, given.place, message, help);
+                    }
+                    None => {
+                        let message = examined::no_answer(&format!("directory `{}`", given.value));
+                        let help =
+                            "check its file system; the job will fail unless that answers when it runs";
+                        self.report(Severity::Warning, given.place, message, help);
+                    }
+                }
             }
             self.switched_user(fields, job);
             self.privileges(fields);

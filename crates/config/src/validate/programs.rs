@@ -1,14 +1,12 @@
 //! Programs that do not exist or are not executable.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use containerpilot_core::plan::{Command, Word};
+use containerpilot_core::plan::{Command, Job};
 
 use crate::decode::Spanned;
 use crate::diagnostics::Severity;
-use crate::fields::ConfigFields;
+use crate::fields::{ConfigFields, JobFields};
 use crate::host::ProgramState;
-use crate::validate::Checker;
+use crate::validate::{Checker, examined};
 use crate::values::TimeOr;
 
 /// A command of the configuration.
@@ -23,49 +21,64 @@ pub(super) struct UsedCommand<'a> {
     elsewhere: bool,
 }
 
+impl UsedCommand<'_> {
+    /// The program, if it can be found before it is started.
+    pub(super) fn known_program(&self) -> Option<String> {
+        let program = &self.command.value.program;
+        (!self.elsewhere || program.as_bytes().starts_with(b"/")).then(|| program.text().into_owned())
+    }
+}
+
+/// All commands of the configuration, with its jobs.
+pub(super) fn commands<'a>(
+    fields: &'a ConfigFields,
+    pairs: &[(&'a JobFields, Option<&'a Job>)],
+) -> Vec<UsedCommand<'a>> {
+    let mut commands = Vec::new();
+    let used = |user, elsewhere| move |command| UsedCommand { command, user, replicated: false, elsewhere };
+    for (job, lowered) in pairs {
+        let has_path = lowered.is_some_and(|job| {
+            job.process.env.contains_key("PATH") || job.process.shared_env.contains_key("PATH")
+        });
+        let elsewhere = job.cwd.is_some() || has_path;
+        let checks = job.health.iter().flat_map(|given| &given.value.items);
+        let replicated = job.replicas.is_some();
+        let own = job.exec.iter().map(used("job", elsewhere));
+        let own = own.chain(checks.filter_map(|check| check.exec.as_ref()).map(used("check", elsewhere)));
+        let drain = job.drain.as_ref().and_then(|given| match &given.value {
+            TimeOr::Object(section) => section.exec.as_ref(),
+            TimeOr::Time(_) => None,
+        });
+        let own = own.chain(drain.map(used("drain", elsewhere)));
+        commands.extend(own.map(|used| UsedCommand { replicated, ..used }));
+    }
+    let coprocesses = fields.coprocesses.iter().flat_map(|given| &given.value);
+    commands.extend(coprocesses.filter_map(|one| one.command.as_ref()).map(used("coprocess", false)));
+    let files = fields.files.iter().flat_map(|given| &given.value);
+    commands.extend(files.filter_map(|file| file.test.as_ref()).map(used("test", false)));
+    let metrics = fields.telemetry.iter().flat_map(|given| &given.value.metrics);
+    let metrics = metrics.flat_map(|given| &given.value).filter_map(|metric| metric.exec.as_ref());
+    commands.extend(metrics.map(used("measurement", false)));
+    commands
+}
+
 impl<'a> Checker<'a> {
-    /// All commands of the configuration.
     pub(super) fn commands(&self, fields: &'a ConfigFields) -> Vec<UsedCommand<'a>> {
-        let mut commands = Vec::new();
-        let used =
-            |user, elsewhere| move |command| UsedCommand { command, user, replicated: false, elsewhere };
-        for (job, lowered) in &self.pairs {
-            let has_path = lowered.is_some_and(|job| {
-                job.process.env.contains_key("PATH") || job.process.shared_env.contains_key("PATH")
-            });
-            let elsewhere = job.cwd.is_some() || has_path;
-            let checks = job.health.iter().flat_map(|given| &given.value.items);
-            let replicated = job.replicas.is_some();
-            let own = job.exec.iter().map(used("job", elsewhere));
-            let own = own.chain(checks.filter_map(|check| check.exec.as_ref()).map(used("check", elsewhere)));
-            let drain = job.drain.as_ref().and_then(|given| match &given.value {
-                TimeOr::Object(section) => section.exec.as_ref(),
-                TimeOr::Time(_) => None,
-            });
-            let own = own.chain(drain.map(used("drain", elsewhere)));
-            commands.extend(own.map(|used| UsedCommand { replicated, ..used }));
-        }
-        let coprocesses = fields.coprocesses.iter().flat_map(|given| &given.value);
-        commands.extend(coprocesses.filter_map(|one| one.command.as_ref()).map(used("coprocess", false)));
-        let files = fields.files.iter().flat_map(|given| &given.value);
-        commands.extend(files.filter_map(|file| file.test.as_ref()).map(used("test", false)));
-        let metrics = fields.telemetry.iter().flat_map(|given| &given.value.metrics);
-        let metrics = metrics.flat_map(|given| &given.value).filter_map(|metric| metric.exec.as_ref());
-        commands.extend(metrics.map(used("measurement", false)));
-        commands
+        commands(fields, &self.pairs)
     }
 
     /// Warns about programs that do not exist or are not executable.
     pub(super) fn programs(&mut self, fields: &'a ConfigFields) {
-        let mut commands = self.commands(fields);
-        commands.retain(|used| !used.elsewhere || used.command.value.program.as_bytes().starts_with(b"/"));
-        // Each program is searched once.
-        let programs: BTreeSet<&Word> = commands.iter().map(|used| &used.command.value.program).collect();
-        let states: BTreeMap<&Word, ProgramState> =
-            programs.into_iter().map(|program| (program, self.host.program(&program.text()))).collect();
-        for UsedCommand { command, user, .. } in commands {
-            let Some(state) = states.get(&command.value.program) else { continue };
-            let program = command.value.program.text();
+        for used in self.commands(fields) {
+            let Some(program) = used.known_program() else { continue };
+            let UsedCommand { command, user, .. } = used;
+            let Some(state) = self.examined.programs.get(&program) else {
+                let message = examined::no_answer(&format!("program `{program}`"));
+                let help =
+                    format!("check its file system; the {user} will fail unless that answers when it runs");
+                self.report(Severity::Warning, command.place, message, help);
+                continue;
+            };
             let (message, help) = match state {
                 ProgramState::Runnable => continue,
                 ProgramState::Missing => {

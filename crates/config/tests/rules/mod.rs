@@ -19,4 +19,5 @@ mod replicas;
 mod requires;
 mod stop_and_restart;
 mod support;
+mod unanswered;
 mod validate;

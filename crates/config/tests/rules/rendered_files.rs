@@ -41,7 +41,7 @@ fn d15_defaults_and_all_fields() {
     let all = "template: 'x{{`{{ secret \"TOKEN\" }}`}}', to: 'f', mode: '0600', user: 'app', group: 7,
                test: 'check it', timeout: '3s', debounce: '2s'";
     let file = plan_on(&with_file(all), &with_templates()).files.remove(0);
-    assert_eq!(&*file.template, b"x{{ secret \"TOKEN\" }}");
+    assert_eq!(file.template.as_deref(), Some(&b"x{{ secret \"TOKEN\" }}"[..]));
     assert_eq!(file.secrets["TOKEN"], "/run/token");
     assert_eq!((file.mode, file.user), (0o600, Some(Principal::Name("app".into()))));
     assert_eq!((file.group, file.debounce), (Some(Principal::Id(7)), Duration::from_secs(2)));

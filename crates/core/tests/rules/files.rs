@@ -18,7 +18,7 @@ use crate::harness::{Harness, plan};
 pub(crate) fn file() -> RenderedFile {
     RenderedFile {
         name: "f".into(),
-        template: b"x".as_slice().into(),
+        template: Some(b"x".as_slice().into()),
         template_name: "f.tmpl".into(),
         to: "/etc/f".into(),
         mode: 0o644,

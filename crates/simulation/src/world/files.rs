@@ -18,7 +18,7 @@ pub(super) struct Rendering {
 }
 
 /// The text of a file: its template, and what its watches had found.
-pub type RenderedContent = (Arc<[u8]>, FileData);
+pub type RenderedContent = (Option<Arc<[u8]>>, FileData);
 
 impl<S: Script> World<S> {
     /// The text at a path, if a file was written there.
@@ -37,7 +37,7 @@ impl<S: Script> World<S> {
         let plan = Arc::clone(&self.plan);
         let Some(planned) = plan.files.get(file.index()) else { return };
         let script = self.script.render(&plan, file, self.now);
-        let text = (Arc::clone(&planned.template), data.clone());
+        let text = (planned.template.clone(), data.clone());
         self.renderings.insert(render, Rendering { to: planned.to.clone(), text, script });
         self.schedule(script.takes, Scheduled::Render(render));
     }

@@ -32,14 +32,20 @@ fn text_of(inputs: &FileInputs) -> Result<Vec<u8>, String> {
         secrets.insert(name.as_str(), value);
     }
     let found = Found { data, secrets };
-    template::render_file(&file.template, environment, &found)
-        .map_err(|errors| found.without_secrets(error_text(file, &errors)))
+    let Some(template) = &file.template else {
+        let name = &file.template_name;
+        return Err(format!(
+            "{name} did not answer when the configuration was loaded: reload it to try again"
+        ));
+    };
+    template::render_file(template, environment, &found)
+        .map_err(|errors| found.without_secrets(error_text(file, template, &errors)))
 }
 
 /// The first error with its place in the template.
-fn error_text(file: &RenderedFile, errors: &[TemplateError]) -> String {
+fn error_text(file: &RenderedFile, template: &[u8], errors: &[TemplateError]) -> String {
     let Some(error) = errors.first() else { return "the template has an error".to_owned() };
-    let (line, column) = template::line_and_column(&file.template, error.span);
+    let (line, column) = template::line_and_column(template, error.span);
     let mut text = format!("{}:{line}:{column}: {}", file.template_name, error.message);
     if let Some(help) = &error.help {
         text += &format!(" ({help})");

@@ -8,6 +8,7 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use containerpilot_config::template::Environment;
 use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::request::{Reply, RequestId};
 use containerpilot_load::command_line::{self, LoadError, Source};
+use containerpilot_load::looks::{self, Looks};
 use containerpilot_process::error_text::describe;
 use containerpilot_process::failpoints::failpoint;
 
@@ -135,7 +137,7 @@ impl Reloads {
             // After a panic the clients still get a reply.
             let result = catch_unwind(AssertUnwindSafe(|| {
                 failpoint("load");
-                load(&source, environment)
+                load(&source, environment, sender.clone())
             }));
             let result = result.unwrap_or_else(|panic| panicked(panic.as_ref()));
             drop(thread);
@@ -246,8 +248,12 @@ fn changed_settings(old: &Plan, new: &Plan) -> Vec<&'static str> {
     sections.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
 }
 
-fn load(source: &Source, environment: Environment) -> ReadResult {
-    match source.load(environment) {
+/// The log says which file is waited for (P15).
+fn load(source: &Source, environment: Environment, log: LoopSender) -> ReadResult {
+    let looks = Looks::new(move |path| {
+        log.send(LoopMessage::Log(Level::Warn, format!("reload: {}", looks::waiting_for(path))));
+    });
+    match source.load(environment, &Rc::new(looks)) {
         Ok((plan, report)) => {
             let (warnings, entries) = (command_line::report_text(&report), entries(&report));
             ReadResult { plan: Ok(Box::new(plan)), warnings, entries }

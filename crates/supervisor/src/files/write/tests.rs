@@ -9,7 +9,7 @@ use super::*;
 fn file(to: &Path) -> RenderedFile {
     RenderedFile {
         name: "f".into(),
-        template: b"".as_slice().into(),
+        template: Some(b"".as_slice().into()),
         template_name: "template".into(),
         to: to.to_str().unwrap().into(),
         mode: 0o640,

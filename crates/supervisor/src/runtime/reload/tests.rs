@@ -24,7 +24,7 @@ impl Fixture {
         std::fs::write(&file, GOOD).unwrap();
         let source = Source::new(Some(file.clone()), None);
         let environment = || Environment::from([(b"WORD".to_vec(), b"first".to_vec())]);
-        let (current, _) = source.load(environment()).unwrap();
+        let (current, _) = source.load(environment(), &Rc::new(Looks::new(|_| ()))).unwrap();
         let receiver = LoopReceiver::new().unwrap();
         let reloads = Reloads::new(Some(source), environment, receiver.sender());
         Self { file, receiver, reloads, current, next: 0 }

@@ -1,0 +1,425 @@
+//! Looks at files on threads of their own, because a file system may not answer (P15).
+//!
+//! The thread that loads a configuration opens no file. It hands each look to another thread and waits for the answer: for the
+//! configuration and an `envFile` as long as it takes, for the paths of jobs [`PATIENCE`] in all. One thread does all looks of
+//! a load, one after another, as long as each is answered. A thread without an answer is left to itself. It does not keep the
+//! process from exiting. Before a thread looks at paths of jobs, a [`Scout`] tries them: unlike a thread, it can be killed.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::CString;
+use std::io::Write;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use containerpilot_config::host::PATIENCE;
+use containerpilot_process::sys::{self, Scout, Waker};
+
+/// If no look is answered for this long, those behind it get threads of their own.
+const STALLED: Duration = Duration::from_millis(100);
+
+/// How many processes try paths at a time.
+const MAX_SCOUTS: usize = 256;
+
+/// With this many looks without an answer in the process, a load starts no thread beside its first one.
+const MAX_UNANSWERED: usize = 64;
+
+/// The looks at paths of jobs that have no answer yet. Another load reports them without looking there again, so a file system
+/// that does not answer does not cost a thread at each reload.
+static UNANSWERED: Mutex<BTreeSet<Look>> = Mutex::new(BTreeSet::new());
+
+/// A look at a path of a job.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Look {
+    /// Whether it can be run; without a slash it is searched in `PATH`.
+    Program(String),
+    /// Whether it is a directory.
+    Directory(String),
+    /// Whether it can be read.
+    File(String),
+    /// Its content.
+    Template(String),
+}
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// The looks of one load.
+pub struct Looks {
+    work: mpsc::Sender<Work>,
+    queue: Arc<Mutex<mpsc::Receiver<Work>>>,
+    /// Woken by each answer; `None` if no descriptor is available.
+    answered: Option<Arc<Waker>>,
+    /// Readable when the load must be abandoned.
+    stop: Option<OwnedFd>,
+    stopped: Cell<bool>,
+    /// Reports a file that is needed and was not read within [`PATIENCE`].
+    report: Box<dyn Fn(&Path)>,
+    /// How many threads were started.
+    threads: Cell<usize>,
+    /// How many looks have no answer yet.
+    open: Cell<usize>,
+}
+
+impl Looks {
+    /// `report` is called with a file that is still waited for after [`PATIENCE`], once for each look.
+    pub fn new(report: impl Fn(&Path) + 'static) -> Self {
+        let (work, queue) = mpsc::channel();
+        Self {
+            work,
+            queue: Arc::new(Mutex::new(queue)),
+            answered: Waker::new().ok().map(Arc::new),
+            stop: None,
+            stopped: Cell::new(false),
+            report: Box::new(report),
+            threads: Cell::new(0),
+            open: Cell::new(0),
+        }
+    }
+
+    /// Reports on standard error which file is waited for.
+    pub fn reported_on_stderr() -> Self {
+        // The wait goes on if standard error is closed.
+        Self::new(|path| drop(writeln!(std::io::stderr(), "containerpilot: {}", waiting_for(path))))
+    }
+
+    /// Abandons every look when `stop` is readable.
+    pub fn until(self, stop: OwnedFd) -> Self {
+        Self { stop: Some(stop), ..self }
+    }
+
+    /// Returns true if a look was abandoned because of [`Looks::until`].
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.get()
+    }
+
+    /// Looks at a file that is needed, and waits as long as it takes. `None` if the look was abandoned.
+    pub fn needed<T: Send + 'static>(
+        &self,
+        path: &Path,
+        look: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        if self.is_stopped() {
+            return None;
+        }
+        let (sender, answer) = mpsc::channel();
+        self.submit(sender, look);
+        self.start_threads(self.open.get());
+        let mut report_at = Some(Instant::now() + PATIENCE);
+        loop {
+            match answer.try_recv() {
+                Ok(answer) => {
+                    self.open.set(self.open.get().saturating_sub(1));
+                    return Some(answer);
+                }
+                // The look has panicked.
+                Err(mpsc::TryRecvError::Disconnected) => return None,
+                Err(mpsc::TryRecvError::Empty) => {}
+            }
+            if report_at.is_some_and(|at| at <= Instant::now()) {
+                report_at = None;
+                (self.report)(path);
+            }
+            if !self.wait(&[], report_at) {
+                return None;
+            }
+        }
+    }
+
+    /// The looks whose paths exist or not, but answer within [`PATIENCE`]. `paths` are those that a look tries in turn.
+    pub fn answering(&self, looks: BTreeSet<Look>, paths: impl Fn(&Look) -> Vec<CString>) -> BTreeSet<Look> {
+        let scout = |looks: VecDeque<Look>| {
+            let scout = Scout::start(looks.iter().map(&paths).collect()).ok()?;
+            Some((scout, looks))
+        };
+        let mut answering = BTreeSet::new();
+        let mut scouts: Vec<(Scout, VecDeque<Look>)> = Vec::new();
+        if !looks.is_empty() {
+            match scout(looks.iter().cloned().collect()) {
+                Some(first) => scouts.push(first),
+                // Without a process the thread finds out.
+                None => return looks,
+            }
+        }
+        let deadline = Instant::now() + PATIENCE;
+        let mut stalled = Instant::now() + STALLED;
+        while scouts.iter().any(|(_, looks)| !looks.is_empty()) && Instant::now() < deadline {
+            if stalled <= Instant::now() {
+                // The first path of the list has no answer: the others get scouts of their own.
+                let behind: Vec<Look> =
+                    scouts.iter_mut().flat_map(|(_, looks)| looks.drain(1.min(looks.len())..)).collect();
+                let size = behind.len().div_ceil(MAX_SCOUTS).max(1);
+                for some in behind.chunks(size) {
+                    match scout(some.iter().cloned().collect()) {
+                        Some(another) => scouts.push(another),
+                        None => answering.extend(some.iter().cloned()),
+                    }
+                }
+                stalled = deadline;
+            }
+            let fds: Vec<RawFd> = scouts.iter().filter_map(|(scout, _)| scout.poll_fd()).collect();
+            if fds.is_empty() || !self.wait(&fds, Some(stalled.min(deadline))) {
+                break;
+            }
+            for (scout, looks) in &mut scouts {
+                let count = scout.read().min(looks.len());
+                answering.extend(looks.drain(..count));
+            }
+        }
+        Scout::end(scouts.into_iter().map(|(scout, _)| scout).collect());
+        answering
+    }
+
+    /// Looks at paths of jobs. One without an answer within [`PATIENCE`] is missing in the result.
+    pub fn answers<T: Send + 'static>(
+        &self,
+        mut looks: BTreeSet<Look>,
+        look_at: impl Fn(&Look) -> T + Clone + Send + 'static,
+    ) -> BTreeMap<Look, T> {
+        looks.retain(|look| !unanswered().contains(look));
+        let mut found = BTreeMap::new();
+        if looks.is_empty() || self.is_stopped() {
+            return found;
+        }
+        let (before, count) = (self.open.get(), looks.len());
+        let (sender, answers) = mpsc::channel();
+        for look in looks {
+            let look_at = look_at.clone();
+            self.submit(sender.clone(), move || {
+                let look = Unanswered::new(look);
+                let answer = look_at(&look.0);
+                (look.0.clone(), answer)
+            });
+        }
+        drop(sender);
+        self.start_threads(before + 1);
+        let deadline = Instant::now() + PATIENCE;
+        let mut stalled = Instant::now() + STALLED;
+        while found.len() < count {
+            match answers.try_recv() {
+                Ok((look, answer)) => {
+                    self.open.set(self.open.get().saturating_sub(1));
+                    found.insert(look, answer);
+                    stalled = stalled.max(Instant::now() + STALLED);
+                    continue;
+                }
+                Err(mpsc::TryRecvError::Disconnected) => break,
+                Err(mpsc::TryRecvError::Empty) => {}
+            }
+            if stalled <= Instant::now() {
+                let free = MAX_UNANSWERED.saturating_sub(unanswered().len());
+                self.start_threads(before + (count - found.len()).min(free));
+                stalled = deadline;
+            }
+            if deadline <= Instant::now() || !self.wait(&[], Some(stalled.min(deadline))) {
+                break;
+            }
+        }
+        found
+    }
+
+    fn submit<T: Send + 'static>(&self, sender: mpsc::Sender<T>, look: impl FnOnce() -> T + Send + 'static) {
+        self.open.set(self.open.get() + 1);
+        let wake = WakeOnDrop(self.answered.clone());
+        let work = move || {
+            let _wake = wake;
+            // Nothing waits for the answer of an abandoned look.
+            let _ = sender.send(look());
+        };
+        // It cannot fail: `self` has the receiver.
+        let _ = self.work.send(Box::new(work));
+    }
+
+    /// Starts threads until there are `wanted`. If there is none, the looks are done here: it is better to wait for a
+    /// file system than not to load.
+    fn start_threads(&self, wanted: usize) {
+        while self.answered.is_some() && self.threads.get() < wanted {
+            let queue = Arc::clone(&self.queue);
+            if std::thread::Builder::new().name("look".to_owned()).spawn(move || serve(&queue)).is_err() {
+                break;
+            }
+            self.threads.set(self.threads.get() + 1);
+        }
+        if self.threads.get() == 0 {
+            while let Some(work) = locked(&self.queue).try_recv().ok() {
+                work();
+            }
+        }
+    }
+
+    /// Waits for an answer of a thread or at one of `others`, but only until a time. Returns false if the looks must be
+    /// abandoned.
+    fn wait(&self, others: &[RawFd], until: Option<Instant>) -> bool {
+        let fd = |fd: std::os::fd::BorrowedFd<'_>| fd.as_raw_fd();
+        let answered = self.answered.as_ref().map_or(-1, |waker| fd(waker.as_fd()));
+        let stop = self.stop.as_ref().map_or(-1, |stop| fd(stop.as_fd()));
+        let fds = [answered, stop].into_iter().chain(others.iter().copied());
+        let mut fds: Vec<sys::PollFd> = fds.map(|fd| sys::poll_fd(fd, sys::POLLIN)).collect();
+        let timeout = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if sys::poll(&mut fds, timeout).is_err() {
+            std::thread::sleep(sys::POLL_FAILED_DELAY);
+            return true;
+        }
+        let is_ready = |nth: usize| fds.get(nth).is_some_and(|fd| fd.revents != 0);
+        if let Some(waker) = self.answered.as_ref().filter(|_| is_ready(0)) {
+            waker.clear();
+            // An answer that came together with the signal counts.
+            return true;
+        }
+        self.stopped.set(is_ready(1));
+        !self.stopped.get()
+    }
+}
+
+/// What is waited for, in words.
+pub fn waiting_for(path: &Path) -> String {
+    format!("waiting for {}: it could not be read within {}s", path.display(), PATIENCE.as_secs())
+}
+
+/// Does looks until no more can come.
+fn serve(queue: &Mutex<mpsc::Receiver<Work>>) {
+    loop {
+        let work = locked(queue).recv();
+        let Ok(work) = work else { return };
+        work();
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn unanswered() -> MutexGuard<'static, BTreeSet<Look>> {
+    locked(&UNANSWERED)
+}
+
+/// An entry of [`UNANSWERED`], as long as it exists.
+struct Unanswered(Look);
+
+impl Unanswered {
+    fn new(look: Look) -> Self {
+        unanswered().insert(look.clone());
+        Self(look)
+    }
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        unanswered().remove(&self.0);
+    }
+}
+
+/// Wakes the loading thread, also after a panic.
+struct WakeOnDrop(Option<Arc<Waker>>);
+
+impl Drop for WakeOnDrop {
+    fn drop(&mut self) {
+        if let Some(waker) = &self.0 {
+            waker.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::rc::Rc;
+
+    use super::*;
+    use containerpilot_test_support as test_support;
+
+    /// A FIFO: opening it takes until it is opened for writing.
+    fn fifo(folder: &Path, name: &str) -> PathBuf {
+        let path = folder.join(name);
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        path
+    }
+
+    fn directory(look: &Look) -> bool {
+        let Look::Directory(path) = look else { panic!("{look:?}") };
+        // Opening a FIFO waits; examining it does not.
+        std::fs::File::open(path).is_ok_and(|file| file.metadata().unwrap().is_dir())
+    }
+
+    fn look(path: &Path) -> Look {
+        Look::Directory(path.to_str().unwrap().to_owned())
+    }
+
+    fn answer(fifo: &Path) {
+        drop(std::fs::File::options().write(true).open(fifo).unwrap());
+    }
+
+    #[test]
+    fn p15_paths_without_an_answer_take_a_second_in_all_and_hide_no_other() {
+        let folder = test_support::folder();
+        let dead: Vec<PathBuf> = (0..20).map(|nth| fifo(&folder, &format!("a{nth}"))).collect();
+        let good = look(&folder);
+        let all: BTreeSet<Look> = dead.iter().map(|path| look(path)).chain([good.clone()]).collect();
+        let (looks, began) = (Looks::new(|_| ()), Instant::now());
+        assert_eq!(looks.answers(all.clone(), directory), [(good.clone(), true)].into());
+        assert!((1..5).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+        // A later load does not look there again.
+        let (looks, began) = (Looks::new(|_| ()), Instant::now());
+        assert_eq!(looks.answers(all.clone(), directory), [(good, true)].into());
+        assert!(began.elapsed() < Duration::from_millis(900), "{:?}", began.elapsed());
+        dead.iter().for_each(|path| answer(path));
+        while !unanswered().is_disjoint(&all) {
+            std::thread::yield_now();
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn p15_one_thread_does_all_looks_that_are_answered() {
+        let folder = test_support::folder();
+        let looks = Looks::new(|path| panic!("waits for {}", path.display()));
+        let id = || std::thread::current().id();
+        let first = looks.needed(&folder, id).unwrap();
+        assert_eq!(looks.needed(&folder, id), Some(first));
+        let names: BTreeSet<Look> = (0..50).map(|nth| look(&folder.join(nth.to_string()))).collect();
+        let found = looks.answers(names, move |_| id());
+        assert_eq!((found.len(), looks.threads.get()), (50, 1));
+        assert!(found.values().all(|id| *id == first));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn p15_file_that_is_needed_is_waited_for_and_reported_once() {
+        let folder = test_support::folder();
+        let path = fifo(&folder, "config");
+        let reported = Rc::new(Cell::new(0));
+        let looks = Looks::new({
+            let (reported, path) = (Rc::clone(&reported), path.clone());
+            move |waiting| {
+                assert_eq!(waiting, path);
+                reported.set(reported.get() + 1);
+                answer(waiting);
+            }
+        });
+        let opened = looks.needed(&path, {
+            let path = path.clone();
+            move || std::fs::File::open(path).is_ok()
+        });
+        assert_eq!((opened, reported.get()), (Some(true), 1));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn p15_stop_abandons_every_look() {
+        let folder = test_support::folder();
+        let path = fifo(&folder, "config");
+        let (stop, end) = std::os::unix::net::UnixStream::pair().unwrap();
+        drop(end);
+        let looks = Looks::new(|_| ()).until(stop.into());
+        let opened = looks.needed(&path, {
+            let path = path.clone();
+            move || std::fs::File::open(path).is_ok()
+        });
+        assert_eq!((opened, looks.is_stopped()), (None, true));
+        assert_eq!(looks.needed(&path, || 1), None);
+        assert!(looks.answers([look(&folder)].into(), directory).is_empty());
+        answer(&path);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
