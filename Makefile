@@ -14,8 +14,7 @@ test-slow:
 # The tests in real containers, also the slow ones, with a running Docker engine or a private one that is started for them, and what
 # the tests of the original assert.
 test-docker: deps
-	STATIC_BINARY="$$(scripts/static)" scripts/test-docker --build
-	STATIC_BINARY="$$(scripts/static)" scripts/test-docker --run --include-ignored
+	STATIC_BINARY="$$(scripts/static)" scripts/test-docker --include-ignored
 	cargo test --test integration original::
 
 # What hostile jobs must not be able to do.
@@ -33,7 +32,7 @@ deps:
 lint:
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo clippy --workspace --test containers --test soak -- -D warnings
+	cargo clippy --workspace --test containers --test faults --test soak -- -D warnings
 
 # Rewrites the generated pages (reference, scenarios, manual page, schema, llms.txt) and the expected messages. Review the diff!
 docs:

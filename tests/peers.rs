@@ -45,6 +45,7 @@ fn peers_page_is_about_this_version() {
 
 /// Runs a few scenes quickly; the figures themselves do not matter.
 #[test]
+#[ignore = "slow: measures"]
 fn peers_harness_measures_a_few_scenes_quickly() {
     let folder = std::env::temp_dir().join(format!("containerpilot-peers-{}", std::process::id()));
     let out = folder.display().to_string();

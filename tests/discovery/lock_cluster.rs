@@ -183,6 +183,7 @@ fn d14_the_death_of_the_raft_leader_does_not_share_a_lock() {
 }
 
 #[test]
+#[ignore = "slow: waits for TTLs of 10 s"]
 fn d14_a_holder_without_a_network_stops_its_job_before_another_gets_the_lock() {
     in_own_network(|| {
         let cluster = Cluster::start();
@@ -213,6 +214,7 @@ fn d14_a_holder_without_a_network_stops_its_job_before_another_gets_the_lock() {
 }
 
 #[test]
+#[ignore = "slow: waits for TTLs of 10 s"]
 fn d14_a_frozen_holder_is_refused_by_its_fencing_number_and_killed_when_it_wakes() {
     in_own_network(|| {
         let cluster = Cluster::start();

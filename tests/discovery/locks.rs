@@ -76,6 +76,7 @@ fn d14_a_clean_shutdown_passes_the_lock_on_at_once() {
 }
 
 #[test]
+#[ignore = "slow: waits for TTLs of 10 s"]
 fn d14_a_job_is_stopped_before_the_ttl_ends_while_consul_is_away() {
     let mut agent = agent();
     let mut holder = contender(&agent, "");
@@ -96,6 +97,7 @@ fn d14_a_job_is_stopped_before_the_ttl_ends_while_consul_is_away() {
 }
 
 #[test]
+#[ignore = "slow: waits for TTLs of 10 s"]
 fn d14_a_deleted_key_is_taken_back_and_a_destroyed_session_stops_the_job() {
     let agent = agent();
     let mut holder = contender(&agent, "");
@@ -117,6 +119,7 @@ fn d14_a_deleted_key_is_taken_back_and_a_destroyed_session_stops_the_job() {
 }
 
 #[test]
+#[ignore = "slow: waits for TTLs of 10 s"]
 fn d14_a_frozen_supervisor_kills_its_job_when_it_continues() {
     let agent = agent();
     let mut frozen = contender(&agent, "");

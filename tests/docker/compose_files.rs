@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::engine::{Container, busybox, folder, new_name, static_binary, wait_until};
+use super::engine::{Container, busybox, folder, new_name, wait_until};
 use crate::docker::docker_compose::docker_compose;
+use crate::support::program::containerpilot;
 
 /// `sh run.sh NAME CODE…`: the first run exits with the first code, and so on. When there are no more codes, it runs until SIGTERM or
 /// SIGINT.
@@ -68,7 +69,7 @@ fn both(services: &str, lines: usize) -> (Vec<String>, Vec<String>) {
     compose(&["down"]);
 
     forget(&folder);
-    let mut migrate = Command::new(static_binary());
+    let mut migrate = Command::new(containerpilot());
     let migrated =
         migrate.args(["migrate", "-from", "compose", "compose.yaml"]).current_dir(&folder).output().unwrap();
     assert_eq!(migrated.status.code(), Some(3), "the images and volumes are left out");

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::deadline::wait_until_within;
+use crate::support::program::containerpilot;
 
 /// The test fails if a single wait takes longer.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(90);
@@ -37,7 +38,7 @@ pub(crate) fn docker(args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// The static binary: an image FROM scratch has no dynamic loader. `scripts/test-docker` builds it.
+/// The static binary, for the Dockerfiles of the project: an image FROM scratch has no dynamic loader.
 pub(crate) fn static_binary() -> PathBuf {
     std::env::var_os("STATIC_BINARY").expect("STATIC_BINARY is not set; run `make test-docker`").into()
 }
@@ -53,7 +54,7 @@ pub(crate) fn wait_until(what: &str, holds: impl FnMut() -> bool) {
     wait_until_within(TIMEOUT, || what.to_owned(), holds);
 }
 
-/// The image that contains only the binary.
+/// The image that contains only the binary, and its libraries if it is not static.
 pub(crate) fn scratch() -> &'static str {
     static IMAGE: OnceLock<String> = OnceLock::new();
     IMAGE.get_or_init(|| {
@@ -81,9 +82,23 @@ pub(crate) fn busybox() -> &'static str {
     })
 }
 
-pub(crate) fn put_binary(root: &Path) {
+/// The static binary, or else the ordinary one, which takes no second build.
+fn put_binary(root: &Path) {
+    let binary = std::env::var_os("STATIC_BINARY").map_or_else(|| containerpilot().into(), PathBuf::from);
+    put_program(root, &binary, "containerpilot");
+}
+
+/// Copies a program and the libraries that it needs.
+pub(crate) fn put_program(root: &Path, program: &Path, name: &str) {
     fs::create_dir_all(root.join("bin")).unwrap();
-    fs::copy(static_binary(), root.join("bin/containerpilot")).unwrap();
+    fs::copy(program, root.join("bin").join(name)).unwrap();
+    // It prints nothing to standard output for a static program.
+    let needs = Command::new("ldd").arg(program).output().unwrap().stdout;
+    for library in String::from_utf8(needs).unwrap().split_whitespace().filter(|word| word.starts_with('/')) {
+        let target = root.join(library.trim_start_matches('/'));
+        fs::create_dir_all(target.parent().unwrap()).unwrap();
+        fs::copy(library, target).unwrap();
+    }
 }
 
 pub(crate) fn put_busybox(root: &Path) {

@@ -12,6 +12,7 @@ fn project(name: &str) -> String {
 }
 
 #[test]
+#[ignore = "slow: needs the static binary"]
 fn x3_dockerfile_builds_an_image_of_the_binary() {
     let context = folder("context");
     fs::create_dir_all(context.join("target/dist")).unwrap();
@@ -28,6 +29,7 @@ fn x3_dockerfile_builds_an_image_of_the_binary() {
 
 /// The image of the Rust compiler is replaced by one whose `cargo` only copies the finished binary.
 #[test]
+#[ignore = "slow: needs the static binary"]
 fn x3_dockerfile_build_compiles_and_builds_the_same_image() {
     let base = folder("base");
     put_busybox(&base);
@@ -68,6 +70,7 @@ fn x3_dockerfile_build_compiles_and_builds_the_same_image() {
 
 /// The Dockerfile lines of the manual, appended to a base image that exists here.
 #[test]
+#[ignore = "slow: needs the static binary"]
 fn x4_dockerfile_lines_of_the_manual_build_working_images() {
     let page = project("docs/container.md");
     let blocks: Vec<&str> =

@@ -1,11 +1,10 @@
 //! Host names in an image that contains only the binary (D1, D5, H5).
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use super::engine::{Container, Network, folder, import, put_busybox, scratch, wait_until};
+use super::engine::{Container, Network, folder, import, put_busybox, put_program, scratch, wait_until};
 
 /// An image with a real Consul agent.
 fn consul() -> &'static str {
@@ -17,16 +16,7 @@ fn consul() -> &'static str {
         let agent = Command::new(script).output().unwrap();
         let agent = String::from_utf8(agent.stdout).unwrap().trim().to_owned();
         assert!(!agent.is_empty(), "scripts/consul failed");
-        fs::copy(&agent, root.join("bin/consul")).unwrap();
-        // The Consul binary of Debian is linked dynamically, so its libraries are copied too.
-        let needs = Command::new("ldd").arg(&agent).output().unwrap().stdout;
-        for library in
-            String::from_utf8(needs).unwrap().split_whitespace().filter(|word| word.starts_with('/'))
-        {
-            let target = root.join(library.trim_start_matches('/'));
-            fs::create_dir_all(target.parent().unwrap()).unwrap();
-            fs::copy(library, target).unwrap();
-        }
+        put_program(&root, Path::new(&agent), "consul");
         import(&root)
     })
 }

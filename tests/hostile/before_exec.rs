@@ -121,6 +121,7 @@ fn h4_s4_lease_on_the_program_of_a_check_holds_up_neither_ping_nor_sigterm() {
 
 /// The start timeout is 10 s.
 #[test]
+#[ignore = "slow: waits for a timeout of 10 s"]
 fn p3_child_that_does_not_reach_exec_within_10s_is_killed_and_counts_as_a_failed_start() {
     if !permitted() {
         return;

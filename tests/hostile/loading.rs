@@ -6,7 +6,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::fixture::{Hostile, Rank, as_init_and_child, permitted, request, whole, within};
+use super::fixture::{Hostile, Rank, as_init_and_child, permitted, request, whole};
 use crate::support::supervisor::{child_pids, wait_until};
 
 /// A script that mounts a file system without answers at `@/stuck`, at once or when `@/mount` is created.
@@ -113,7 +113,7 @@ fn p15_p3_job_whose_program_does_not_answer_fails_after_10s_and_is_reaped() {
     hostile.await_state("victim", "failed");
     hostile.await_state("other", "failed");
     let processes = || child_pids(hostile.pid).len();
-    within(5, "only main has a process", || processes() == 1);
+    wait_until("only main has a process", || processes() == 1);
     hostile.stops();
 }
 
@@ -173,7 +173,7 @@ fn p15_paths_that_do_not_answer_hold_up_no_reload() {
         mount(&hostile);
         configure(&hostile, &format!("jobs: [{STUCK_JOBS}, {main}, {{ name: 'new', exec: 'sleep 1000' }}]"));
         hostile.send(1);
-        within(20, "the new job runs", || {
+        wait_until("the new job runs", || {
             request(&hostile.socket(), "GET", "/v3/status").unwrap().contains("\"new\"")
         });
         hostile.await_state("new", "running");
@@ -263,8 +263,8 @@ fn p15_r2_reload_says_which_env_file_it_waits_for() {
         configure(&hostile, &format!("envFile: '@/stuck/env', jobs: [{main}]"));
         hostile.send(1);
         let waiting = format!("reload: waiting for {}/stuck/env: ", hostile.run.folder());
-        within(10, "the log says what is waited for", || hostile.log().contains(&waiting));
-        within(20, "the reload is given up", || hostile.log().contains("within 10s; nothing was changed"));
+        wait_until("the log says what is waited for", || hostile.log().contains(&waiting));
+        wait_until("the reload is given up", || hostile.log().contains("within 10s; nothing was changed"));
         assert_eq!(hostile.log().matches("waiting for").count(), 1, "{}", hostile.log());
         assert_eq!(hostile.job("main")["state"], "running");
         hostile.stops();

@@ -1,7 +1,6 @@
 //! Signals to a supervisor that has a configuration and is not PID 1 (S1).
 
 use std::fs;
-use std::time::Duration;
 
 use super::fixture::{Hostile, Rank, as_init_and_child, permitted, request};
 use crate::support::supervisor::wait_until;

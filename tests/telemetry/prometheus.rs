@@ -42,7 +42,7 @@ fn served() -> Telemetry {
 /// The directory of `prometheus` and `promtool`; `scripts/prometheus` downloads them if they are missing.
 fn programs() -> PathBuf {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/prometheus");
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("prometheus");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../prometheus");
     let found = Command::new(script).arg(folder).stderr(Stdio::inherit()).output().unwrap();
     assert!(found.status.success(), "scripts/prometheus failed");
     PathBuf::from(String::from_utf8(found.stdout).unwrap().trim_end())
@@ -72,7 +72,7 @@ fn t4_alerts_fire_for_what_is_wrong_and_not_for_healthy_containers() {
         "docs/telemetry.md must show examples/monitoring/alerts.yml"
     );
     let script = Command::new(root.join("scripts/prometheus"))
-        .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("prometheus"))
+        .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("../prometheus"))
         .stderr(Stdio::inherit())
         .output()
         .unwrap();

@@ -4,7 +4,7 @@ use containerpilot_config::diagnostics::Severity;
 use containerpilot_config::host::StaticHost;
 use containerpilot_core::plan::Catalog;
 
-use crate::support::{host, load_files, shown};
+use super::support::{host, load_files, shown};
 
 /// A host on which nothing below `/dead` answers.
 fn dead(paths: &[&str]) -> StaticHost {
