@@ -90,7 +90,7 @@ soak:
 	SOAK_SECONDS=$(SOAK_SECONDS) SOAK_BINARY="$$(scripts/static)" cargo test --test soak
 
 bench:
-	cargo bench --profile dist --workspace --bench load --bench logs --bench supervise --bench discovery --bench control --bench simulate
+	cargo bench --profile dist --workspace --bench load --bench logs --bench supervise --bench discovery --bench control --bench simulate --bench storm
 
 # Compares with tini, s6, runit and others, which are installed if they are missing. Writes docs/peers.md and its charts.
 # BENCH takes options: --quick, --rt, --scenes start,log, --peers floor,containerpilot,s6, --merge, --help.

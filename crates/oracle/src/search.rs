@@ -205,7 +205,7 @@ pub fn search(plan: &SmallPlan, limits: Limits) -> Result<Totals, Box<Failure>> 
 /// The most timers of a shutdown in which nothing else happens.
 const MAX_SHUTDOWN_STEPS: usize = 100;
 
-/// Sends SIGTERM and then lets timers fire until the supervisor exits. Returns the number of steps.
+/// Sends SIGTERM and then lets timers fire until the supervisor exits. No process reports anything. Returns the number of steps.
 fn shut_down(mut node: Node<'_>, scenario: &Scenario) -> Result<u64, (Vec<Move>, Violation)> {
     let mut moves = Vec::new();
     if matches!(node.phase(), Phase::Starting | Phase::Running) {
@@ -217,8 +217,9 @@ fn shut_down(mut node: Node<'_>, scenario: &Scenario) -> Result<u64, (Vec<Move>,
             let violation = node.violation("S4", "the shutdown waits for something that never happens");
             return Err((moves, violation));
         }
-        moves.push(Move::Timer);
-        node.apply(Move::Timer, scenario).map_err(|violation| (moves.clone(), violation))?;
+        let choice = node.inspected_start().map_or(Move::Timer, Move::StartPending);
+        moves.push(choice);
+        node.apply(choice, scenario).map_err(|violation| (moves.clone(), violation))?;
     }
     Ok(moves.len() as u64)
 }

@@ -170,3 +170,13 @@ fn x4_a_terminal_shows_good_and_bad_states_in_colour() {
     assert!(text.contains("\u{1b}[32mrunning\u{1b}[0m  \u{1b}[32mhealthy\u{1b}[0m"), "{text}");
     assert!(text.contains("\u{1b}[31munhealthy\u{1b}[0m"), "{text}");
 }
+
+#[test]
+fn p14_a_job_that_waits_for_its_turn_says_so() {
+    let status = read(json!({ "jobs": [{ "name": "a", "state": "starting", "queued": true },
+        { "name": "b", "state": "starting" }] }));
+    let all = overview(Screen::default(), &status);
+    assert_eq!(all.matches("waiting for its turn to start").count(), 1, "{all}");
+    let text = subject(&status, "a").ok().unwrap().text(Screen::default(), &status);
+    assert!(text.contains("for its turn to start"), "{text}");
+}

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use containerpilot_core::ids::WatchIx;
+use containerpilot_core::ids::{RunId, WatchIx};
 use containerpilot_core::input::{Answer, Input, Instance, StartError, StartErrorKind};
 use containerpilot_core::plan::Signal;
 use containerpilot_core::request::{Request, RequestId};
@@ -60,6 +60,11 @@ impl<'a> Node<'a> {
         self.oracle.fingerprint(&mut print);
         self.world.fingerprint(&mut print);
         print.value()
+    }
+
+    /// A start of which the core wants to know how it stands.
+    pub(super) fn inspected_start(&self) -> Option<RunId> {
+        self.world.inspected.first().copied()
     }
 
     /// Returns true if nothing can happen any more, except from outside.
