@@ -1,9 +1,10 @@
 //! Looks at files on threads of their own, because a file system may not answer (P15).
 //!
-//! The thread that loads a configuration opens no file. It hands each look to another thread and waits for the answer: for the
-//! configuration and an `envFile` as long as it takes, for the paths of jobs [`PATIENCE`] in all. One thread does all looks of
-//! a load, one after another, as long as each is answered. A thread without an answer is left to itself. It does not keep the
-//! process from exiting. Before a thread looks at paths of jobs, a [`Scout`] tries them: unlike a thread, it can be killed.
+//! The thread that loads a configuration opens no file. It hands each look to another thread and waits for the
+//! answer: for the configuration and an `envFile` as long as it takes, for the paths of jobs [`PATIENCE`] in all. One
+//! thread does all looks of a load, one after another, as long as each is answered. A thread without an answer is
+//! left to itself. It does not keep the process from exiting. Before a thread looks at paths of jobs, a [`Scout`]
+//! tries them: unlike a thread, it can be killed.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,8 +28,8 @@ const MAX_SCOUTS: usize = 256;
 /// With this many looks without an answer in the process, a load starts no thread beside its first one.
 const MAX_UNANSWERED: usize = 64;
 
-/// The looks at paths of jobs that have no answer yet. Another load reports them without looking there again, so a file system
-/// that does not answer does not cost a thread at each reload.
+/// The looks at paths of jobs that have no answer yet. Another load reports them without looking there again, so a
+/// file system that does not answer does not cost a thread at each reload.
 static UNANSWERED: Mutex<BTreeSet<Look>> = Mutex::new(BTreeSet::new());
 
 /// A look at a path of a job.
@@ -247,7 +248,7 @@ impl Looks {
             self.threads.set(self.threads.get() + 1);
         }
         if self.threads.get() == 0 {
-            while let Some(work) = locked(&self.queue).try_recv().ok() {
+            while let Ok(work) = locked(&self.queue).try_recv() {
                 work();
             }
         }

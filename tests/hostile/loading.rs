@@ -32,8 +32,8 @@ fn configure(hostile: &Hostile, config: &str) {
     fs::write(hostile.run.file("config.json5"), config).unwrap();
 }
 
-/// Runs a command in the mount namespace of the supervisor. Returns its exit code and its output. If its output contains `until`
-/// before it has exited, it is ended, and has no code.
+/// Runs a command in the mount namespace of the supervisor. Returns its exit code and its output. If its output
+/// contains `until` before it has exited, it is ended, and has no code.
 fn command(hostile: &Hostile, args: &[&str], until: Option<&str>) -> (Option<i32>, String) {
     let (out, pid) = (hostile.run.file("output"), hostile.pid.to_string());
     let file = fs::File::create(&out).unwrap();
@@ -99,8 +99,8 @@ fn p15_directory_and_programs_that_do_not_answer_hold_up_no_other_job_at_the_sta
     });
 }
 
-/// Their starts fail by themselves, and nothing of them is left: a thread of the supervisor that waits for the same name would
-/// keep their processes from being killed.
+/// Their starts fail by themselves, and nothing of them is left: a thread of the supervisor that waits for the same
+/// name would keep their processes from being killed.
 #[test]
 fn p15_p3_job_whose_program_does_not_answer_fails_after_10s_and_is_reaped() {
     let Some(script) = stuck_file_system(true) else { return };
