@@ -270,3 +270,23 @@ fn p15_r2_reload_says_which_env_file_it_waits_for() {
         hostile.stops();
     });
 }
+
+#[test]
+fn p15_certificate_that_does_not_answer_fails_its_check_and_holds_up_nothing_else() {
+    let Some(script) = stuck_file_system(true) else { return };
+    as_init_and_child(|rank| {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = server.local_addr().unwrap().port();
+        let config = format!(
+            "jobs: [{{ name: 'main', exec: 'sleep 1000', health: {{ interval: 1, ttl: 5, timeout: '500ms',
+                http: {{ url: 'https://127.0.0.1:{port}/', cafile: '@/stuck/ca' }} }} }}]"
+        );
+        // The control socket must answer all the time.
+        let mut hostile = Hostile::with_setup(rank, &script, 2, &config);
+        hostile.await_state("main", "running");
+        hostile.await_job("main", "is unhealthy", |job| job["health"] == "unhealthy");
+        let stderr = hostile.run.stderr();
+        assert!(stderr.contains("/stuck/ca` could not be examined within 1s"), "{stderr}");
+        hostile.stops();
+    });
+}
