@@ -58,7 +58,7 @@ impl Scout {
         Ok(Self { pid, result, is_closed: false, memory: ManuallyDrop::new(memory) })
     }
 
-    /// Readable when there is something to [read](Self::read); `None` if nothing more comes.
+    /// Closed by the process when it ends; `None` if nothing more can be [read](Self::read).
     pub(crate) fn poll_fd(&self) -> Option<RawFd> {
         (!self.is_closed).then(|| self.result.as_raw_fd())
     }
