@@ -32,8 +32,8 @@ fn configure(hostile: &Hostile, config: &str) {
     fs::write(hostile.run.file("config.json5"), config).unwrap();
 }
 
-/// Runs a command in the mount namespace of the supervisor. Returns its exit code and its output. If its output contains `until`
-/// before it has exited, it is ended, and has no code.
+/// Runs a command in the mount namespace of the supervisor. Returns its exit code and its output. If its output
+/// contains `until` before it has exited, it is ended, and has no code.
 fn command(hostile: &Hostile, args: &[&str], until: Option<&str>) -> (Option<i32>, String) {
     let (out, pid) = (hostile.run.file("output"), hostile.pid.to_string());
     let file = fs::File::create(&out).unwrap();
@@ -99,8 +99,8 @@ fn p15_directory_and_programs_that_do_not_answer_hold_up_no_other_job_at_the_sta
     });
 }
 
-/// Their starts fail by themselves, and nothing of them is left: a thread of the supervisor that waits for the same name would
-/// keep their processes from being killed.
+/// Their starts fail by themselves, and nothing of them is left: a thread of the supervisor that waits for the same
+/// name would keep their processes from being killed.
 #[test]
 fn p15_p3_job_whose_program_does_not_answer_fails_after_10s_and_is_reaped() {
     let Some(script) = stuck_file_system(true) else { return };
@@ -267,6 +267,26 @@ fn p15_r2_reload_says_which_env_file_it_waits_for() {
         wait_until("the reload is given up", || hostile.log().contains("within 10s; nothing was changed"));
         assert_eq!(hostile.log().matches("waiting for").count(), 1, "{}", hostile.log());
         assert_eq!(hostile.job("main")["state"], "running");
+        hostile.stops();
+    });
+}
+
+#[test]
+fn p15_certificate_that_does_not_answer_fails_its_check_and_holds_up_nothing_else() {
+    let Some(script) = stuck_file_system(true) else { return };
+    as_init_and_child(|rank| {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = server.local_addr().unwrap().port();
+        let config = format!(
+            "jobs: [{{ name: 'main', exec: 'sleep 1000', health: {{ interval: 1, ttl: 5, timeout: '500ms',
+                http: {{ url: 'https://127.0.0.1:{port}/', cafile: '@/stuck/ca' }} }} }}]"
+        );
+        // The control socket must answer all the time.
+        let mut hostile = Hostile::with_setup(rank, &script, 2, &config);
+        hostile.await_state("main", "running");
+        hostile.await_job("main", "is unhealthy", |job| job["health"] == "unhealthy");
+        let stderr = hostile.run.stderr();
+        assert!(stderr.contains("/stuck/ca` could not be examined within 1s"), "{stderr}");
         hostile.stops();
     });
 }

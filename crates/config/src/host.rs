@@ -37,8 +37,8 @@ pub trait Host {
     /// # Errors
     /// Why it cannot be read.
     fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError>;
-    /// Looks at paths of jobs, each of which may be on a file system that does not answer. A path without an answer within
-    /// [`PATIENCE`] is missing in the result.
+    /// Looks at paths of jobs, each of which may be on a file system that does not answer. A path without an answer
+    /// within [`PATIENCE`] is missing in the result.
     fn examine(&self, paths: &Paths) -> Examined {
         look_at_each(self, paths)
     }

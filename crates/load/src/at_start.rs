@@ -1,7 +1,7 @@
 //! Loads the configuration at the start (C1, S1).
 //!
-//! Loading can take forever: the configuration may be a FIFO without a writer, or on a file system that does not answer. So
-//! all looks at files are done on another thread, and this one waits for them or for a stop signal (P15).
+//! Loading can take forever: the configuration may be a FIFO without a writer, or on a file system that does not
+//! answer. So all looks at files are done on another thread, and this one waits for them or for a stop signal (P15).
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};

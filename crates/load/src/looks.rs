@@ -1,9 +1,10 @@
 //! Looks at files on threads of their own, because a file system may not answer (P15).
 //!
-//! The thread that loads a configuration opens no file. It hands each look to another thread and waits for the answer: for the
-//! configuration and an `envFile` as long as it takes, for the paths of jobs [`PATIENCE`] in all. One thread does all looks of
-//! a load, one after another, as long as each is answered. A thread without an answer is left to itself. It does not keep the
-//! process from exiting. Before a thread looks at paths of jobs, a [`Scout`] tries them: unlike a thread, it can be killed.
+//! The thread that loads a configuration opens no file. It hands each look to another thread and waits for the
+//! answer: for the configuration and an `envFile` as long as it takes, for the paths of jobs [`PATIENCE`] in all. One
+//! thread does all looks of a load, one after another, as long as each is answered. A thread without an answer is
+//! left to itself. It does not keep the process from exiting. Before a thread looks at paths of jobs, a [`Scout`]
+//! tries them: unlike a thread, it can be killed.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -26,8 +27,8 @@ const MAX_SCOUTS: usize = 256;
 /// With this many looks without an answer in the process, a load starts no thread beside its first one.
 const MAX_UNANSWERED: usize = 64;
 
-/// The looks at paths of jobs that have no answer yet. Another load reports them without looking there again, so a file system
-/// that does not answer does not cost a thread at each reload.
+/// The looks at paths of jobs that have no answer yet. Another load reports them without looking there again, so a
+/// file system that does not answer does not cost a thread at each reload.
 static UNANSWERED: Mutex<BTreeSet<Look>> = Mutex::new(BTreeSet::new());
 
 /// A look at a path of a job.
@@ -104,7 +105,12 @@ impl Looks {
             return None;
         }
         let (sender, answer) = mpsc::channel();
-        self.submit(sender, look);
+        let wake = WakeOnDrop(self.answered.clone());
+        self.submit(move || {
+            let _wake = wake;
+            // Nothing waits for the answer of an abandoned look.
+            let _ = sender.send(look());
+        });
         self.start_threads(self.open.get());
         let mut report_at = Some(Instant::now() + PATIENCE);
         loop {
@@ -145,12 +151,12 @@ impl Looks {
         let deadline = Instant::now() + PATIENCE;
         let mut stalled = Instant::now() + STALLED;
         while scouts.iter().any(|(_, looks)| !looks.is_empty()) && Instant::now() < deadline {
-            if stalled <= Instant::now() {
-                // The first path of the list has no answer: the others get scouts of their own.
+            let free = MAX_SCOUTS.saturating_sub(scouts.len());
+            if stalled <= Instant::now() && free > 0 {
+                // The first path of each list has no answer: the others get scouts of their own.
                 let behind: Vec<Look> =
                     scouts.iter_mut().flat_map(|(_, looks)| looks.drain(1.min(looks.len())..)).collect();
-                let size = behind.len().div_ceil(MAX_SCOUTS).max(1);
-                for some in behind.chunks(size) {
+                for some in behind.chunks(behind.len().div_ceil(free).max(1)) {
                     match scout(some.iter().cloned().collect()) {
                         Some(another) => scouts.push(another),
                         None => answering.extend(some.iter().cloned()),
@@ -158,12 +164,16 @@ impl Looks {
                 }
                 stalled = deadline;
             }
+            // Each is closed when all its paths are answered.
             let fds: Vec<RawFd> = scouts.iter().filter_map(|(scout, _)| scout.poll_fd()).collect();
             if fds.is_empty() || !self.wait(&fds, Some(stalled.min(deadline))) {
                 break;
             }
             for (scout, looks) in &mut scouts {
                 let count = scout.read().min(looks.len());
+                if count > 0 {
+                    stalled = Instant::now() + STALLED;
+                }
                 answering.extend(looks.drain(..count));
             }
         }
@@ -184,15 +194,17 @@ impl Looks {
         }
         let (before, count) = (self.open.get(), looks.len());
         let (sender, answers) = mpsc::channel();
+        // The last one wakes: this thread has nothing to do before.
+        let wake = Arc::new(WakeOnDrop(self.answered.clone()));
         for look in looks {
-            let look_at = look_at.clone();
-            self.submit(sender.clone(), move || {
+            let (look_at, sender, wake) = (look_at.clone(), sender.clone(), Arc::clone(&wake));
+            self.submit(move || {
+                let _wake = wake;
                 let look = Unanswered::new(look);
-                let answer = look_at(&look.0);
-                (look.0.clone(), answer)
+                let _ = sender.send((look.0.clone(), look_at(&look.0)));
             });
         }
-        drop(sender);
+        drop((sender, wake));
         self.start_threads(before + 1);
         let deadline = Instant::now() + PATIENCE;
         let mut stalled = Instant::now() + STALLED;
@@ -219,14 +231,8 @@ impl Looks {
         found
     }
 
-    fn submit<T: Send + 'static>(&self, sender: mpsc::Sender<T>, look: impl FnOnce() -> T + Send + 'static) {
+    fn submit(&self, work: impl FnOnce() + Send + 'static) {
         self.open.set(self.open.get() + 1);
-        let wake = WakeOnDrop(self.answered.clone());
-        let work = move || {
-            let _wake = wake;
-            // Nothing waits for the answer of an abandoned look.
-            let _ = sender.send(look());
-        };
         // It cannot fail: `self` has the receiver.
         let _ = self.work.send(Box::new(work));
     }
@@ -242,20 +248,21 @@ impl Looks {
             self.threads.set(self.threads.get() + 1);
         }
         if self.threads.get() == 0 {
-            while let Some(work) = locked(&self.queue).try_recv().ok() {
+            while let Ok(work) = locked(&self.queue).try_recv() {
                 work();
             }
         }
     }
 
-    /// Waits for an answer of a thread or at one of `others`, but only until a time. Returns false if the looks must be
-    /// abandoned.
+    /// Waits until a thread wakes this one or one of `others` is closed, but only until a time. Returns false if the
+    /// looks must be abandoned.
     fn wait(&self, others: &[RawFd], until: Option<Instant>) -> bool {
         let fd = |fd: std::os::fd::BorrowedFd<'_>| fd.as_raw_fd();
         let answered = self.answered.as_ref().map_or(-1, |waker| fd(waker.as_fd()));
         let stop = self.stop.as_ref().map_or(-1, |stop| fd(stop.as_fd()));
-        let fds = [answered, stop].into_iter().chain(others.iter().copied());
-        let mut fds: Vec<sys::PollFd> = fds.map(|fd| sys::poll_fd(fd, sys::POLLIN)).collect();
+        let own = [answered, stop].map(|fd| sys::poll_fd(fd, sys::POLLIN));
+        let others = others.iter().map(|fd| sys::poll_fd(*fd, 0));
+        let mut fds: Vec<sys::PollFd> = own.into_iter().chain(others).collect();
         let timeout = until.map(|until| until.saturating_duration_since(Instant::now()));
         if sys::poll(&mut fds, timeout).is_err() {
             std::thread::sleep(sys::POLL_FAILED_DELAY);

@@ -1,4 +1,5 @@
-//! The paths of jobs that the host looks at, all together, so that file systems that do not answer take as long as one (P15).
+//! The paths of jobs that the host looks at, all together, so that file systems that do not answer take as long as
+//! one (P15).
 
 use containerpilot_core::plan::Job;
 

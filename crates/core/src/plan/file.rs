@@ -15,8 +15,8 @@ use crate::answer::Answer;
 pub struct RenderedFile {
     /// Its events come from `file.NAME`.
     pub name: String,
-    /// The template, as it was when the configuration was loaded; `None` if it could not be read in time (P15): the file
-    /// cannot be rendered until a reload.
+    /// The template, as it was when the configuration was loaded; `None` if it could not be read in time (P15): the
+    /// file cannot be rendered until a reload.
     pub template: Option<Arc<[u8]>>,
     /// What messages call the template: its path, or `template`.
     pub template_name: String,

@@ -1,8 +1,9 @@
 //! A process that tries paths (P15).
 //!
-//! A thread that waits for a file system cannot be ended. While it waits, another process that looks up the same name cannot be
-//! killed: the kernel lets the second look-up wait for the result of the first. A job on that file system could not be
-//! stopped then. A process can be killed, and its look-up ends with it. So a scout tries a path before a thread looks at it.
+//! A thread that waits for a file system cannot be ended. While it waits, another process that looks up the same name
+//! cannot be killed: the kernel lets the second look-up wait for the result of the first. A job on that file system
+//! could not be stopped then. A process can be killed, and its look-up ends with it. So a scout tries a path before a
+//! thread looks at it.
 #![expect(unsafe_code, reason = "raw system calls; every block has its SAFETY comment")]
 
 use std::ffi::{CString, c_int, c_void};
@@ -19,7 +20,8 @@ use super::{POLLIN, checked, may_share_memory, nonblocking_pipe, poll, poll_fd};
 /// Much more than the process needs, also in a debug build.
 const STACK_BYTES: usize = 64 * 1024;
 
-/// How long scouts may take to die after SIGKILL. One takes longer only while it waits for the look-up of another process.
+/// How long scouts may take to die after SIGKILL. One takes longer only while it waits for the look-up of another
+/// process.
 const KILLED: Duration = Duration::from_millis(100);
 
 /// What the process uses.
@@ -56,7 +58,7 @@ impl Scout {
         Ok(Self { pid, result, is_closed: false, memory: ManuallyDrop::new(memory) })
     }
 
-    /// Readable when there is something to [read](Self::read); `None` if nothing more comes.
+    /// Closed by the process when it ends; `None` if nothing more can be [read](Self::read).
     pub fn poll_fd(&self) -> Option<RawFd> {
         (!self.is_closed).then(|| self.result.as_raw_fd())
     }
@@ -126,8 +128,8 @@ fn clone(memory: &mut ScoutMemory, shared: c_int) -> Result<i32, Errno> {
 
 /// The process. It must not allocate, take a lock, panic or use thread-local storage.
 extern "C" fn run(memory: *mut c_void) -> c_int {
-    // SAFETY: `clone` has passed a pointer to this structure, which is not changed while it is shared. All other pointers
-    // are valid, and each length is that of its buffer.
+    // SAFETY: `clone` has passed a pointer to this structure, which is not changed while it is shared. All other
+    // pointers are valid, and each length is that of its buffer.
     unsafe {
         let memory = &*memory.cast::<ScoutMemory>();
         // It must not keep pipes of jobs open.

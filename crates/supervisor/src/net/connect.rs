@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use containerpilot_core::plan::Tls;
@@ -14,6 +14,7 @@ use rustls::ClientConfig;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
@@ -53,6 +54,8 @@ pub(crate) enum ConnectError {
     LookUpTimeout { host: String },
     #[error(transparent)]
     TlsSettings(#[from] TlsError),
+    #[error("the certificates could not be read in time: check their file system")]
+    TlsFiles,
     #[error("TLS handshake failed: {}", tls::handshake_error(.0))]
     Handshake(#[source] io::Error),
     #[error("TLS handshake timed out")]
@@ -66,8 +69,22 @@ pub(crate) struct Connector {
     tls: Option<Tls>,
     /// Read from the files of `tls`. Cleared when a connection fails, because the files may have been renewed.
     tls_config: Mutex<Option<Arc<ClientConfig>>>,
+    /// The files of `tls` are being read, also after a caller has timed out: there is one thread for it at a time.
+    reading: tokio::sync::Mutex<Option<TlsReading>>,
     /// Locked during a look-up: there is only one at a time.
     look_up: tokio::sync::Mutex<LookUp>,
+}
+
+type TlsReading = oneshot::Receiver<Result<Arc<ClientConfig>, TlsError>>;
+
+/// Reads the files on a thread, because their file system may not answer (P15).
+fn read_tls_files(tls: Tls) -> TlsReading {
+    let (sender, reading) = oneshot::channel();
+    // Without a thread, the closed channel tells that they were not read.
+    let _ = std::thread::Builder::new().name("tls".to_owned()).spawn(move || {
+        let _ = sender.send(tls::client_config(&tls));
+    });
+    reading
 }
 
 /// Where a server listens.
@@ -93,7 +110,13 @@ struct LookUp {
 impl Connector {
     /// A connector, with TLS if there are settings for it.
     pub(crate) fn new(address: Address, tls: Option<Tls>) -> Self {
-        Self { address, tls, tls_config: Mutex::default(), look_up: tokio::sync::Mutex::default() }
+        Self {
+            address,
+            tls,
+            tls_config: Mutex::default(),
+            reading: tokio::sync::Mutex::default(),
+            look_up: tokio::sync::Mutex::default(),
+        }
     }
 
     /// Opens a connection.
@@ -188,7 +211,7 @@ impl Connector {
         deadline: Instant,
     ) -> Result<Pin<Box<dyn Stream>>, ConnectError> {
         let name = tls::server_name(tls, host)?;
-        let config = self.tls_config(tls)?;
+        let config = self.tls_config(tls, deadline).await?;
         let error = match timeout_at(deadline, TlsConnector::from(config).connect(name, stream)).await {
             Ok(Ok(stream)) => return Ok(Box::pin(stream)),
             Ok(Err(source)) => ConnectError::Handshake(source),
@@ -198,18 +221,30 @@ impl Connector {
         Err(error)
     }
 
-    fn tls_config(&self, tls: &Tls) -> Result<Arc<ClientConfig>, TlsError> {
-        let mut cached = self.tls_config.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(config) = &*cached {
+    async fn tls_config(&self, tls: &Tls, deadline: Instant) -> Result<Arc<ClientConfig>, ConnectError> {
+        if let Some(config) = &*self.cached() {
             return Ok(Arc::clone(config));
         }
-        let config = tls::client_config(tls)?;
-        *cached = Some(Arc::clone(&config));
+        let mut reading =
+            timeout_at(deadline, self.reading.lock()).await.map_err(|_| ConnectError::TlsFiles)?;
+        // Another connection may have read them meanwhile.
+        if let Some(config) = &*self.cached() {
+            return Ok(Arc::clone(config));
+        }
+        let running = reading.get_or_insert_with(|| read_tls_files(tls.clone()));
+        let answer = timeout_at(deadline, running).await.map_err(|_| ConnectError::TlsFiles)?;
+        *reading = None;
+        let config = answer.map_err(|_| ConnectError::TlsFiles)??;
+        *self.cached() = Some(Arc::clone(&config));
         Ok(config)
+    }
+
+    fn cached(&self) -> MutexGuard<'_, Option<Arc<ClientConfig>>> {
+        self.tls_config.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the certificates again before the next connection.
     pub(crate) fn reload_tls(&self) {
-        *self.tls_config.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.cached() = None;
     }
 }
