@@ -1,11 +1,12 @@
 //! The comparison with other init systems in `benches/peers`: its page matches its figures, and it still measures.
 
+use crate::support::deadline::InTime;
 use std::path::Path;
 use std::process::{Command, Output};
 
 fn harness(words: &[&str]) -> Output {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    Command::new("python3").arg(here.join("benches/peers")).args(words).output().unwrap()
+    Command::new("python3").arg(here.join("benches/peers")).args(words).output_in_time().unwrap()
 }
 
 fn stderr(output: &Output) -> String {
