@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use crate::support::deadline::InTime;
 use crate::support::program::{Folder, code, command, containerpilot, err, out};
 
 fn pilot<A: AsRef<OsStr>>(args: &[A]) -> Command {
@@ -14,7 +15,7 @@ fn pilot<A: AsRef<OsStr>>(args: &[A]) -> Command {
 }
 
 fn run<A: AsRef<OsStr>>(args: &[A]) -> Output {
-    pilot(args).output().unwrap()
+    pilot(args).output_in_time().unwrap()
 }
 
 const GHOST: &str = "{ jobs: [{ name: 'a', exec: 'true', when: { source: 'ghost', once: 'healthy' } }] }";
@@ -124,11 +125,11 @@ fn p7_templates_have_the_pid_of_the_supervisor() {
     let folder = Folder::new("template-pid");
     let file = folder.file("a.json5", "{{ .CONTAINERPILOT_PID }}");
     let mut render = pilot(&[OsStr::new("render"), file.as_os_str()]);
-    let inherited = render.env("CONTAINERPILOT_PID", "17").output().unwrap();
+    let inherited = render.env("CONTAINERPILOT_PID", "17").output_in_time().unwrap();
     assert_eq!(out(&inherited), "17");
     let child = render.env_remove("CONTAINERPILOT_PID").stdout(Stdio::piped()).spawn().unwrap();
     let pid = child.id().to_string();
-    assert_eq!(out(&child.wait_with_output().unwrap()), pid);
+    assert_eq!(out(&child.output_in_time().unwrap()), pid);
 }
 
 #[test]
@@ -162,7 +163,8 @@ fn x3_template_prints_the_rendered_text_and_nothing_else() {
     let folder = Folder::new("template");
     let file = folder.file("a.json5", "{ consul: \"{{ .HOST | default \"none\" }}\" } // {{ .B }}\n");
     let args = [OsStr::new("-template"), OsStr::new("-config"), file.as_os_str()];
-    let output = pilot(&args).env("HOST", "c=1:8500").env("B", OsStr::from_bytes(b"\xff")).output().unwrap();
+    let output =
+        pilot(&args).env("HOST", "c=1:8500").env("B", OsStr::from_bytes(b"\xff")).output_in_time().unwrap();
     assert_eq!((code(&output), err(&output).as_str()), (0, ""));
     assert_eq!(output.stdout, b"{ consul: \"c=1:8500\" } // \xff\n");
     let target = folder.0.join("out.json5");
@@ -215,14 +217,14 @@ fn c1_configuration_comes_from_flag_environment_or_argument() {
     let folder = Folder::new("where");
     let file = folder.file("a.json5", GOOD);
     let ok = |output: Output| assert_eq!(code(&output), 0, "{}", err(&output));
-    ok(pilot(&["check"]).env("CONTAINERPILOT", &file).output().unwrap());
+    ok(pilot(&["check"]).env("CONTAINERPILOT", &file).output_in_time().unwrap());
     ok(run(&[OsStr::new("check"), OsStr::new("-config"), file.as_os_str()]));
     ok(run(&[OsStr::new("--config"), file.as_os_str(), OsStr::new("check")]));
     let url = format!("file://{}", file.display());
     ok(run(&["check", &url]));
     let mut child = pilot(&["check", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(GOOD.as_bytes()).unwrap();
-    ok(child.wait_with_output().unwrap());
+    ok(child.output_in_time().unwrap());
     let missing = run(&["check", "/nonexistent/a.json5"]);
     assert_eq!(code(&missing), 1);
     assert!(err(&missing).contains("cannot read /nonexistent/a.json5: "), "{}", err(&missing));
@@ -306,21 +308,21 @@ fn c10_a_path_is_run_as_with_config() {
             pilot.current_dir(&folder.0);
             pilot
         };
-        let run = |args: &[&OsStr]| words(&with(args).output().unwrap());
+        let run = |args: &[&OsStr]| words(&with(args).output_in_time().unwrap());
         assert_eq!(run(&[file.as_os_str()]), [true, false, false, false, false]);
         assert_eq!(run(&[OsStr::new("a.json5")]), [true, false, false, false, false]);
         assert_eq!(run(&[plain.as_os_str()]), [false, true, false, false, false]);
         assert_eq!(run(&[all.as_os_str()]), [false, false, true, false, false]);
         let program = ["a.json5", "--", "echo", "main", "-config", "x"].map(OsStr::new);
         assert!(run(&program)[4]);
-        let output = with(&[file.as_os_str()]).env("CONTAINERPILOT", &other).output().unwrap();
+        let output = with(&[file.as_os_str()]).env("CONTAINERPILOT", &other).output_in_time().unwrap();
         assert_eq!(words(&output), [true, false, false, false, false]);
     }
     // With a version 2 file in the environment, a bare word stays the main program, also if a folder has the same name.
     let old = folder.file("two.json", "{ \"services\": [] }");
     fs::create_dir_all(folder.0.join("echo")).unwrap();
     let output =
-        pilot(&["echo", "main"]).current_dir(&folder.0).env("CONTAINERPILOT", &old).output().unwrap();
+        pilot(&["echo", "main"]).current_dir(&folder.0).env("CONTAINERPILOT", &old).output_in_time().unwrap();
     assert_eq!(words(&output), [false, false, false, false, true]);
     assert!(err(&run(&["rnu"])).contains("unknown command `rnu`: did you mean `run`?"));
 }
@@ -381,8 +383,9 @@ fn x4_socket_of_an_unreadable_configuration_is_the_default() {
     let config = folder.file("a.json5", "{{ if }}");
     let config = config.to_str().unwrap();
     for config in [config, "/nonexistent/a.json5"] {
-        let output =
-            pilot(&["ping", "-config", config]).env("CONTAINERPILOT_SOCKET", "/nonexistent/x").output();
+        let output = pilot(&["ping", "-config", config])
+            .env("CONTAINERPILOT_SOCKET", "/nonexistent/x")
+            .output_in_time();
         let output = output.unwrap();
         let words = "no supervisor answers at /nonexistent/x: is it running? (there is no such socket; the \
                      configuration cannot be read completely: if it names another socket, use --socket)";
@@ -467,7 +470,7 @@ fn check_accepts_every_example() {
     for example in examples.iter().filter(|path| !path.to_string_lossy().contains("/replicated-db/")) {
         let mut check = pilot(&[OsStr::new("check"), example.as_os_str()]);
         let templates = example.parent().unwrap();
-        let output = check.env("PATH", &path).env("TEMPLATES", templates).output().unwrap();
+        let output = check.env("PATH", &path).env("TEMPLATES", templates).output_in_time().unwrap();
         assert_eq!((code(&output), err(&output).as_str()), (0, ""), "{}", example.display());
     }
 }

@@ -1,5 +1,6 @@
 //! Unusual uses of the command line (C1, C5, X4, X6).
 
+use crate::support::deadline::InTime;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -16,7 +17,7 @@ fn folder(name: &str) -> PathBuf {
 fn containerpilot(arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(BINARY);
     let Output { status, stdout, stderr } =
-        command.args(arguments).env_remove("CONTAINERPILOT").output().unwrap();
+        command.args(arguments).env_remove("CONTAINERPILOT").output_in_time().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (status.code(), text(stdout), text(stderr))
 }
@@ -83,7 +84,7 @@ fn c7_check_looks_at_scripts_directories_and_users() {
         .unwrap();
 
     let check = |command: &mut Command| {
-        let output = command.args(["check", &file]).env_remove("CONTAINERPILOT").output().unwrap();
+        let output = command.args(["check", &file]).env_remove("CONTAINERPILOT").output_in_time().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(0), "{text}");
         let found = text.lines().filter_map(|line| line.strip_prefix("warning: ").map(str::to_owned));
@@ -203,7 +204,7 @@ fn l5_a_password_in_the_consul_address_is_not_printed() {
     let socket = folder("password-socket").join("socket");
     for arguments in [&["check", path][..], &["check", "--format", "json", path], &["-config", path]] {
         let mut command = Command::new(BINARY);
-        let output = command.args(arguments).env("CONTAINERPILOT_SOCKET", &socket).output().unwrap();
+        let output = command.args(arguments).env("CONTAINERPILOT_SOCKET", &socket).output_in_time().unwrap();
         let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         assert!(text.contains("a Consul address cannot contain a user or password"), "{text}");
         assert!(!text.contains("hunter2"), "{text}");

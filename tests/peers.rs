@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::support::deadline::InTime;
 use crate::support::program::repository;
 use crate::support::skip::skip;
 
 fn harness(words: &[&str]) -> Output {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    Command::new("python3").arg(here.join("benches/peers")).args(words).output().unwrap()
+    Command::new("python3").arg(here.join("benches/peers")).args(words).output_in_time().unwrap()
 }
 
 fn stderr(output: &Output) -> String {

@@ -3,13 +3,14 @@
 use std::process::Command;
 
 use super::{decode, json, run_command, run_err, run_ok, supervisor, wait};
+use crate::support::deadline::InTime;
 use crate::support::supervisor::{Supervisor, wait_until};
 
 /// Runs a command with the flags of 3.8, which find the socket by `-config` alone.
 fn flags(it: &Supervisor, args: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
     command.arg("-config").arg(it.file("config.json5")).args(args);
-    decode(&command.output().unwrap())
+    decode(&command.output_in_time().unwrap())
 }
 
 const TWO: &str = "{ jobs: [{ name: 'a b/ä', exec: ['sh', '-c', 'trap \"echo heard\" USR1; echo ready; while :; do sleep 0.05; done'] },

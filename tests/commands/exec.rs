@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use super::{decode, run_ok, supervisor, wait};
+use crate::support::deadline::InTime;
 use crate::support::skip::skip;
 use crate::support::supervisor::{Supervisor, is_root, wait_until};
 
@@ -18,7 +19,7 @@ fn exec(it: &Supervisor, job: &str, program: &[&str]) -> Command {
 }
 
 fn run(it: &Supervisor, job: &str, program: &[&str]) -> (i32, String, String) {
-    decode(&exec(it, job, program).output().unwrap())
+    decode(&exec(it, job, program).output_in_time().unwrap())
 }
 
 fn lines(text: &str) -> BTreeSet<String> {
@@ -67,7 +68,7 @@ fn x12_exec_passes_streams_and_exit_code_and_says_what_is_wrong() {
     wait(&it, "web-1", "running");
     let mut cat = exec(&it, "late", &["sh", "-c", "cat; echo to stderr >&2; exit 7"]);
     fs::write(it.file("input"), "to stdin\n").unwrap();
-    let output = cat.stdin(fs::File::open(it.file("input")).unwrap()).output().unwrap();
+    let output = cat.stdin(fs::File::open(it.file("input")).unwrap()).output_in_time().unwrap();
     assert_eq!(decode(&output), (7, "to stdin\n".to_owned(), "to stderr\n".to_owned()));
     assert_eq!(run(&it, "web-2", &["sh", "-c", "echo $CONTAINERPILOT_REPLICA"]).1, "2\n");
     let refused = |job: &str, program: &[&str], code: i32, why: &str| {
@@ -83,7 +84,7 @@ fn x12_exec_passes_streams_and_exit_code_and_says_what_is_wrong() {
     let why = format!("{input}: Permission denied: it is not executable; chmod +x {input}");
     refused("late", &[input], 126, &why);
     let usage = |args: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_containerpilot")).args(args).output().unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_containerpilot")).args(args).output_in_time().unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?}");
     };
     usage(&["exec", "late"]);
@@ -104,7 +105,7 @@ fn x12_exec_has_the_terminal_of_the_caller_and_outlives_the_job() {
         format!("stty rows 11 cols 77; {pilot} exec web -socket {} -- sh -c '{script}'", socket.display());
     let mut on_terminal = Command::new("script");
     on_terminal.args(["-qec", &line, "/dev/null"]).env("TERM", "vt220").stdin(Stdio::null());
-    let (_, shown, _) = decode(&on_terminal.output().unwrap());
+    let (_, shown, _) = decode(&on_terminal.output_in_time().unwrap());
     assert_eq!(shown.lines().collect::<Vec<_>>(), ["11 77", "vt220"]);
     let mut left = exec(&it, "web", &["sh", "-c", "echo up; read line; echo $line"]);
     left.stdin(Stdio::piped()).stdout(fs::File::create(it.file("out")).unwrap());
@@ -149,7 +150,7 @@ fn x12_exec_has_the_user_of_the_job_and_others_get_no_environment() {
     let as_nobody = |args: &[&str]| {
         let mut curl = Command::new("setpriv");
         curl.args(["--reuid=65534", "--regid=65534", "--clear-groups", "curl", "-s", "--unix-socket"]);
-        decode(&curl.arg(&socket).args(args).output().unwrap()).1
+        decode(&curl.arg(&socket).args(args).output_in_time().unwrap()).1
     };
     assert_eq!(as_nobody(&["http://x/v3/ping"]), "\n");
     let refused = as_nobody(&["http://x/v3/jobs/web/execution"]);
@@ -162,7 +163,7 @@ fn x12_exec_has_the_user_of_the_job_and_others_get_no_environment() {
             .args(["-s", "--unix-socket"])
             .arg(&socket)
             .arg("http://x/v3/jobs/web/execution")
-            .output()
+            .output_in_time()
             .unwrap(),
     )
     .1;

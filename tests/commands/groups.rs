@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 use super::{decode, json, run_err, run_ok, supervisor, wait};
+use crate::support::deadline::InTime;
 
 const GROUPS: &str = "{ defaults: { groups: ['all'], restarts: 1 }, jobs: [
     { name: 'a', exec: ['sh', '-c', 'echo from a; exec sleep 1000'], groups: ['web', 'all'] },
@@ -33,7 +34,7 @@ fn w22_commands_take_a_group_in_place_of_a_job() {
     assert!(run_ok(&it, &["status", "a"]).contains("groups     @web, @all"));
     let mut completions = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
     completions.args(["completions", "jobs"]).env("CONTAINERPILOT", it.file("config.json5"));
-    let (_, names, _) = decode(&completions.output().unwrap());
+    let (_, names, _) = decode(&completions.output_in_time().unwrap());
     assert!(names.contains("\n@all\n@web\n"), "{names}");
     let error = run_err(&it, &["stop", "@wob"]);
     assert_eq!(error, "there is no group `@wob`; did you mean `@web`?");
@@ -45,6 +46,7 @@ fn w22_paths_of_the_control_socket_take_a_group() {
     wait(&it, "@web", "running");
     let post_body = |path: &str, body: &str| {
         let mut socket = UnixStream::connect(it.file("socket")).unwrap();
+        socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
         let length = body.len();
         write!(
             socket,

@@ -12,6 +12,7 @@ mod top;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use crate::support::deadline::InTime;
 use crate::support::supervisor::{Mode, Supervisor};
 
 /// Starts a supervisor with a control socket in the directory of the test.
@@ -30,7 +31,7 @@ fn command(supervisor: &Supervisor, args: &[&str]) -> Command {
 
 /// Runs a command; returns exit code, standard output and standard error.
 fn run_command(supervisor: &Supervisor, args: &[&str]) -> (i32, String, String) {
-    decode(&command(supervisor, args).output().unwrap())
+    decode(&command(supervisor, args).output_in_time().unwrap())
 }
 
 fn decode(output: &Output) -> (i32, String, String) {

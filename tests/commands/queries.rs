@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::{TIMEOUT, command, decode, json, run_command, run_err, run_ok, supervisor, wait};
+use crate::support::deadline::InTime;
 use crate::support::skip::skip;
 
 const WEB: &str = "{ jobs: [
@@ -43,7 +44,7 @@ fn x4_status_shows_state_health_pid_and_pending_conditions() {
     assert!(run_ok(&it, &["status", "watch.db"]).starts_with("watch.db: 1 healthy\n"));
     let mut names = std::process::Command::new(env!("CARGO_BIN_EXE_containerpilot"));
     names.args(["completions", "jobs"]).env("CONTAINERPILOT", it.file("config.json5"));
-    assert_eq!(decode(&names.output().unwrap()).1, "setup\ndb\ngate\napp\nbehind\noops\n");
+    assert_eq!(decode(&names.output_in_time().unwrap()).1, "setup\ndb\ngate\napp\nbehind\noops\n");
     assert_eq!(run_err(&it, &["status", "dbb"]), "there is no job `dbb`; did you mean `db`?");
 }
 
@@ -56,7 +57,7 @@ fn x4_status_uses_colours_and_wraps_notes_on_a_terminal_only() {
         let line = format!("stty cols 60; {before} {pilot} status -socket {}", it.file("socket").display());
         let mut script = std::process::Command::new("script");
         script.args(["-qec", &line, "/dev/null"]).env_remove("NO_COLOR").env("TERM", "xterm");
-        decode(&script.output().unwrap()).1
+        decode(&script.output_in_time().unwrap()).1
     };
     let shown = on_terminal("");
     assert!(shown.contains("\u{1b}[32mrunning\u{1b}[0m"), "{shown}");
@@ -211,7 +212,7 @@ fn x4_wait_reports_the_last_state_when_the_supervisor_exits() {
         streams.lines().filter(|line| line.ends_with(socket.to_str().unwrap())).count() > 4
     });
     std::fs::write(it.file("go"), "").unwrap();
-    let ends: Vec<_> = waiting.into_iter().map(|child| decode(&child.wait_with_output().unwrap())).collect();
+    let ends: Vec<_> = waiting.into_iter().map(|child| decode(&child.output_in_time().unwrap())).collect();
     assert_eq!(ends.iter().map(|(code, ..)| *code).collect::<Vec<_>>(), [0, 0, 0, 1], "{ends:?}");
     assert_eq!(it.wait().0, 4);
 }
@@ -289,7 +290,7 @@ fn x4_wait_for_all_succeeds_when_the_supervisor_exits_because_all_is_complete() 
         streams.lines().filter(|line| line.ends_with(socket.to_str().unwrap())).count() > 1
     });
     std::fs::write(it.file("go"), "").unwrap();
-    assert_eq!(decode(&waiting.wait_with_output().unwrap()), (0, String::new(), String::new()));
+    assert_eq!(decode(&waiting.output_in_time().unwrap()), (0, String::new(), String::new()));
     assert_eq!(it.wait().0, 0);
 }
 
@@ -319,13 +320,15 @@ fn x6_refused_command_says_which_user_is_allowed() {
     // Other users may not be able to read the build directory, so the binary is copied. A copy written by this process
     // could be busy (ETXTBSY), because its children inherit the open file.
     let copy = it.file("pilot");
-    let copied =
-        std::process::Command::new("cp").arg(env!("CARGO_BIN_EXE_containerpilot")).arg(&copy).status();
+    let copied = std::process::Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_containerpilot"))
+        .arg(&copy)
+        .status_in_time();
     assert!(copied.unwrap().success());
     let mut nobody = std::process::Command::new("setpriv");
     nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy);
     nobody.args(["ping", "-socket"]).arg(it.file("socket"));
-    let (code, _, err) = decode(&nobody.output().unwrap());
+    let (code, _, err) = decode(&nobody.output_in_time().unwrap());
     assert_eq!(code, 1);
     assert!(
         err.contains("user 65534 may not use")

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{TIMEOUT, command, decode, json, run_command, run_err, run_ok, supervisor, wait};
+use crate::support::deadline::InTime;
 use crate::support::supervisor::{Supervisor, wait_until};
 
 const WEB: &str = "{ jobs: [{ name: 'web', exec: ['sh', '-c', 'echo $CONTAINERPILOT_REPLICA on $CONTAINERPILOT_PORT; exec sleep 1000'], \
@@ -117,9 +118,9 @@ fn w20_a_rolling_restart_that_takes_long_is_awaited_to_its_end() {
     let body = lines.last().unwrap();
     let expected = "restarted web-1, web-2, one at a time";
     assert_eq!(json(&body), serde_json::json!({ "job": "web", "message": expected, "done": true }));
-    let done = decode(&first.wait_with_output().unwrap());
+    let done = decode(&first.output_in_time().unwrap());
     assert_eq!(done, (0, format!("web: {expected}\n"), String::new()));
-    let failed = decode(&second.wait_with_output().unwrap());
+    let failed = decode(&second.output_in_time().unwrap());
     let expected = "containerpilot: @all: web-1 has ended; not restarted: web-2\n";
     assert_eq!(failed, (1, String::new(), expected.to_owned()));
 }
@@ -130,6 +131,7 @@ fn w20_logs_and_explanations_over_http_are_those_of_one_replica() {
     wait(&supervisor, "web", "healthy");
     for endpoint in ["logs", "explain"] {
         let mut stream = UnixStream::connect(supervisor.file("socket")).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
         write!(stream, "GET /v3/jobs/web/{endpoint} HTTP/1.0\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
@@ -165,7 +167,8 @@ fn succeeds(port: u16) -> bool {
 
 #[test]
 fn w20_no_request_behind_nginx_fails_during_a_rolling_restart() {
-    let nginx = Command::new("scripts/nginx").current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    let nginx =
+        Command::new("scripts/nginx").current_dir(env!("CARGO_MANIFEST_DIR")).output_in_time().unwrap();
     let nginx = Path::new(env!("CARGO_MANIFEST_DIR")).join(String::from_utf8(nginx.stdout).unwrap().trim());
     let (nginx, first) = (nginx.display(), 20_000 + u16::try_from(std::process::id() % 20_000).unwrap());
     let proxy = first + 3;

@@ -5,6 +5,7 @@ use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::{self, Receiver};
 
 use super::{TIMEOUT, command, json, run_err, run_ok, supervisor, wait};
+use crate::support::deadline::InTime;
 use crate::support::supervisor::Supervisor;
 
 const TALK: &str = "{ jobs: [{ name: 'talk', exec: ['sh', '-c', 'for n in 1 2 3 4 5; do echo line $n; done; exec sleep 1000'],
@@ -202,6 +203,6 @@ fn x4_follower_exits_silently_when_its_output_is_closed() {
         command(&it, &["events", "-f"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     it.signal("-HUP");
-    let output = child.wait_with_output().unwrap();
+    let output = child.output_in_time().unwrap();
     assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
 }

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use super::{TIMEOUT, command, decode, json, run_err, run_ok, supervisor, wait};
+use crate::support::deadline::InTime;
 use crate::support::deadline::wait_until_within;
 use crate::support::skip::skip;
 use crate::support::supervisor::{Supervisor, wait_until};
@@ -15,7 +16,7 @@ struct Tmux {
 impl Tmux {
     /// Opens a window of 130 by 20 with a shell; `None` without tmux.
     fn open(it: &Supervisor) -> Option<Self> {
-        if Command::new("tmux").arg("-V").output().is_err() {
+        if Command::new("tmux").arg("-V").output_in_time().is_err() {
             skip("tmux is not installed");
             return None;
         }
@@ -28,7 +29,7 @@ impl Tmux {
     fn run(&self, args: &[&str]) -> String {
         let mut command = Command::new("tmux");
         command.args(["-f", "/dev/null", "-S", &self.socket]).args(args).env_remove("TMUX");
-        decode(&command.output().unwrap()).1
+        decode(&command.output_in_time().unwrap()).1
     }
 
     fn screen(&self) -> String {
@@ -174,7 +175,8 @@ fn x12_top_restores_the_terminal_however_it_ends_and_waits_for_a_supervisor_that
     for (signal, code) in [("TERM", 143), ("HUP", 129)] {
         tmux.top(&it, "");
         let pid = tmux.run(&["display-message", "-p", "#{pane_pid}"]);
-        let pkill = Command::new("pkill").args([&format!("-{signal}"), "-P", pid.trim()]).status().unwrap();
+        let pkill =
+            Command::new("pkill").args([&format!("-{signal}"), "-P", pid.trim()]).status_in_time().unwrap();
         assert!(pkill.success());
         tmux.wait_for("the reason", |screen| screen.contains(&format!("received SIG{signal}")));
         tmux.keys(&["echo code $?", "Enter"]);

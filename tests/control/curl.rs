@@ -2,12 +2,13 @@
 
 use std::process::Command;
 
+use crate::support::deadline::InTime;
 use crate::support::http_client::Pilot;
 
 fn curl(pilot: &Pilot, args: &[&str]) -> String {
     let mut command = Command::new("curl");
     command.args(["--silent", "--show-error", "--max-time", "30", "--unix-socket"]).arg(&pilot.socket);
-    let output = command.args(args).output().unwrap();
+    let output = command.args(args).output_in_time().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 

@@ -5,6 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
+use crate::support::deadline::InTime;
 use crate::support::http_client::{Pilot, request};
 use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, is_root, wait_until};
@@ -39,7 +40,7 @@ fn x1_socket_mode_does_not_depend_on_the_umask() {
 
 #[test]
 fn x1_requests_of_other_users_are_refused_unless_the_configured_mode_allows_them() {
-    if !is_root() || Command::new("curl").arg("--version").output().is_err() {
+    if !is_root() || Command::new("curl").arg("--version").output_in_time().is_err() {
         skip("only root can become another user");
         return;
     }
@@ -47,7 +48,7 @@ fn x1_requests_of_other_users_are_refused_unless_the_configured_mode_allows_them
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", groups, "curl", "-s", "-o", "/dev/null", "-w"]);
         command.args(["%{http_code}", "--unix-socket"]).arg(socket).arg("http://x/v3/ping");
-        String::from_utf8(command.output().unwrap().stdout).unwrap()
+        String::from_utf8(command.output_in_time().unwrap().stdout).unwrap()
     };
     let open = |path: &std::path::Path| {
         let mut folder = path.to_owned();

@@ -12,6 +12,7 @@ use serde_json::json;
 use super::cluster::leader;
 use super::network::{Machine, in_own_network};
 use crate::support::consul::{Agent, folder};
+use crate::support::deadline::InTime;
 use crate::support::supervisor::{Mode, Supervisor, child_pids, wait_until};
 
 /// The TTL of the locks, in seconds.
@@ -203,7 +204,7 @@ fn d14_a_holder_without_a_network_stops_its_job_before_another_gets_the_lock() {
         let explain = || {
             let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
             let command = command.args(["explain", "lock.primary", "--socket"]).arg(holder.file("control"));
-            String::from_utf8(command.output().unwrap().stdout).unwrap()
+            String::from_utf8(command.output_in_time().unwrap().stdout).unwrap()
         };
         wait_until("the network works again", || explain().contains("held by"));
         let stopping = stop(other);
@@ -262,6 +263,6 @@ fn d14_a_frozen_holder_is_refused_by_its_fencing_number_and_killed_when_it_wakes
 fn signal_groups(signal: &str, groups: &[u32]) {
     for group in groups {
         let mut command = Command::new("kill");
-        assert!(command.args([signal, "--", &format!("-{group}")]).status().unwrap().success());
+        assert!(command.args([signal, "--", &format!("-{group}")]).status_in_time().unwrap().success());
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::connection::with_acls;
 use crate::support::consul::{Agent, http};
+use crate::support::deadline::InTime;
 use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
 const KEY: &str = "/v1/kv/containerpilot/locks/primary";
@@ -136,7 +137,7 @@ fn d14_a_frozen_supervisor_kills_its_job_when_it_continues() {
     let children = crate::support::supervisor::child_pids(other.pid());
     other.signal("-KILL");
     for child in children {
-        let _ = std::process::Command::new("kill").args(["-KILL", &child.to_string()]).status();
+        let _ = std::process::Command::new("kill").args(["-KILL", &child.to_string()]).status_in_time();
     }
     wait_for_run(&frozen, 2);
     assert!(runs(&frozen)[1] > runs(&other)[0]);

@@ -5,12 +5,13 @@ use std::process::{Child, Command, Stdio};
 
 use nix::sched::{CloneFlags, unshare};
 
+use crate::support::deadline::InTime;
 use crate::support::skip::skip;
 use crate::support::supervisor::is_root;
 
 /// Runs `test` on a thread with a new, empty network.
 pub(crate) fn in_own_network(test: impl FnOnce() + Send + 'static) {
-    if !is_root() || Command::new("ip").arg("-V").output().is_err() {
+    if !is_root() || Command::new("ip").arg("-V").output_in_time().is_err() {
         skip("this needs root and the program `ip`");
         return;
     }
@@ -26,7 +27,7 @@ pub(crate) fn in_own_network(test: impl FnOnce() + Send + 'static) {
 }
 
 fn shell(script: &str) {
-    assert!(Command::new("sh").args(["-c", script]).status().unwrap().success(), "{script}");
+    assert!(Command::new("sh").args(["-c", script]).status_in_time().unwrap().success(), "{script}");
 }
 
 /// A network namespace at the bridge, which exists while its first process runs.

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::pilot::count;
 use crate::support::consul::{Agent, service_id};
+use crate::support::deadline::InTime;
 use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
 /// A supervisor with the job `web` at this port.
@@ -30,7 +31,7 @@ fn port(agent: &Agent, id: &str) -> Option<u64> {
 /// The output of a command; empty if it fails.
 fn command(run: &Supervisor, args: &[&str]) -> String {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_containerpilot"));
-    let output = command.args(args).arg("--socket").arg(run.file("control")).output().unwrap();
+    let output = command.args(args).arg("--socket").arg(run.file("control")).output_in_time().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 

@@ -53,6 +53,7 @@ impl Pilot {
     /// Sends a POST request to the control socket; returns the whole response.
     pub(crate) fn post(&self, path: &str) -> String {
         let mut stream = UnixStream::connect(self.run.file("control")).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
         write!(stream, "POST {path} HTTP/1.0\r\nHost: x\r\nContent-Length: 0\r\n\r\n").unwrap();
         let mut response = String::new();
         stream.read_to_string(&mut response).unwrap();

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::fake_agent::{Behaviour, FakeAgent};
 use super::pilot::{Pilot, WEB, config};
 use crate::support::consul::{Agent, http, own_address, service_id};
+use crate::support::deadline::InTime;
 use crate::support::supervisor::wait_until;
 
 /// A supervisor with the job `web`, whose metrics are served at `telemetry`.
@@ -33,7 +34,7 @@ impl Reported {
     fn command(&self, args: &[&str]) -> String {
         let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
         command.args(args).arg("--socket").arg(self.pilot.run.file("control"));
-        let output = command.output().unwrap();
+        let output = command.output_in_time().unwrap();
         assert!(output.status.success(), "{args:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     }
@@ -119,7 +120,7 @@ fn d5_d11_restarted_consul_is_told_at_once_and_shown_as_unknown_until_then() {
     let entry = |pilot: &Pilot| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
         command.args(["status", "web", "--format", "json", "--socket"]).arg(pilot.run.file("control"));
-        let job: Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+        let job: Value = serde_json::from_slice(&command.output_in_time().unwrap().stdout).unwrap();
         job["catalog"].clone()
     };
     wait_until("web is confirmed", || entry(&pilot)["confirmed"] == "passing");

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::pilot::{Pilot, config};
 use crate::support::consul::{Agent, http};
+use crate::support::deadline::InTime;
 use crate::support::supervisor::wait_until;
 
 /// Jobs that record the events of a watch in a file.
@@ -177,7 +178,7 @@ fn d7_two_supervisors_watch_each_other_and_one_sees_the_other_die() {
     wait_for_counts(&left, "right", [2, 1, 1]);
     // Its job survives it here; a container would end with its PID 1.
     for pid in right.pids() {
-        assert!(std::process::Command::new("kill").arg(pid.to_string()).status().unwrap().success());
+        assert!(std::process::Command::new("kill").arg(pid.to_string()).status_in_time().unwrap().success());
     }
     drop(right);
     // It comes back as the same instance.

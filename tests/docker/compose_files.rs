@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use super::engine::{Container, busybox, folder, new_name, wait_until};
 use crate::docker::docker_compose::docker_compose;
+use crate::support::deadline::InTime;
 use crate::support::program::containerpilot;
 
 /// `sh run.sh NAME CODE…`: the first run exits with the first code, and so on. When there are no more codes, it runs until SIGTERM or
@@ -58,7 +59,7 @@ fn both(services: &str, lines: usize) -> (Vec<String>, Vec<String>) {
     let compose = |words: &[&str]| {
         let mut command = docker_compose();
         command.current_dir(&folder).args(["--project-name", &name, "--file", "compose.yaml"]).args(words);
-        let output = command.stdin(Stdio::null()).output().unwrap();
+        let output = command.stdin(Stdio::null()).output_in_time().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "docker-compose {}:\n{stderr}", words.join(" "));
     };
@@ -70,8 +71,11 @@ fn both(services: &str, lines: usize) -> (Vec<String>, Vec<String>) {
 
     forget(&folder);
     let mut migrate = Command::new(containerpilot());
-    let migrated =
-        migrate.args(["migrate", "-from", "compose", "compose.yaml"]).current_dir(&folder).output().unwrap();
+    let migrated = migrate
+        .args(["migrate", "-from", "compose", "compose.yaml"])
+        .current_dir(&folder)
+        .output_in_time()
+        .unwrap();
     assert_eq!(migrated.status.code(), Some(3), "the images and volumes are left out");
     let config = String::from_utf8(migrated.stdout).unwrap();
     let volume = format!("{}:/record", folder.display());

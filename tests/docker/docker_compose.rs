@@ -1,10 +1,11 @@
 //! The program that starts the containers of a Compose file.
 
+use crate::support::deadline::InTime;
 use std::process::{Command, Stdio};
 
 /// `docker-compose`, or else the plug-in `docker compose`.
 pub(crate) fn docker_compose() -> Command {
-    let standalone = Command::new("docker-compose").arg("version").stdout(Stdio::null()).status();
+    let standalone = Command::new("docker-compose").arg("version").stdout(Stdio::null()).status_in_time();
     match standalone {
         Ok(status) if status.success() => Command::new("docker-compose"),
         _ => {

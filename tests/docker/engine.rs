@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::support::deadline::InTime;
 use crate::support::deadline::wait_until_within;
 use crate::support::program::containerpilot;
 
@@ -24,10 +25,10 @@ pub(crate) fn new_name(what: &str) -> String {
 /// Runs a Docker command, which may fail.
 pub(crate) fn try_docker(args: &[&str]) -> Output {
     assert!(
-        Command::new("docker").arg("version").output().is_ok_and(|output| output.status.success()),
+        Command::new("docker").arg("version").output_in_time().is_ok_and(|output| output.status.success()),
         "Docker does not respond; run these tests with `make test-docker`"
     );
-    Command::new("docker").args(args).stdin(Stdio::null()).output().unwrap()
+    Command::new("docker").args(args).stdin(Stdio::null()).output_in_time().unwrap()
 }
 
 /// Runs a Docker command that must succeed; returns its standard output.
@@ -93,7 +94,7 @@ pub(crate) fn put_program(root: &Path, program: &Path, name: &str) {
     fs::create_dir_all(root.join("bin")).unwrap();
     fs::copy(program, root.join("bin").join(name)).unwrap();
     // It prints nothing to standard output for a static program.
-    let needs = Command::new("ldd").arg(program).output().unwrap().stdout;
+    let needs = Command::new("ldd").arg(program).output_in_time().unwrap().stdout;
     for library in String::from_utf8(needs).unwrap().split_whitespace().filter(|word| word.starts_with('/')) {
         let target = root.join(library.trim_start_matches('/'));
         fs::create_dir_all(target.parent().unwrap()).unwrap();
@@ -108,7 +109,7 @@ pub(crate) fn put_busybox(root: &Path) {
     let busybox = found.expect("busybox is missing: apt-get install busybox-static");
     fs::create_dir_all(root.join("bin")).unwrap();
     fs::copy(&busybox, root.join("bin/busybox")).unwrap();
-    let list = Command::new(&busybox).arg("--list").output().unwrap().stdout;
+    let list = Command::new(&busybox).arg("--list").output_in_time().unwrap().stdout;
     for applet in String::from_utf8(list).unwrap().lines().filter(|applet| *applet != "busybox") {
         symlink("busybox", root.join("bin").join(applet)).unwrap();
     }
@@ -125,7 +126,7 @@ pub(crate) fn import(root: &Path) -> String {
         .arg("-cf")
         .arg(&archive)
         .arg(".")
-        .status()
+        .status_in_time()
         .unwrap();
     assert!(done.success());
     let entry = r#"ENTRYPOINT ["/bin/containerpilot"]"#;

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use super::engine::{Container, Network, folder, import, put_busybox, put_program, scratch, wait_until};
+use crate::support::deadline::InTime;
 
 /// An image with a real Consul agent.
 fn consul() -> &'static str {
@@ -13,7 +14,7 @@ fn consul() -> &'static str {
         let root = folder("consul");
         put_busybox(&root);
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/consul");
-        let agent = Command::new(script).output().unwrap();
+        let agent = Command::new(script).output_in_time().unwrap();
         let agent = String::from_utf8(agent.stdout).unwrap().trim().to_owned();
         assert!(!agent.is_empty(), "scripts/consul failed");
         put_program(&root, Path::new(&agent), "consul");

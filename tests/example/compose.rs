@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use super::{HOME, script, static_binary, wait_until};
 use crate::docker::docker_compose::docker_compose;
+use crate::support::deadline::InTime;
 
 pub(crate) struct Project {
     example: &'static str,
@@ -19,7 +20,7 @@ impl Project {
     /// Builds the images and starts everything.
     pub(crate) fn up(example: &'static str) -> Self {
         let project = format!("{}{}", example.replace('-', ""), std::process::id());
-        let built = script("example-images").arg(static_binary()).arg(&project).output().unwrap();
+        let built = script("example-images").arg(static_binary()).arg(&project).output_in_time().unwrap();
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         let built = String::from_utf8(built.stdout).unwrap();
         let variable = |line: &str| line.split_once('=').map(|(name, value)| (name.into(), value.into()));
@@ -60,7 +61,7 @@ impl Project {
 
     /// The logs of all containers.
     pub(crate) fn logs(&self) -> String {
-        let logs = self.command(&["logs", "--no-color"]).output().unwrap();
+        let logs = self.command(&["logs", "--no-color"]).output_in_time().unwrap();
         String::from_utf8_lossy(&logs.stdout).into_owned()
     }
 
@@ -90,7 +91,7 @@ impl Project {
     }
 
     fn compose(&self, words: &[&str]) {
-        let output = self.command(words).output().unwrap();
+        let output = self.command(words).output_in_time().unwrap();
         let (stdout, stderr) =
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "docker-compose {}:\n{stdout}\n{stderr}", words.join(" "));
@@ -103,14 +104,14 @@ impl Drop for Project {
             eprintln!("{}", self.logs());
         }
         // The engine may outlive the test, so the images are removed too.
-        let _ = self.command(&["down", "--timeout", "0", "--volumes", "--rmi", "all"]).output();
+        let _ = self.command(&["down", "--timeout", "0", "--volumes", "--rmi", "all"]).output_in_time();
         let images = self.images.iter().map(|(_, image)| image);
-        let _ = Command::new("docker").args(["rmi", "--force"]).args(images).output();
+        let _ = Command::new("docker").args(["rmi", "--force"]).args(images).output_in_time();
     }
 }
 
 pub(crate) fn docker(words: &[&str]) -> String {
-    let output = Command::new("docker").args(words).stdin(Stdio::null()).output().unwrap();
+    let output = Command::new("docker").args(words).stdin(Stdio::null()).output_in_time().unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     let stderr = String::from_utf8_lossy(&output.stderr);
     // `docker logs` writes to both streams.

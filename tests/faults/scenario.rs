@@ -18,6 +18,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::fake_consul::FakeConsul;
+use crate::support::deadline::InTime;
 use crate::support::delegated::Delegated;
 use crate::tracer::{Counts, Fault, RunState, run};
 
@@ -85,7 +86,7 @@ fn static_binary() -> &'static Path {
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .env("CARGO_TARGET_DIR", target)
             .stderr(Stdio::inherit())
-            .output()
+            .output_in_time()
             .unwrap();
         assert!(built.status.success(), "the static build failed");
         PathBuf::from(String::from_utf8(built.stdout).unwrap().trim_end())

@@ -18,6 +18,7 @@ use nix::sys::socket::sockopt::PeerCredentials;
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use crate::support::deadline::InTime;
 use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, child_pids, is_root, modes, wait_until};
 
@@ -76,7 +77,7 @@ fn program() -> Option<&'static Path> {
         let (program, new) = (folder.join("hostile"), folder.join(format!("hostile-{}", std::process::id())));
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile/hostile.c");
         let compiler =
-            Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&new).arg(source).status().ok()?;
+            Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&new).arg(source).status_in_time().ok()?;
         assert!(compiler.success(), "hostile.c does not compile");
         // At once, because another run of these tests may copy it just now.
         fs::rename(new, &program).ok()?;
@@ -191,7 +192,8 @@ impl Hostile {
 
     pub(crate) fn send(&self, signal: i32) {
         // By number, because `nix` knows no real-time signals.
-        let sent = Command::new("kill").args([format!("-{signal}"), self.pid.to_string()]).status().unwrap();
+        let sent =
+            Command::new("kill").args([format!("-{signal}"), self.pid.to_string()]).status_in_time().unwrap();
         assert!(sent.success(), "signal {signal} cannot be sent to {}", self.pid);
     }
 

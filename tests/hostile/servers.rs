@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, request};
+use crate::support::deadline::InTime;
 use crate::support::supervisor::{child_pids, wait_until};
 
 fn livez(address: (Ipv4Addr, u16)) -> Result<String, std::io::Error> {
@@ -109,7 +110,9 @@ fn x1_first_connection_without_a_free_descriptor_does_not_close_the_control_sock
     as_init_and_child(|rank| {
         let limit = |hostile: &Hostile, count: usize| {
             let (pid, limit) = (hostile.pid.to_string(), format!("--nofile={count}:4096"));
-            assert!(Command::new("prlimit").args(["--pid", &pid, &limit]).status().unwrap().success());
+            assert!(
+                Command::new("prlimit").args(["--pid", &pid, &limit]).status_in_time().unwrap().success()
+            );
         };
         let exhausted = |hostile: &Hostile| {
             let all_started = hostile.log().matches("started (pid").count() >= 41;

@@ -6,6 +6,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 use crate::support::consul::{Agent, http};
+use crate::support::deadline::InTime;
 use crate::support::supervisor::{Mode, Supervisor, child_pids, modes, wait_until};
 
 /// As PID 1, where that is permitted.
@@ -33,7 +34,7 @@ pub(crate) fn wait_for_process(run: &Supervisor, word: &str) -> u32 {
 
 /// Ends a process of a job, as `pkill` does in a container.
 pub(crate) fn terminate(pid: u32) {
-    assert!(Command::new("kill").arg(pid.to_string()).status().unwrap().success());
+    assert!(Command::new("kill").arg(pid.to_string()).status_in_time().unwrap().success());
 }
 
 /// The number of lines of a file in the test's directory.
@@ -58,7 +59,7 @@ pub(crate) fn edit(run: &Supervisor, from: &str, to: &str) {
 pub(crate) fn execute(run: &Supervisor, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
     command.args(args).env_remove("CONTAINERPILOT").stdin(Stdio::null());
-    command.env("CONTAINERPILOT_SOCKET", run.file("socket")).output().unwrap()
+    command.env("CONTAINERPILOT_SOCKET", run.file("socket")).output_in_time().unwrap()
 }
 
 pub(crate) fn reload(run: &Supervisor) {

@@ -1,6 +1,7 @@
 //! `scripts/original`, which plays configurations on a binary of the original and on ours. No original is needed here: both are ours, or
 //! one of them is a script that changes what ours does.
 
+use crate::support::deadline::InTime;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -54,7 +55,7 @@ fn play(folder: &Folder, bin: &Path) -> (i32, String) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/original");
     let mut command = Command::new("python3");
     command.arg(script).args(["--ours", OURS, "--seconds", "3", "--bin"]).arg(bin);
-    let output = command.arg("--dir").arg(folder.0.join("files")).output().unwrap();
+    let output = command.arg("--dir").arg(folder.0.join("files")).output_in_time().unwrap();
     let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
     (output.status.code().unwrap(), text)
 }

@@ -11,6 +11,7 @@ use super::container::{
     wait_for_lines, wait_for_process, zombies,
 };
 use crate::support::consul::{Agent, own_address};
+use crate::support::deadline::InTime;
 use crate::support::supervisor::{Supervisor, wait_until};
 
 /// Starts it as the images do: with the configuration in `CONTAINERPILOT`, and with `program` on the command line.
@@ -297,7 +298,8 @@ fn c8_t2_original_2_telemetry() {
 #[test]
 fn c8_x3_original_2_version_flag() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
-    let output = command.arg("-version").env("CONTAINERPILOT", "file:///no/such/file.json").output().unwrap();
+    let output =
+        command.arg("-version").env("CONTAINERPILOT", "file:///no/such/file.json").output_in_time().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
     assert!(text.starts_with(concat!("Version: ", env!("CARGO_PKG_VERSION"))), "{text}");

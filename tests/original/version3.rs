@@ -11,6 +11,7 @@ use super::container::{
     running, stop, wait_for_instances, wait_for_lines, wait_for_process, zombies,
 };
 use crate::support::consul::{Agent, own_address, service_id};
+use crate::support::deadline::InTime;
 use crate::support::supervisor::{Supervisor, wait_until};
 
 const LOGGING: &str = "logging: { level: 'DEBUG', format: 'text' }";
@@ -370,7 +371,7 @@ fn t1_t2_t3_original_3_telemetry() {
 /// 3.8 prints two lines; here there are three (`version-lines`).
 #[test]
 fn x3_original_3_version_flag() {
-    let output = Command::new(env!("CARGO_BIN_EXE_containerpilot")).arg("-version").output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_containerpilot")).arg("-version").output_in_time().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
         output.status.success() && text.starts_with(concat!("Version: ", env!("CARGO_PKG_VERSION"))),

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::collector::{Collector, attribute, text};
 use crate::support::certificates::certificates;
+use crate::support::deadline::InTime;
 use crate::support::supervisor::{Mode, Supervisor, folder, wait_until};
 
 /// A server that is killed at the end of its test.
@@ -32,7 +33,7 @@ impl Drop for Server {
 /// The path that a script prints.
 fn program(script: &str) -> PathBuf {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts").join(script);
-    let output = Command::new(&script).stderr(Stdio::inherit()).output().unwrap();
+    let output = Command::new(&script).stderr(Stdio::inherit()).output_in_time().unwrap();
     assert!(output.status.success(), "{} failed", script.display());
     let path = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::support::deadline::InTime;
 use crate::support::skip::skip;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -26,7 +27,7 @@ pub(crate) struct Browser {
 impl Browser {
     /// Whether there is one; the test is skipped if not.
     pub(crate) fn is_installed() -> bool {
-        let found = Command::new("chromium").arg("--version").output().is_ok();
+        let found = Command::new("chromium").arg("--version").output_in_time().is_ok();
         if !found {
             skip("there is no Chromium");
         }

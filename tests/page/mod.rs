@@ -3,6 +3,7 @@
 mod browser;
 mod looks;
 
+use crate::support::deadline::InTime;
 use crate::support::telemetry_client::Telemetry;
 use browser::Browser;
 
@@ -66,7 +67,7 @@ fn t5_states_change_on_the_page_while_jobs_are_killed_restarted_scaled_and_stopp
     let namespace = served.supervisor.pid();
     let killed = std::process::Command::new("nsenter")
         .args([&format!("--target={namespace}"), "--pid", "--mount", "kill", "-KILL", &pid.to_string()])
-        .status()
+        .status_in_time()
         .unwrap();
     assert!(killed.success());
     browser.wait("document.getElementById('records').innerText.includes('exited on SIGKILL')");

@@ -6,6 +6,7 @@ mod rules;
 use serde_json::Value;
 use std::process::Command;
 
+use crate::support::deadline::InTime;
 use crate::support::supervisor::Supervisor;
 
 /// What `status --format json JOB` prints.
@@ -13,7 +14,7 @@ fn job(run: &Supervisor, name: &str) -> Value {
     let output = Command::new(env!("CARGO_BIN_EXE_containerpilot"))
         .args(["status", name, "--format", "json"])
         .env("CONTAINERPILOT_SOCKET", run.file("socket"))
-        .output()
+        .output_in_time()
         .unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_default()
 }

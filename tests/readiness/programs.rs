@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use super::{job, wait_healthy};
+use crate::support::deadline::InTime;
 use crate::support::skip::skip;
 use crate::support::supervisor::{Supervisor, is_root, modes};
 
@@ -12,7 +13,7 @@ use crate::support::supervisor::{Supervisor, is_root, modes};
 fn path_from(script: &str, folder: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..").join(folder);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts").join(script);
-    let output = Command::new(script).arg(folder).output().unwrap();
+    let output = Command::new(script).arg(folder).output_in_time().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
 }
@@ -21,11 +22,11 @@ fn path_from(script: &str, folder: &str) -> PathBuf {
 fn server(program: &str) -> Option<(String, String)> {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| path_from("servers", "servers"));
-    let machine = Command::new("uname").arg("-m").output().unwrap().stdout;
+    let machine = Command::new("uname").arg("-m").output_in_time().unwrap().stdout;
     let machine = String::from_utf8(machine).unwrap();
     let libraries = folder.join(format!("usr/lib/{}-linux-gnu", machine.trim()));
     let program = folder.join(program);
-    let found = Command::new(&program).arg("-v").env("LD_LIBRARY_PATH", &libraries).output();
+    let found = Command::new(&program).arg("-v").env("LD_LIBRARY_PATH", &libraries).output_in_time();
     if !found.is_ok_and(|output| output.status.success()) {
         skip(&format!("{} does not run here", program.display()));
         return None;
@@ -35,7 +36,7 @@ fn server(program: &str) -> Option<(String, String)> {
 
 /// A program in the search path; `None` if it is not installed.
 fn installed(program: &str) -> Option<String> {
-    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output().unwrap();
+    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output_in_time().unwrap();
     if !found.status.success() {
         skip(&format!("{program} is not installed"));
         return None;

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 use super::{job, wait_healthy};
+use crate::support::deadline::InTime;
 use crate::support::skip::skip;
 use crate::support::supervisor::{Supervisor, is_root, modes, wait_until};
 
@@ -172,7 +173,7 @@ fn h11_a_job_of_another_user_can_notify_and_other_users_cannot() {
     let name = line.split("at @").nth(1).unwrap().split(' ').next().unwrap().to_owned();
     // Another user sends first.
     let other = format!("$> = $< = 12345; $ENV{{NOTIFY_SOCKET}} = q(@{name}); {NOTIFY} notify(q(READY=1));");
-    let sent = std::process::Command::new("perl").args(["-e", &other]).status().unwrap();
+    let sent = std::process::Command::new("perl").args(["-e", &other]).status_in_time().unwrap();
     assert!(sent.success());
     // The job sends later, over the same socket: messages arrive in order.
     fs::write(run.file("sent"), "").unwrap();

@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
+use crate::support::deadline::InTime;
 use crate::support::http_client::Pilot;
 
 /// Replaces the configuration file that the supervisor was started with.
@@ -57,7 +58,7 @@ fn spawn(pilot: &Pilot, args: &[&str]) -> Child {
 
 /// Waits for the end of a command; returns exit code, standard output and standard error.
 fn finish(command: Child) -> (i32, String, String) {
-    let output = command.wait_with_output().unwrap();
+    let output = command.output_in_time().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
 }

@@ -52,7 +52,12 @@ fn p2_no_process_of_any_kind_inherits_a_descriptor_of_the_supervisor() {
     let run = Supervisor::start(Mode::Plain, &every_kind(script, &format!("'{address}'")));
     wait_until("telemetry is served", || run.read("log").contains("telemetry: serving at"));
     // Open at this time: a request to Consul, two streaming clients, the log file.
-    let (_consul, _) = agent.accept().unwrap();
+    agent.set_nonblocking(true).unwrap();
+    let mut consul = None;
+    wait_until("Consul is asked", || {
+        consul = agent.accept().ok();
+        consul.is_some()
+    });
     let mut clients = Vec::new();
     for path in ["/v3/events", "/v3/jobs/main/logs?follow"] {
         let mut client = UnixStream::connect(run.file("control")).unwrap();

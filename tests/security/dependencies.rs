@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::deadline::InTime;
 use serde_json::Value;
 
 fn root() -> &'static Path {
@@ -23,7 +24,7 @@ fn deny_list(key: &str) -> BTreeSet<String> {
 /// All packages of the build for this platform.
 fn packages() -> Vec<Value> {
     let cargo = |args: &[&str]| {
-        let output = Command::new(env!("CARGO")).args(args).current_dir(root()).output().unwrap();
+        let output = Command::new(env!("CARGO")).args(args).current_dir(root()).output_in_time().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };

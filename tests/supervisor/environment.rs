@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::support::deadline::InTime;
 use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, is_root, modes, wait_until};
 
@@ -73,7 +74,7 @@ fn p11_secret_is_passed_and_never_shown() {
             let output = std::process::Command::new(PILOT)
                 .args(command)
                 .env("CONTAINERPILOT_SOCKET", &socket)
-                .output()
+                .output_in_time()
                 .unwrap();
             String::from_utf8_lossy(&output.stdout).into_owned()
         };

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::support::deadline::InTime;
 use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Stdout, Supervisor, child_states, is_root, modes, wait_until};
 
@@ -346,7 +347,8 @@ fn w4_e7_after_sigstop_missed_ticks_are_skipped_and_pending_events_are_handled()
 
 #[test]
 fn p1_inherited_ignored_and_blocked_signals_lose_no_exit_status() {
-    let probe = Command::new("env").args(["--ignore-signal=CHLD", "--block-signal=CHLD", "true"]).output();
+    let probe =
+        Command::new("env").args(["--ignore-signal=CHLD", "--block-signal=CHLD", "true"]).output_in_time();
     if !probe.is_ok_and(|output| output.status.success()) {
         return;
     }
@@ -418,7 +420,7 @@ fn clock_jumps(test: &str) -> (PathBuf, Option<PathBuf>) {
     fs::create_dir_all(&folder).unwrap();
     let (source, program) = (folder.join("clock_jumps.c"), folder.join("clock_jumps"));
     fs::write(&source, CLOCK_JUMPS).unwrap();
-    let compiled = Command::new("cc").arg("-o").arg(&program).arg(&source).status();
+    let compiled = Command::new("cc").arg("-o").arg(&program).arg(&source).status_in_time();
     (folder, compiled.is_ok_and(|status| status.success()).then_some(program))
 }
 

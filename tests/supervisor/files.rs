@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
+use crate::support::deadline::InTime;
 use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
 /// A template that lists the instances of `web`.
@@ -23,7 +24,7 @@ fn config(file: &str, jobs: &str) -> String {
 
 fn command(run: &Supervisor, args: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
-    let output = command.args(args).arg("--socket").arg(run.file("socket")).output().unwrap();
+    let output = command.args(args).arg("--socket").arg(run.file("socket")).output_in_time().unwrap();
     assert!(output.status.success(), "{args:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -200,7 +201,7 @@ fn d15_a_reload_renders_changed_templates_and_leaves_removed_files() {
     // A template with an error changes nothing.
     fs::write(run.file("up.tmpl"), "{{ watch \"wb\" }}").unwrap();
     let mut refused = Command::new(env!("CARGO_BIN_EXE_containerpilot"));
-    let refused = refused.args(["reload", "--socket"]).arg(run.file("socket")).output().unwrap();
+    let refused = refused.args(["reload", "--socket"]).arg(run.file("socket")).output_in_time().unwrap();
     let message = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(message.contains("unknown watch `wb`") && message.contains("up.tmpl:1:10"), "{message}");
     let text = fs::read_to_string(run.file("config.json5")).unwrap();

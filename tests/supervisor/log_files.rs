@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Command;
 
+use crate::support::deadline::InTime;
 use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, is_root, modes, wait_until};
 
@@ -10,7 +11,8 @@ const PILOT: &str = env!("CARGO_BIN_EXE_containerpilot");
 
 fn ask(run: &Supervisor, words: &[&str]) -> String {
     let socket = run.file("socket");
-    let output = Command::new(PILOT).args(words).env("CONTAINERPILOT_SOCKET", socket).output().unwrap();
+    let output =
+        Command::new(PILOT).args(words).env("CONTAINERPILOT_SOCKET", socket).output_in_time().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -142,7 +144,7 @@ fn l8_job_waits_for_its_file_and_other_jobs_do_not() {
     let remounted = Command::new("nsenter")
         .args(["-t", &run.pid().to_string(), "-m", "mount", "-o", "remount,size=4m"])
         .arg(format!("{}/disk", run.folder()))
-        .status();
+        .status_in_time();
     assert!(remounted.unwrap().success());
     run.wait_for_line("a exited with code 0");
     wait_until("the last line is written", || {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Command;
 
+use crate::support::deadline::InTime;
 use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
 /// The lines that a job wrote, from a log in the format `default`.
@@ -290,7 +291,8 @@ fn s12_kubernetes_finds_the_reason_in_the_termination_log() {
         mount --move /mnt /dev && \"$0\" -config '{ jobs: [{ name: \"app\", exec: [\"sh\", \"-c\", \"exit 3\"] }] }' > /dev/null
         echo $?; cat /dev/termination-log";
     let binary = env!("CARGO_BIN_EXE_containerpilot");
-    let output = Command::new("unshare").args(["--mount", "sh", "-c", script, binary]).output().unwrap();
+    let output =
+        Command::new("unshare").args(["--mount", "sh", "-c", script, binary]).output_in_time().unwrap();
     let expected = "3\nso it said\nexiting with code 3: app exited with code 3\n";
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{output:?}");
 }

@@ -22,6 +22,7 @@ fn request(supervisor: &Supervisor, request_line: &str) -> String {
     let socket = supervisor.file("socket");
     wait_until("the control socket accepts connections", || UnixStream::connect(&socket).is_ok());
     let mut stream = UnixStream::connect(&socket).unwrap();
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
     write!(stream, "{request_line} HTTP/1.0\r\nContent-Length: 0\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();

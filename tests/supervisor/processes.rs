@@ -1,5 +1,6 @@
 //! Processes (P1–P4, P9).
 
+use crate::support::deadline::InTime;
 use crate::support::supervisor::{Supervisor, child_pids, child_states, modes, wait_until};
 
 #[test]
@@ -95,7 +96,7 @@ fn p4_daemons_of_a_job_and_of_its_checks_end_with_the_run() {
 
 #[test]
 fn p9_job_runs_as_its_user_in_its_directory() {
-    let is_root = std::process::Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
+    let is_root = std::process::Command::new("id").arg("-u").output_in_time().unwrap().stdout == b"0\n";
     if !is_root {
         return;
     }

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use crate::support::deadline::InTime;
 use crate::support::supervisor::{Supervisor, modes};
 
 const EXAMPLE: &str = include_str!("../../examples/quickstart.json5");
@@ -43,7 +44,7 @@ fn quickstart_server_is_restarted_when_it_exits() {
     let line = run.wait_for_line("server started (pid ");
     let pid = line.split("pid ").nth(1).unwrap().split(')').next().unwrap().to_owned();
     run.wait_for_line("the server is healthy");
-    assert!(Command::new("kill").args(["-KILL", &pid]).status().unwrap().success());
+    assert!(Command::new("kill").args(["-KILL", &pid]).status_in_time().unwrap().success());
     run.wait_for_line("server exited on SIGKILL");
     run.wait_for_line("server started");
     run.signal("-TERM");

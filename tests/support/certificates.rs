@@ -1,5 +1,6 @@
 //! Certificates for tests of TLS, made by openssl.
 
+use super::deadline::InTime;
 use std::path::Path;
 use std::process::Command;
 
@@ -17,5 +18,5 @@ pub(crate) fn certificates(folder: &Path, ip: &str) {
         make server {ip}; make client {ip}; make misnamed 127.255.0.9",
         folder.display()
     );
-    assert!(Command::new("bash").args(["-c", &script]).status().unwrap().success());
+    assert!(Command::new("bash").args(["-c", &script]).status_in_time().unwrap().success());
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::deadline::InTime;
 use super::program::repository;
 use super::supervisor::wait_until;
 
@@ -29,7 +30,7 @@ pub(crate) fn consul() -> &'static Path {
     CONSUL.get_or_init(|| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../consul");
         let script = repository().join("scripts/consul");
-        let output = Command::new(script).arg(folder).output().unwrap();
+        let output = Command::new(script).arg(folder).output_in_time().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
     })
@@ -118,7 +119,7 @@ impl Agent {
 
     pub(crate) fn signal(&self, signal: &str) {
         let pid = self.child.as_ref().unwrap().id().to_string();
-        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        assert!(Command::new("kill").args([signal, &pid]).status_in_time().unwrap().success());
     }
 
     /// Kills it with SIGKILL; everything it had in memory is lost.

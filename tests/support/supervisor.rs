@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 
 use super::deadline;
+use super::deadline::InTime;
 use super::processes::{end_all, send};
 use super::program::containerpilot;
 use super::skip::skip;
@@ -185,7 +186,7 @@ impl Supervisor {
 
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.pid().to_string();
-        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+        assert!(Command::new("kill").args([name, &pid]).status_in_time().unwrap().success());
     }
 
     /// The CPU time it has used, in hundredths of a second.
@@ -271,7 +272,8 @@ pub(crate) fn folder() -> PathBuf {
 /// The modes to test: both, or only [`Mode::Plain`] where creating a PID namespace is not permitted.
 pub(crate) fn modes() -> Vec<Mode> {
     static NAMESPACE: LazyLock<bool> = LazyLock::new(|| {
-        let unshare = Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "true"]).output();
+        let unshare =
+            Command::new("unshare").args(["--pid", "--fork", "--mount-proc", "true"]).output_in_time();
         unshare.is_ok_and(|output| output.status.success())
     });
     if *NAMESPACE {

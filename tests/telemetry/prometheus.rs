@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use super::server::free_port;
+use crate::support::deadline::InTime;
 use crate::support::skip::skip;
 use crate::support::supervisor::wait_until;
 use crate::support::telemetry_client::{Telemetry, request};
@@ -43,7 +44,7 @@ fn served() -> Telemetry {
 fn programs() -> PathBuf {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/prometheus");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../prometheus");
-    let found = Command::new(script).arg(folder).stderr(Stdio::inherit()).output().unwrap();
+    let found = Command::new(script).arg(folder).stderr(Stdio::inherit()).output_in_time().unwrap();
     assert!(found.status.success(), "scripts/prometheus failed");
     PathBuf::from(String::from_utf8(found.stdout).unwrap().trim_end())
 }
@@ -55,7 +56,8 @@ fn t1_promtool_accepts_the_metrics() {
     let text = served.metrics();
     fs::write(&page, &text).unwrap();
     let mut tool = Command::new(programs().join("promtool"));
-    let output = tool.args(["check", "metrics"]).stdin(fs::File::open(&page).unwrap()).output().unwrap();
+    let output =
+        tool.args(["check", "metrics"]).stdin(fs::File::open(&page).unwrap()).output_in_time().unwrap();
     let words = [output.stdout, output.stderr].concat();
     let words = String::from_utf8_lossy(&words);
     assert!(output.status.success() && words.is_empty(), "{words}\n{text}");
@@ -74,15 +76,18 @@ fn t4_alerts_fire_for_what_is_wrong_and_not_for_healthy_containers() {
     let script = Command::new(root.join("scripts/prometheus"))
         .arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("../prometheus"))
         .stderr(Stdio::inherit())
-        .output()
+        .output_in_time()
         .unwrap();
     if !script.status.success() {
         skip("there is no promtool, and scripts/prometheus cannot download it");
         return;
     }
     let mut tool = Command::new(programs().join("promtool"));
-    let output =
-        tool.args(["test", "rules"]).arg(root.join("examples/monitoring/alerts.test.yml")).output().unwrap();
+    let output = tool
+        .args(["test", "rules"])
+        .arg(root.join("examples/monitoring/alerts.test.yml"))
+        .output_in_time()
+        .unwrap();
     let words = [output.stdout, output.stderr].concat();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&words));
 }
@@ -142,8 +147,11 @@ fn t4_dashboard_and_alerts_use_metrics_that_exist() {
         .collect();
     let groups = serde_json::json!({ "groups": [{ "name": "dashboard", "rules": rules }] });
     fs::write(&file, groups.to_string()).unwrap();
-    let checked =
-        Command::new(programs().join("promtool")).args(["check", "rules"]).arg(&file).output().unwrap();
+    let checked = Command::new(programs().join("promtool"))
+        .args(["check", "rules"])
+        .arg(&file)
+        .output_in_time()
+        .unwrap();
     fs::remove_file(&file).unwrap();
     let words = [checked.stdout, checked.stderr].concat();
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&words));
@@ -188,8 +196,11 @@ fn assert_alerts(first: &str, second: &str, expected: &[(&str, &str)]) {
     });
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("recorded-{}.json", std::process::id()));
     fs::write(&file, test.to_string()).unwrap();
-    let output =
-        Command::new(programs().join("promtool")).args(["test", "rules"]).arg(&file).output().unwrap();
+    let output = Command::new(programs().join("promtool"))
+        .args(["test", "rules"])
+        .arg(&file)
+        .output_in_time()
+        .unwrap();
     let words = [output.stdout, output.stderr].concat();
     assert!(output.status.success(), "{}\n{second}", String::from_utf8_lossy(&words));
     fs::remove_file(&file).unwrap();
@@ -322,8 +333,11 @@ fn t1_prometheus_configuration_in_the_manual_is_valid() {
     for (nth, block) in blocks.into_iter().enumerate() {
         let file = folder.join(format!("prometheus-{nth}.yml"));
         fs::write(&file, block).unwrap();
-        let output =
-            Command::new(programs().join("promtool")).args(["check", "config"]).arg(&file).output().unwrap();
+        let output = Command::new(programs().join("promtool"))
+            .args(["check", "config"])
+            .arg(&file)
+            .output_in_time()
+            .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }

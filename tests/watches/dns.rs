@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use super::{Watching, config};
+use crate::support::deadline::InTime;
 use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
@@ -23,13 +24,14 @@ impl NameServer {
         }
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/servers");
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("../servers");
-        let output = Command::new(script).arg(folder).output().unwrap();
+        let output = Command::new(script).arg(folder).output_in_time().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let folder = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
-        let machine = String::from_utf8(Command::new("uname").arg("-m").output().unwrap().stdout).unwrap();
+        let machine =
+            String::from_utf8(Command::new("uname").arg("-m").output_in_time().unwrap().stdout).unwrap();
         let libraries = folder.join(format!("usr/lib/{}-linux-gnu", machine.trim()));
         let program = (folder.join("usr/sbin/dnsmasq"), libraries);
-        let found = Command::new(&program.0).arg("-v").env("LD_LIBRARY_PATH", &program.1).output();
+        let found = Command::new(&program.0).arg("-v").env("LD_LIBRARY_PATH", &program.1).output_in_time();
         if !found.is_ok_and(|output| output.status.success()) {
             skip(&format!("{} does not run here", program.0.display()));
             return None;

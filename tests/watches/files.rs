@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::{Watching, config};
+use crate::support::deadline::InTime;
 use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
@@ -100,7 +101,7 @@ fn d13_what_cannot_be_read_is_told_and_changes_nothing() {
     watching.wait_for(&["changed good", "healthy good"]);
     // A FIFO without a writer would block a reader.
     let fifo = folder.join("fifo");
-    let status = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+    let status = std::process::Command::new("mkfifo").arg(&fifo).status_in_time().unwrap();
     assert!(status.success());
     fs::rename(&fifo, &file).unwrap();
     watching.wait_for_explanation("watch.it: 4 bytes (as of ");
@@ -142,7 +143,7 @@ fn d13_where_the_limits_of_inotify_are_reached_files_are_polled() {
     ] {
         let probe = std::process::Command::new("sh")
             .args(["-c", &format!("{}; \"$@\"", inside(limit)), "sh", "true"])
-            .status();
+            .status_in_time();
         if !probe.is_ok_and(|status| status.success()) {
             skip("user namespaces are not permitted here");
             return;

@@ -5,6 +5,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::time::Duration;
 
+use crate::support::deadline::InTime;
 use crate::support::idle::wait_until_idle_for;
 use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
@@ -45,7 +46,7 @@ fn d13_a_thousand_watches_of_each_kind_are_small_and_wake_up_only_when_they_are_
         wait_until("all watches were polled", || {
             let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_containerpilot"));
             command.args(["status", "--format", "json"]).env("CONTAINERPILOT_SOCKET", run.file("control"));
-            let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
+            let text = String::from_utf8(command.output_in_time().unwrap().stdout).unwrap();
             text.contains("\"watches\"") && !text.contains("\"healthy\":null,\"state\"")
         });
         run

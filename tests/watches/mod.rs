@@ -8,6 +8,7 @@ mod peers;
 
 use std::net::{SocketAddr, TcpListener};
 
+use crate::support::deadline::InTime;
 use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
 /// Listens again at an address whose listener was dropped.
@@ -69,8 +70,11 @@ impl Watching {
 
     fn command(&self, args: &[&str]) -> String {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_containerpilot"));
-        let output =
-            command.args(args).env("CONTAINERPILOT_SOCKET", self.run.file("control")).output().unwrap();
+        let output = command
+            .args(args)
+            .env("CONTAINERPILOT_SOCKET", self.run.file("control"))
+            .output_in_time()
+            .unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 

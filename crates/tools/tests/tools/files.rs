@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
+use crate::support::deadline::InTime;
 use crate::support::program::{Folder, code, command, err, out};
 use crate::tools;
 
@@ -13,7 +14,7 @@ fn pilot<A: AsRef<OsStr>>(args: &[A]) -> Command {
 }
 
 fn run<A: AsRef<OsStr>>(args: &[A]) -> Output {
-    pilot(args).output().unwrap()
+    pilot(args).output_in_time().unwrap()
 }
 
 #[test]
@@ -45,7 +46,7 @@ fn feed(program: &str, args: &[&str], text: &str) -> Output {
     let missing = |error| std::panic::panic_any(format!("{program}: {error}; run scripts/test-deps"));
     let mut child = command.spawn().unwrap_or_else(missing);
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    child.wait_with_output().unwrap()
+    child.output_in_time().unwrap()
 }
 
 #[test]
@@ -133,7 +134,7 @@ fn x4_schema_is_valid_and_accepts_only_good_files() {
                  jsonschema.validate(json.loads(sys.argv[2]), schema)\n";
     let validates = |text: &str| {
         let args = [OsStr::new("-c"), OsStr::new(check), schema.as_os_str(), OsStr::new(text)];
-        let output = Command::new("/usr/bin/python3").args(args).output().unwrap();
+        let output = Command::new("/usr/bin/python3").args(args).output_in_time().unwrap();
         (output.status.success(), err(&output))
     };
     let good = r#"{ "$schema": "x", "x-note": 1, "consul": "localhost:8500", "stopTimeout": "10s",
@@ -157,7 +158,7 @@ fn x4_schema_is_valid_and_accepts_only_good_files() {
 fn x6_closed_standard_output_is_not_a_failure() {
     let mut child = pilot(&["schema"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
+    let output = child.output_in_time().unwrap();
     assert_eq!((code(&output), err(&output).as_str()), (0, ""));
 }
 
@@ -178,7 +179,7 @@ fn c8_migrate_prints_a_file_that_check_accepts() {
     let checked = run(&[OsStr::new("check"), new.as_os_str()]);
     assert_eq!(checked.status.code(), Some(0), "{}", err(&checked));
     // With the file in the environment, only the program is an argument.
-    let printed = pilot(&["migrate", "--", "sleep"]).env("CONTAINERPILOT", &old).output().unwrap();
+    let printed = pilot(&["migrate", "--", "sleep"]).env("CONTAINERPILOT", &old).output_in_time().unwrap();
     assert!(out(&printed).contains(r#"exec: ["sleep"]"#), "{}", err(&printed));
     let again = run(&[OsStr::new("migrate"), new.as_os_str()]);
     assert_eq!(again.status.code(), Some(1));

@@ -5,11 +5,12 @@ use std::process::Command;
 use containerpilot_manual::contents::{Contents, Page};
 use containerpilot_manual::llms;
 
+use crate::support::deadline::InTime;
 use crate::support::program::repository;
 use crate::tools;
 
 fn output_of(command: &str) -> String {
-    let output = Command::new(tools()).arg(command).output().unwrap();
+    let output = Command::new(tools()).arg(command).output_in_time().unwrap();
     assert!(output.status.success());
     String::from_utf8(output.stdout).unwrap()
 }

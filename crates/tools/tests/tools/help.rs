@@ -4,11 +4,12 @@ use std::process::{Command, Output};
 
 use containerpilot_manual::manual::{Manual, pack};
 
+use crate::support::deadline::InTime;
 use crate::support::program::repository;
 use crate::tools;
 
 fn help(words: &[&str]) -> Output {
-    Command::new(tools()).arg("help").args(words).output().unwrap()
+    Command::new(tools()).arg("help").args(words).output_in_time().unwrap()
 }
 
 fn printed(words: &[&str]) -> String {
@@ -27,8 +28,11 @@ fn refused(words: &[&str]) -> String {
 fn on_terminal(columns: usize, before: &str, words: &str) -> String {
     let program = tools();
     let line = format!("stty cols {columns}; {before} '{program}' help {words}");
-    let output =
-        Command::new("script").args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").output().unwrap();
+    let output = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .env("TERM", "xterm")
+        .output_in_time()
+        .unwrap();
     String::from_utf8(output.stdout).unwrap().replace('\r', "")
 }
 
@@ -114,7 +118,7 @@ fn x13_pages_fit_the_terminal_and_have_colour_only_there() {
 #[test]
 fn x13_completions_and_the_man_page_know_the_topics() {
     let output = |words: &[&str]| {
-        String::from_utf8(Command::new(tools()).args(words).output().unwrap().stdout).unwrap()
+        String::from_utf8(Command::new(tools()).args(words).output_in_time().unwrap().stdout).unwrap()
     };
     for shell in ["bash", "zsh", "fish"] {
         let script = output(&["completions", shell]);

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::deadline::InTime;
 use crate::support::program::{containerpilot, repository};
 
 /// Programs that the examples use and that need not be installed.
@@ -115,7 +116,7 @@ fn run_with_stdin(mut command: Command, input: &str) -> Output {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    child.wait_with_output().unwrap()
+    child.output_in_time().unwrap()
 }
 
 /// Whether lines match the expected ones, in which `…` alone on a line stands for any lines.
@@ -172,7 +173,7 @@ impl Supervisor {
         let child = run.spawn().unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);
         let answers = || {
-            let ping = command(folder, "containerpilot").args(["ping", "-config", config]).output();
+            let ping = command(folder, "containerpilot").args(["ping", "-config", config]).output_in_time();
             ping.unwrap().status.success()
         };
         while !answers() {
@@ -186,7 +187,7 @@ impl Supervisor {
 impl Drop for Supervisor {
     fn drop(&mut self) {
         // SIGTERM lets it stop its jobs; SIGKILL follows after 20 s.
-        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+        let _ = Command::new("kill").arg(self.child.id().to_string()).status_in_time();
         let deadline = Instant::now() + Duration::from_secs(20);
         while self.child.try_wait().is_ok_and(|status| status.is_none()) {
             if Instant::now() >= deadline {

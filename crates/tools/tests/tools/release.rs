@@ -1,5 +1,6 @@
 //! The packages of a release, and the workflows that make it. `make test-dist` tests the binaries.
 
+use crate::support::deadline::InTime;
 use crate::support::skip::skip;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -53,7 +54,7 @@ impl Workplace {
             .arg(repository().join("scripts/package"))
             .args([name, format, architecture])
             .args([place.as_os_str(), "1700000000".as_ref()])
-            .output()
+            .output_in_time()
             .unwrap();
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         let mut packages = Vec::new();
@@ -71,7 +72,7 @@ impl Drop for Workplace {
 }
 
 fn is_missing(program: &str) -> bool {
-    let missing = Command::new(program).arg("--version").output().is_err();
+    let missing = Command::new(program).arg("--version").output_in_time().is_err();
     if missing {
         skip(&format!("{program} is missing"));
     }
@@ -86,7 +87,8 @@ fn package_contains_what_its_documents_link_to() {
     let workplace = Workplace::new("links");
     let package = workplace.package("containerpilot", "deb", "amd64", "packages", "");
     let unpacked = workplace.folder.join("unpacked");
-    let extract = Command::new("dpkg-deb").arg("--extract").args([&package, &unpacked]).status().unwrap();
+    let extract =
+        Command::new("dpkg-deb").arg("--extract").args([&package, &unpacked]).status_in_time().unwrap();
     assert!(extract.success());
 
     let mut installed = Vec::new();

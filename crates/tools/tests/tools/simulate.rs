@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::support::deadline::InTime;
 use crate::support::deadline::wait_until_within;
 use crate::support::program::{containerpilot, repository};
 use crate::tools;
@@ -25,7 +26,7 @@ fn example(name: &str) -> String {
 fn simulate(arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(tools());
     let Output { status, stdout, stderr } =
-        command.arg("simulate").args(arguments).env_remove("CONTAINERPILOT").output().unwrap();
+        command.arg("simulate").args(arguments).env_remove("CONTAINERPILOT").output_in_time().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (status.code(), text(stdout), text(stderr))
 }
@@ -273,7 +274,7 @@ fn x4_simulation_has_the_same_order_of_events_as_a_real_run() {
         assert!(real.try_wait().unwrap().is_none(), "the supervisor has exited");
         log_so_far().contains("event greeter stopped")
     });
-    assert!(Command::new("kill").arg(real.id().to_string()).status().unwrap().success());
+    assert!(Command::new("kill").arg(real.id().to_string()).status_in_time().unwrap().success());
     assert!(real.wait().unwrap().success());
     let log = std::fs::read_to_string(&log).unwrap();
     let logged = log.lines().filter_map(|line| line.split_once("event ")).filter_map(|(_, event)| {

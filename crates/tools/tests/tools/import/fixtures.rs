@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use crate::support::deadline::InTime;
 use crate::support::program::containerpilot;
 use crate::{fixture, tools};
 
@@ -98,7 +99,7 @@ pub(crate) fn run(program: &str, folder: &Path, args: &[&str], input: &str) -> O
     let mut child = command.spawn().unwrap();
     // A command that does not read its input may have ended.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    child.wait_with_output().unwrap()
+    child.output_in_time().unwrap()
 }
 
 /// The fixtures of a folder, sorted.

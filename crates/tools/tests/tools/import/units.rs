@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::fixtures::{Scratch, folder, migrate};
+use crate::support::deadline::InTime;
 use crate::support::deadline::wait_until_within;
 use crate::support::program::containerpilot;
 use crate::tools;
@@ -44,7 +45,7 @@ fn finish(mut supervisor: Child, path: &Path, expected: &[&str]) -> Vec<String> 
         lines.iter().filter(|line| line.ends_with(" up")).count() >= started.len()
     });
     let pid = supervisor.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert!(Command::new("kill").args(["-TERM", &pid]).status_in_time().unwrap().success());
     until("the supervisor has exited", || supervisor.try_wait().unwrap().is_some());
     record(path)
 }
@@ -123,7 +124,7 @@ fn c11_units_start_and_stop_in_the_order_of_systemd() {
             .all(|line| lines.iter().any(|found| found == line))
     });
     let pid = supervisor.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert!(Command::new("kill").args(["-TERM", &pid]).status_in_time().unwrap().success());
     until("the supervisor has exited", || supervisor.try_wait().unwrap().is_some());
     let (crash, others): (Vec<String>, Vec<String>) =
         lines().into_iter().partition(|line| line.contains("crash"));
@@ -193,7 +194,7 @@ fn systemd_times(event: &str, until: u64) -> Vec<u64> {
     let base = "2026-01-01 00:00:00 UTC";
     let mut command = Command::new("systemd-analyze");
     command.env("TZ", "UTC").args(["calendar", "--iterations=12", "--base-time", base, event]);
-    let done = command.output().unwrap();
+    let done = command.output_in_time().unwrap();
     assert!(done.status.success(), "{event}: {}", String::from_utf8_lossy(&done.stderr));
     let text = String::from_utf8(done.stdout).unwrap();
     let times = text
@@ -226,7 +227,7 @@ fn simulated_times(event: &str, scratch: &Path, until: u64) -> Vec<u64> {
     let done = command
         .current_dir(scratch)
         .args(["simulate", "--full", "x.json5", "scenario.json5"])
-        .output()
+        .output_in_time()
         .unwrap();
     let text = String::from_utf8(done.stdout).unwrap();
     let starts = text.lines().filter(|line| line.split_whitespace().nth(2) == Some("starts"));

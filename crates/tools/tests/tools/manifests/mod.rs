@@ -9,6 +9,7 @@ use std::time::Duration;
 use hcl_edit::expr::Expression;
 use hcl_edit::structure::{Block, Body};
 
+use crate::support::deadline::InTime;
 use crate::support::program::repository;
 use crate::{fixture, tools};
 
@@ -22,7 +23,7 @@ fn text(name: &str) -> String {
 
 fn kubernetes(paths: &[PathBuf]) -> Result<String, String> {
     let checker = fixture("manifests/kubernetes.py");
-    let output = Command::new("/usr/bin/python3").arg(checker).args(paths).output().unwrap();
+    let output = Command::new("/usr/bin/python3").arg(checker).args(paths).output_in_time().unwrap();
     let (stdout, stderr) =
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     if output.status.success() { Ok(stdout) } else { Err(stderr) }
@@ -175,7 +176,7 @@ fn every_variable_that_a_scheduler_sets_is_read_by_a_configuration() {
 fn audit(folder: &std::path::Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(tools());
     command.arg("audit").args(arguments).current_dir(folder).env_remove("CONTAINERPILOT");
-    let output = command.output().unwrap();
+    let output = command.output_in_time().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
