@@ -1,9 +1,10 @@
 //! `status`, `explain`, `health`, `wait`.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{TIMEOUT, command, decode, json, run_command, run_err, run_ok, supervisor, wait};
 use crate::support::deadline::InTime;
+use crate::support::idle::wait_until_idle_for;
 use crate::support::skip::skip;
 
 const WEB: &str = "{ jobs: [
@@ -289,6 +290,8 @@ fn x4_wait_for_all_succeeds_when_the_supervisor_exits_because_all_is_complete() 
         let socket = it.file("socket");
         streams.lines().filter(|line| line.ends_with(socket.to_str().unwrap())).count() > 1
     });
+    // It has read the status, and now sleeps until an event or until it asks again after a second.
+    wait_until_idle_for(Duration::from_millis(500), waiting.id());
     std::fs::write(it.file("go"), "").unwrap();
     assert_eq!(decode(&waiting.output_in_time().unwrap()), (0, String::new(), String::new()));
     assert_eq!(it.wait().0, 0);

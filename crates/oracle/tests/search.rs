@@ -28,6 +28,7 @@ fn no_order_of_two_jobs_breaks_a_rule() {
 }
 
 #[test]
+#[ignore = "slow: a part of the search"]
 fn no_order_of_two_jobs_and_an_input_breaks_a_rule() {
     let limits = Limits { depth: 5, states: 20_000, outside: 1, faults: 1 };
     let states = search(plans::pairs(), 1, limits);
@@ -35,6 +36,7 @@ fn no_order_of_two_jobs_and_an_input_breaks_a_rule() {
 }
 
 #[test]
+#[ignore = "slow: a part of the search"]
 fn no_order_of_three_jobs_breaks_a_rule() {
     let limits = Limits { depth: 60, states: 1_000, outside: 0, faults: 0 };
     let states = search(plans::triples(), 10, limits);
