@@ -57,7 +57,8 @@ fn unsafe_code_is_in_the_system_call_modules_only() {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
     files.retain(|file| code(file).split(|letter| !is_part(letter)).any(|found| found == "unsafe"));
     let allowed = folder.join("sys");
-    let outside: Vec<_> = files.iter().filter(|file| !file.starts_with(&allowed)).collect();
+    let is_outside = |file: &&PathBuf| !file.starts_with(&allowed) && **file != allowed.with_extension("rs");
+    let outside: Vec<_> = files.iter().filter(is_outside).collect();
     assert!(outside.is_empty() && !files.is_empty(), "{outside:?}");
 }
 

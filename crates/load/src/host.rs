@@ -286,8 +286,7 @@ enum Answer {
 
 fn readable(path: &str) -> Result<(), String> {
     let path = Path::new(path);
-    let opened =
-        if path.is_dir() { std::fs::read_dir(path).map(drop) } else { std::fs::File::open(path).map(drop) };
+    let opened = if path.is_dir() { std::fs::read_dir(path).map(drop) } else { regular_file::try_open(path) };
     opened.map_err(|error| describe(&error))
 }
 

@@ -7,3 +7,4 @@ pub mod command_line;
 pub mod find_files;
 pub mod host;
 pub mod looks;
+mod mounts;

@@ -5,8 +5,10 @@
 //! thread does all looks of a load, one after another, as long as each is answered. A thread without an answer is
 //! left to itself. It does not keep the process from exiting. Before a thread looks at paths of jobs, a [`Scout`]
 //! tries them: unlike a thread, it can be killed.
+//!
+//! Where all mounted file systems are local, which is usual, every path answers: then there is neither a thread nor a scout.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::CString;
 use std::io::Write;
@@ -17,6 +19,8 @@ use std::time::{Duration, Instant};
 
 use containerpilot_config::host::PATIENCE;
 use containerpilot_process::sys::{self, Scout, Waker};
+
+use crate::mounts;
 
 /// If no look is answered for this long, those behind it get threads of their own.
 const STALLED: Duration = Duration::from_millis(100);
@@ -57,6 +61,8 @@ pub struct Looks {
     stopped: Cell<bool>,
     /// Reports a file that is needed and was not read within [`PATIENCE`].
     report: Box<dyn Fn(&Path)>,
+    /// Whether all mounted file systems are local.
+    local: OnceCell<bool>,
     /// How many threads were started.
     threads: Cell<usize>,
     /// How many looks have no answer yet.
@@ -74,9 +80,15 @@ impl Looks {
             stop: None,
             stopped: Cell::new(false),
             report: Box::new(report),
+            local: OnceCell::new(),
             threads: Cell::new(0),
             open: Cell::new(0),
         }
+    }
+
+    /// Returns true if every path answers, so that no thread is needed to look at it.
+    fn is_local(&self) -> bool {
+        *self.local.get_or_init(mounts::are_local)
     }
 
     /// Reports on standard error which file is waited for.
@@ -103,6 +115,10 @@ impl Looks {
     ) -> Option<T> {
         if self.is_stopped() {
             return None;
+        }
+        // Anything else may be a FIFO without a writer.
+        if self.is_local() && std::fs::metadata(path).is_ok_and(|found| found.is_file() || found.is_dir()) {
+            return Some(look());
         }
         let (sender, answer) = mpsc::channel();
         let wake = WakeOnDrop(self.answered.clone());
@@ -135,6 +151,9 @@ impl Looks {
 
     /// The looks whose paths exist or not, but answer within [`PATIENCE`]. `paths` are those that a look tries in turn.
     pub fn answering(&self, looks: BTreeSet<Look>, paths: impl Fn(&Look) -> Vec<CString>) -> BTreeSet<Look> {
+        if self.is_local() {
+            return looks;
+        }
         let scout = |looks: VecDeque<Look>| {
             let scout = Scout::start(looks.iter().map(&paths).collect()).ok()?;
             Some((scout, looks))
@@ -190,6 +209,13 @@ impl Looks {
         looks.retain(|look| !unanswered().contains(look));
         let mut found = BTreeMap::new();
         if looks.is_empty() || self.is_stopped() {
+            return found;
+        }
+        if self.is_local() {
+            for look in looks {
+                let answer = look_at(&look);
+                found.insert(look, answer);
+            }
             return found;
         }
         let (before, count) = (self.open.get(), looks.len());
@@ -336,6 +362,11 @@ mod tests {
     use super::*;
     use containerpilot_test_support as test_support;
 
+    /// Looks at files of which some may not answer.
+    fn remote(report: impl Fn(&Path) + 'static) -> Looks {
+        Looks { local: OnceCell::from(false), ..Looks::new(report) }
+    }
+
     /// A FIFO: opening it takes until it is opened for writing.
     fn fifo(folder: &Path, name: &str) -> PathBuf {
         let path = folder.join(name);
@@ -363,11 +394,11 @@ mod tests {
         let dead: Vec<PathBuf> = (0..20).map(|nth| fifo(&folder, &format!("a{nth}"))).collect();
         let good = look(&folder);
         let all: BTreeSet<Look> = dead.iter().map(|path| look(path)).chain([good.clone()]).collect();
-        let (looks, began) = (Looks::new(|_| ()), Instant::now());
+        let (looks, began) = (remote(|_| ()), Instant::now());
         assert_eq!(looks.answers(all.clone(), directory), [(good.clone(), true)].into());
         assert!((1..5).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
         // A later load does not look there again.
-        let (looks, began) = (Looks::new(|_| ()), Instant::now());
+        let (looks, began) = (remote(|_| ()), Instant::now());
         assert_eq!(looks.answers(all.clone(), directory), [(good, true)].into());
         assert!(began.elapsed() < Duration::from_millis(900), "{:?}", began.elapsed());
         dead.iter().for_each(|path| answer(path));
@@ -380,7 +411,7 @@ mod tests {
     #[test]
     fn p15_one_thread_does_all_looks_that_are_answered() {
         let folder = test_support::folder();
-        let looks = Looks::new(|path| panic!("waits for {}", path.display()));
+        let looks = remote(|path| panic!("waits for {}", path.display()));
         let id = || std::thread::current().id();
         let first = looks.needed(&folder, id).unwrap();
         assert_eq!(looks.needed(&folder, id), Some(first));
@@ -396,7 +427,7 @@ mod tests {
         let folder = test_support::folder();
         let path = fifo(&folder, "config");
         let reported = Rc::new(Cell::new(0));
-        let looks = Looks::new({
+        let looks = remote({
             let (reported, path) = (Rc::clone(&reported), path.clone());
             move |waiting| {
                 assert_eq!(waiting, path);
@@ -418,7 +449,7 @@ mod tests {
         let path = fifo(&folder, "config");
         let (stop, end) = std::os::unix::net::UnixStream::pair().unwrap();
         drop(end);
-        let looks = Looks::new(|_| ()).until(stop.into());
+        let looks = remote(|_| ()).until(stop.into());
         let opened = looks.needed(&path, {
             let path = path.clone();
             move || std::fs::File::open(path).is_ok()

@@ -23,6 +23,12 @@ pub fn append(path: impl AsRef<Path>, text: &[u8]) -> io::Result<()> {
     open(File::options().append(true), path)?.write_all(text)
 }
 
+/// Opens any file for reading, and closes it. Does not wait for the writer of a FIFO.
+pub fn try_open(path: impl AsRef<Path>) -> io::Result<()> {
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    File::options().read(true).custom_flags(flags).open(path).map(drop)
+}
+
 fn open(options: &mut OpenOptions, path: impl AsRef<Path>) -> io::Result<File> {
     let file = options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
