@@ -157,6 +157,8 @@ pub struct Oracle<'a> {
     orphans: BTreeMap<RunId, Time>,
     /// The requests without an answer.
     open_requests: Vec<RequestId>,
+    /// The last run that had not executed its program when its time was over. It is given up with that.
+    start_pending: Option<RunId>,
     /// The jobs that were started by hand before the startup.
     early_starts: Vec<usize>,
     /// The rolling restarts without an answer, and their jobs (W20).
@@ -213,6 +215,7 @@ impl<'a> Oracle<'a> {
             expected_watch_events: Vec::new(),
             orphans: BTreeMap::new(),
             open_requests: Vec::new(),
+            start_pending: None,
             early_starts: Vec::new(),
             rolling: Vec::new(),
             reloading: Reloading::default(),

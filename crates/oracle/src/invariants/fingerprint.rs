@@ -56,6 +56,8 @@ impl Oracle<'_> {
             held_answers,
             orphans,
             open_requests,
+            // That run is over.
+            start_pending: _,
             early_starts,
             rolling,
             reloading,

@@ -63,13 +63,13 @@ impl Oracle<'_> {
             // The schedules have no other answers.
             Input::Watched { .. } | Input::Lock { .. } => {}
             Input::Notified { run, notice } => self.see_notice(*run, notice),
+            Input::StartPending { run } => self.start_pending = Some(*run),
             Input::Deregistered { job } => self.see_deregistered(job.index()),
             Input::Clock { unix, asleep: _ } => self.see_clock(*unix),
             Input::Request { .. }
             | Input::Ready
             | Input::OrphansFound { .. }
             | Input::OutOfMemory { .. }
-            | Input::StartPending { .. }
             | Input::CheckStarted { .. }
             | Input::Signal(_)
             | Input::TelemetryListens(_)

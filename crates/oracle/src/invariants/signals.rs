@@ -156,8 +156,7 @@ impl Oracle<'_> {
         if model.started.is_some() {
             return self.job_violation("P3", job, "its start is given up, although its program was executed");
         }
-        let exec_due = model.spawned + EXEC_TIMEOUT;
-        let timed_out = same(exec_due);
+        let timed_out = self.start_pending == Some(run) && same(model.spawned + EXEC_TIMEOUT);
         let asked = model.stopped.map(|asked| asked + model.stop_timeout);
         let hook = self.stop_budget().filter(|_| model.is_hook).map(|budget| budget.signal_by);
         let due = [asked, hook].into_iter().flatten().filter(|due| same(*due)).min();
@@ -168,10 +167,8 @@ impl Oracle<'_> {
         }
         let was_stopping = self.previous[job].stop_stage == Some(StopStage::Terminate);
         self.see_end(run, StartErrorKind::Other.status(), false, false);
-        // A run that is killed has been told to stop. An input counts before a deadline, and an earlier deadline before
-        // a later one.
-        let killed_first = !timed_out || self.killing == Some(now) || due.is_some_and(|due| due < exec_due);
-        self.jobs[job].was_terminated = was_stopping || killed && killed_first;
+        // A run that is killed has been told to stop. An input counts before a deadline.
+        self.jobs[job].was_terminated = was_stopping || killed && !timed_out;
         Ok(())
     }
 
