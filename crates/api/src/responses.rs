@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use containerpilot_config::values::RESOURCES;
+use containerpilot_core::inserted;
 use containerpilot_core::plan::{Capabilities, Limit, Process};
 use containerpilot_process::spawn::Execution;
 use serde::{Deserialize, Serialize};
@@ -169,7 +170,7 @@ impl JobExecution {
             groups: groups.clone(),
             cwd: process.cwd.clone(),
             umask: process.umask,
-            limits: limits.collect(),
+            limits: inserted(limits),
             no_new_privileges: process.no_new_privileges,
             nice: process.nice,
             oom_score_adj: process.oom_score_adj,

@@ -11,6 +11,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::ids::{JobIx, LockIx, WatchIx};
+use crate::inserted;
 use crate::plan::Plan;
 
 /// The path of the control socket, for every process; where the configuration has none, the supervisor reads it, too.
@@ -71,7 +72,7 @@ impl JobVariables {
             new.pid_indices.push(names.len());
             names.push(format!("CONTAINERPILOT_{}_PID", variable_name(base_name(&job.name))));
         }
-        new.watches = plan.watches.iter().map(|watch| (watch_variable(&watch.name), None)).collect();
+        new.watches = inserted(plan.watches.iter().map(|watch| (watch_variable(&watch.name), None)));
         new.first_lock = names.len();
         names.extend(plan.locks.iter().map(|lock| lock_variable(&lock.name)));
         new.names = names.into();

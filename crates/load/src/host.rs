@@ -13,6 +13,7 @@ use containerpilot_config::host::{Examined, FileError, Host, Paths, ProgramState
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::limits::ENV_FILE_BYTES;
 use containerpilot_config::template::Environment;
+use containerpilot_core::inserted;
 use containerpilot_core::plan::{Capabilities, Principal, Process};
 use containerpilot_process::error_text::describe;
 use containerpilot_process::regular_file;
@@ -149,7 +150,7 @@ impl Programs {
 /// The environment of this process as bytes. A command that a job runs has the pid of the supervisor (P7), others their own.
 pub fn environment() -> Environment {
     let variables = std::env::vars_os().map(|(name, value)| (name.into_vec(), value.into_vec()));
-    let mut environment: Environment = variables.collect();
+    let mut environment: Environment = inserted(variables);
     environment.entry(PID_VARIABLE.to_vec()).or_insert_with(own_pid);
     environment
 }
@@ -201,7 +202,7 @@ impl Host for ThisHost {
             some(&paths.templates, Look::Template),
         ];
         let programs = self.programs();
-        let looks = self.looks.answering(looks.into_iter().flatten().collect(), |look| programs.paths(look));
+        let looks = self.looks.answering(inserted(looks.into_iter().flatten()), |look| programs.paths(look));
         let look_at = move |look: &Look| match look {
             Look::Program(program) => Answer::Program(programs.state(program)),
             Look::Directory(path) => Answer::Directory(Path::new(path).is_dir()),

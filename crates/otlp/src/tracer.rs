@@ -28,6 +28,7 @@ use containerpilot_core::effect::{Effect, KillReason};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckIx, CheckRunId, EventId, FileIx, JobIx, RenderId, RunId};
 use containerpilot_core::input::{ExitStatus, RenderedText};
+use containerpilot_core::inserted;
 use containerpilot_core::log_entry::LogEvent;
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Plan, Probe, Role};
@@ -285,7 +286,7 @@ impl Tracer {
             run.job = moves.job(run.job).unwrap_or(JobIx(u32::MAX));
         }
         let recent = std::mem::take(&mut self.recent);
-        self.recent = recent.into_iter().filter_map(|(job, runs)| Some((moves.job(job)?, runs))).collect();
+        self.recent = inserted(recent.into_iter().filter_map(|(job, runs)| Some((moves.job(job)?, runs))));
         let renders = std::mem::take(&mut self.last_render);
         self.last_render =
             renders.into_iter().filter_map(|(file, render)| Some((moves.file(file)?, render))).collect();

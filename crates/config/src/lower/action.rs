@@ -1,5 +1,6 @@
 //! What a run of a job does: `exec` or `do` (P8, W19).
 
+use containerpilot_core::inserted;
 use containerpilot_core::plan::{Action, Exec, Target};
 
 use super::Lower;
@@ -120,7 +121,7 @@ impl Lower<'_> {
             .or(fields.reload.as_ref().map(|_| Action::Reload))
             .or(value_of(&fields.maintenance).map(|mode| Action::Maintenance(mode == Maintenance::Enter)))
             .or(value_of(&fields.shutdown).and_then(|code| u8::try_from(code).ok()).map(Action::Shutdown))
-            .or(value_of(&fields.set_env).map(|variables| Action::SetEnv(variables.into_iter().collect())))
+            .or(value_of(&fields.set_env).map(|variables| Action::SetEnv(inserted(variables))))
     }
 
     /// The groups of a job (W22).

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use containerpilot_core::inserted;
 use containerpilot_core::plan::Process;
 
 use super::Lower;
@@ -32,7 +33,7 @@ impl Lower<'_> {
         let (env, own) = (env?, own?);
         // Only what the job itself says is about this job: its variables win over secrets of the top level.
         let shared = self.shared.secrets.iter().filter(|(name, _)| !env.contains_key(*name));
-        let mut secrets: Variables = shared.map(|(name, file)| (name.clone(), file.clone())).collect();
+        let mut secrets: Variables = inserted(shared.map(|(name, file)| (name.clone(), file.clone())));
         secrets.extend(own);
         Some(Process { env, secrets, ..self.shared.clone() })
     }

@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::ids::{CheckIx, CheckRunId, JobIx, LockIx, RunId, WatchIx};
+use crate::inserted;
 use crate::plan::Plan;
 use crate::plan::diff::Moves;
 use crate::state::dependency_graph::DependencyGraph;
@@ -102,10 +103,10 @@ impl PlanState {
     /// Takes runs and variables from the state of the previous plan, after its jobs have been moved.
     pub(crate) fn continue_from(&mut self, old: &Self, moves: &Moves) {
         let runs = old.runs.iter();
-        self.runs = runs.filter_map(|(run, job)| Some((*run, moves.job(*job)?))).collect();
+        self.runs = inserted(runs.filter_map(|(run, job)| Some((*run, moves.job(*job)?))));
         let checks = old.check_runs.iter();
         self.check_runs =
-            checks.filter_map(|(run, (job, check))| Some((*run, (moves.job(*job)?, *check)))).collect();
+            inserted(checks.filter_map(|(run, (job, check))| Some((*run, (moves.job(*job)?, *check)))));
         let variables = Arc::make_mut(&mut self.variables);
         variables.continue_from(&old.variables);
         for (index, job) in self.jobs.iter().enumerate() {

@@ -131,7 +131,7 @@ impl EffectExecutor {
     /// Adopts a new plan: renumbers what is kept by index, and reconfigures the log.
     pub(crate) fn replanned(&mut self, old: &Plan, plan: &Plan, moves: &Moves) {
         let pids = std::mem::take(&mut self.pids);
-        self.pids = pids.into_iter().filter_map(|(job, pid)| Some((moves.job(job)?, pid))).collect();
+        self.pids = inserted(pids.into_iter().filter_map(|(job, pid)| Some((moves.job(job)?, pid))));
         self.probes.replanned();
         if old.logging != plan.logging {
             self.logs.configure(&plan.logging);
