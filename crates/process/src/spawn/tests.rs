@@ -17,7 +17,9 @@ fn command(words: &[&str]) -> Command {
 
 fn spawner() -> Spawner {
     let variables = std::env::vars_os().map(|(name, value)| (name.into_vec(), value.into_vec()));
-    Spawner::new(variables.collect()).unwrap()
+    let mut environment: Environment = variables.collect();
+    environment.insert(b"CONTAINERPILOT_PID".to_vec(), std::process::id().to_string().into_bytes());
+    Spawner::new(environment).unwrap()
 }
 
 /// Starts a process, and waits until it has executed its program or has failed.

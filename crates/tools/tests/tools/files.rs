@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 use crate::support::deadline::InTime;
-use crate::support::program::{Folder, code, command, err, out};
+use crate::support::program::{Folder, code, command, containerpilot, err, out};
 use crate::tools;
 
 fn pilot<A: AsRef<OsStr>>(args: &[A]) -> Command {
@@ -19,7 +19,8 @@ fn run<A: AsRef<OsStr>>(args: &[A]) -> Output {
 
 #[test]
 fn x4_every_command_is_in_help_man_page_and_completions() {
-    let help = out(&run(&["help"]));
+    // The help of one program lists the commands of the other, too.
+    let help = out(&command(containerpilot(), &["help"]).output_in_time().unwrap());
     let man = out(&run(&["man"]));
     let shells = ["bash", "zsh", "fish"].map(|shell| out(&run(&["completions", shell])));
     let commands = "run status explain health wait logs events start stop restart signal reload maintenance putenv \
@@ -176,7 +177,7 @@ fn c8_migrate_prints_a_file_that_check_accepts() {
     assert!(out(&printed).contains(r#"exec: "echo {{ .WHO }}""#), "{}", out(&printed));
     assert!(err(&printed).contains("note: Tasks and sensors also run at startup"), "{}", err(&printed));
     let new = folder.file("new.json5", &out(&printed));
-    let checked = run(&[OsStr::new("check"), new.as_os_str()]);
+    let checked = command(containerpilot(), &[OsStr::new("check"), new.as_os_str()]).output_in_time().unwrap();
     assert_eq!(checked.status.code(), Some(0), "{}", err(&checked));
     // With the file in the environment, only the program is an argument.
     let printed = pilot(&["migrate", "--", "sleep"]).env("CONTAINERPILOT", &old).output_in_time().unwrap();
