@@ -93,12 +93,11 @@ fn run(jobs: usize) -> io::Result<Run> {
     let stop = AtomicBool::new(false);
     let (answer, ended) = std::thread::scope(|scope| {
         let client = scope.spawn(|| slowest_answer(&socket, &stop));
-        let ended = wait_for_end(child.id());
+        let ended = wait_for_end(child.id()).map(|cost| (began.elapsed(), cost));
         stop.store(true, Ordering::Relaxed);
         (client.join().unwrap_or_default(), ended)
     });
-    let time = began.elapsed();
-    let (own, all) = ended?;
+    let (time, (own, all)) = ended?;
     let status = child.wait()?;
     if !status.success() {
         return Err(io::Error::other(format!("{jobs} jobs: {status}")));

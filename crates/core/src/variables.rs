@@ -40,6 +40,8 @@ impl Environment {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobVariables {
     version: u64,
+    /// Changes with the version, except for the pid of a job.
+    settings: u64,
     /// Variables set by `putenv`. `None` unsets a variable, even one of the supervisor's own environment.
     set: BTreeMap<String, Option<String>>,
     /// The names of the variables of jobs and locks, in this order. They are those of the plan.
@@ -48,7 +50,7 @@ pub struct JobVariables {
     /// that run, and not on those that wait (P14).
     values: BTreeMap<usize, String>,
     /// For each job, the index of its pid in `names`.
-    pid_indices: Vec<usize>,
+    pid_indices: Arc<[usize]>,
     /// For each watch, its variable (D12).
     watches: Vec<(String, Option<Arc<str>>)>,
     /// The index of the first lock in `names`. The others follow.
@@ -63,19 +65,19 @@ const MAX_WATCH_VARIABLES: usize = 512 * 1024;
 impl JobVariables {
     /// The variables of jobs that do not run yet.
     pub(crate) fn new(plan: &Plan) -> Self {
-        let (mut new, mut names) = (Self::default(), Vec::new());
+        let (mut new, mut names, mut pids) = (Self::default(), Vec::new(), Vec::new());
         for job in &plan.jobs {
             if let Some(service) = &job.service {
                 new.values.insert(names.len(), service.address.to_string());
                 names.push(ip_variable(&job.name));
             }
-            new.pid_indices.push(names.len());
+            pids.push(names.len());
             names.push(format!("CONTAINERPILOT_{}_PID", variable_name(base_name(&job.name))));
         }
         new.watches = inserted(plan.watches.iter().map(|watch| (watch_variable(&watch.name), None)));
         new.first_lock = names.len();
         names.extend(plan.locks.iter().map(|lock| lock_variable(&lock.name)));
-        new.names = names.into();
+        (new.names, new.pid_indices) = (names.into(), pids.into());
         new
     }
 
@@ -106,8 +108,18 @@ impl JobVariables {
         self.set.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name.as_str())
     }
 
-    pub(crate) fn set(&mut self, name: String, value: Option<String>) {
+    /// Returns true if a later version has other pids, and nothing else has changed since.
+    pub(crate) const fn differs_only_in_pids(&self, later: &Self) -> bool {
+        self.settings == later.settings
+    }
+
+    const fn change_settings(&mut self) {
         self.version += 1;
+        self.settings = self.version;
+    }
+
+    pub(crate) fn set(&mut self, name: String, value: Option<String>) {
+        self.change_settings();
         self.set.insert(name, value.filter(|value| !value.is_empty()));
     }
 
@@ -127,7 +139,7 @@ impl JobVariables {
 
     /// Sets what a watch has found. Returns false if it is too long for a variable, which then is not set.
     pub(crate) fn set_watch(&mut self, watch: WatchIx, text: Option<&str>) -> bool {
-        self.version += 1;
+        self.change_settings();
         let others = self.watches.iter().enumerate().filter(|(nth, _)| *nth != watch.index());
         let others: usize = others.filter_map(|(_, (_, text))| text.as_deref()).map(str::len).sum();
         let fits =
@@ -141,13 +153,14 @@ impl JobVariables {
 
     /// Sets the fencing number of a lock, while it is held (D14).
     pub(crate) fn set_lock(&mut self, lock: LockIx, fencing: Option<u64>) {
-        self.version += 1;
+        self.change_settings();
         self.set_value(self.first_lock + lock.index(), fencing.map(|fencing| fencing.to_string()));
     }
 
     /// Takes the variables set by `putenv` from the previous plan, and a version that was never used before.
     pub(crate) fn continue_from(&mut self, old: &Self) {
-        self.version = old.version + 1;
+        self.version = old.version;
+        self.change_settings();
         self.set.clone_from(&old.set);
     }
 }

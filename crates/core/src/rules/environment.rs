@@ -21,6 +21,15 @@ impl Core {
         Environment { jobs: self.shared_variables(), cause: Arc::new(self.cause_variables(job)) }
     }
 
+    /// The variables of a job whose start has waited for its turn (P14): as decided, so that the processes of a thousand jobs
+    /// that start at once do not have the pids of all that came first. What was set since then counts.
+    pub(crate) fn environment_of_decision(&self, job: JobIx) -> Environment {
+        let decided = self.job(job).queued_variables();
+        let decided = decided.filter(|decided| decided.differs_only_in_pids(&self.plan_state.variables));
+        let jobs = decided.map_or_else(|| self.shared_variables(), Arc::clone);
+        Environment { jobs, cause: Arc::new(self.cause_variables(job)) }
+    }
+
     /// The variables of a job's check: those of its run, built once for all checks of that run.
     pub(crate) fn check_environment(&mut self, job: JobIx) -> Environment {
         let state = self.job(job);
@@ -36,7 +45,7 @@ impl Core {
         Environment { jobs: self.shared_variables(), cause }
     }
 
-    fn shared_variables(&self) -> Arc<JobVariables> {
+    pub(crate) fn shared_variables(&self) -> Arc<JobVariables> {
         Arc::clone(&self.plan_state.variables)
     }
 

@@ -18,6 +18,7 @@ use crate::state::start_queue::NewProcess;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::JobTimer;
 use crate::time::fmt_duration;
+use crate::variables::Environment;
 
 /// P3: how long a new process may take to execute its program. The file system of the program or of its directory may
 /// not answer, and other processes of its user may stop it.
@@ -48,9 +49,10 @@ impl Core {
         }
         let run = self.new_run(job);
         if self.starts.request(NewProcess::Job(run), self.now) {
-            self.create_process(job, run);
+            self.create_process(job, run, self.environment(job));
         } else {
-            self.change(job, Transition::To(Activity::Queued(run)));
+            let variables = self.shared_variables();
+            self.change(job, Transition::To(Activity::Queued(run, variables)));
         }
     }
 
@@ -60,7 +62,8 @@ impl Core {
             NewProcess::Job(run) => {
                 let job = self.plan_state.runs.get(&run).copied();
                 if let Some(job) = job.filter(|job| self.job(*job).queued_run() == Some(run)) {
-                    self.create_process(job, run);
+                    let environment = self.environment_of_decision(job);
+                    self.create_process(job, run, environment);
                 }
             }
             NewProcess::Program(run) => self.create_program(run),
@@ -101,11 +104,10 @@ impl Core {
         }
     }
 
-    fn create_process(&mut self, job: JobIx, run: RunId) {
+    fn create_process(&mut self, job: JobIx, run: RunId, environment: Environment) {
         self.job_mut(job).has_run = true;
         let timeout = self.set_timer(job, EXEC_TIMEOUT, JobTimer::ExecTimeout);
         self.change(job, Transition::To(Activity::Starting(Run::new(run, timeout))));
-        let environment = self.environment(job);
         self.effects.push(Effect::Spawn { job, run, environment });
     }
 

@@ -38,6 +38,7 @@ mod fingerprint;
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -50,6 +51,7 @@ use crate::state::pending::PendingEvents;
 use crate::state::run::{Cause, LastExit, Run, RunCounts};
 use crate::state::timers::TimerId;
 use crate::time::Time;
+use crate::variables::JobVariables;
 
 /// What a job is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -159,8 +161,8 @@ pub enum StopReason {
 #[derive(Clone, Debug)]
 pub(crate) enum Activity {
     Waiting,
-    /// The run whose process is created when it is its turn.
-    Queued(RunId),
+    /// The run whose process is created when it is its turn, and the variables that it was to have when that was decided.
+    Queued(RunId, Arc<JobVariables>),
     Starting(Run),
     /// The process has this pid.
     Running(Run, i32),
@@ -177,7 +179,7 @@ impl Activity {
     const fn state(&self) -> State {
         match self {
             Self::Waiting => State::Waiting,
-            Self::Queued(_) => State::Queued,
+            Self::Queued(..) => State::Queued,
             Self::Starting(_) => State::Starting,
             Self::Running(..) | Self::RunningWithoutProcess | Self::Acting(_) => State::Running,
             Self::Delaying(_) => State::Delaying,
@@ -514,7 +516,15 @@ impl JobState {
     /// The run that waits for its turn (P14).
     pub(crate) const fn queued_run(&self) -> Option<RunId> {
         match self.activity {
-            Activity::Queued(run) => Some(run),
+            Activity::Queued(run, _) => Some(run),
+            _ => None,
+        }
+    }
+
+    /// The variables of jobs when the start that waits for its turn was decided.
+    pub(crate) const fn queued_variables(&self) -> Option<&Arc<JobVariables>> {
+        match &self.activity {
+            Activity::Queued(_, variables) => Some(variables),
             _ => None,
         }
     }

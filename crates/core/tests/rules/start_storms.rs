@@ -304,6 +304,21 @@ fn p14_a_restart_waits_for_its_turn_and_keeps_its_count() {
 }
 
 #[test]
+fn p14_p7_a_start_that_has_waited_has_the_pids_of_its_decision_and_what_was_set_since() {
+    let pids = |harness: &Harness| {
+        let names = harness.environment.iter().map(|(name, _)| name.to_owned());
+        names.filter(|name| name.ends_with("_PID")).collect::<Vec<_>>()
+    };
+    let mut harness = small_storm(4, 1);
+    harness.start("j0");
+    assert_eq!((spawned(&mut harness), pids(&harness)), (names(0..2), vec![]));
+    harness.request(Request::SetVariables(vec![("COLOUR".into(), Some("red".into()))]));
+    harness.start("j1");
+    assert!(harness.environment.iter().any(|variable| variable == ("COLOUR", "red")));
+    assert_eq!(pids(&harness), ["CONTAINERPILOT_J0_PID", "CONTAINERPILOT_J1_PID"]);
+}
+
+#[test]
 fn p14_a_failed_start_makes_room_for_the_restart_that_follows_from_it() {
     let mut harness = Harness::jobs("{ name: 'a', exec: 'x', restarts: 2, restartBackoff: false }");
     harness.core.set_most_starts(1);

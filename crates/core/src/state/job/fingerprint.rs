@@ -127,7 +127,8 @@ impl Activity {
                     print.age(*since, Duration::from_secs(1));
                 });
             }
-            Self::Queued(run) => print.name(Name::Run, run.0),
+            // The variables are text for its process.
+            Self::Queued(run, _) => print.name(Name::Run, run.0),
             Self::Delaying(timer) => timer.fingerprint(print),
             // Between two steps, no job acts.
             Self::Waiting | Self::RunningWithoutProcess | Self::Acting(_) | Self::Ended(_) => {}
