@@ -148,16 +148,19 @@ fn read_file(path: &Path) -> Result<Input, ReadError> {
 
 /// Reads a file, or one byte more than the limit, so that its size can be reported.
 pub fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
-    limited(std::fs::File::open(path)?)
+    let file = std::fs::File::open(path)?;
+    // One call for a file. The size may change meanwhile.
+    let size = file.metadata().map_or(0, |found| usize::try_from(found.len()).unwrap_or(0));
+    limited(file, size.min(SOURCE_BYTES) + 1)
 }
 
 /// Reads standard input, as [`read_limited`] reads a file.
 pub fn read_standard_input() -> io::Result<Vec<u8>> {
-    limited(io::stdin().lock())
+    limited(io::stdin().lock(), 0)
 }
 
-fn limited(from: impl Read) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
+fn limited(from: impl Read, size: usize) -> io::Result<Vec<u8>> {
+    let mut text = Vec::with_capacity(size);
     let limit = u64::try_from(SOURCE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
     from.take(limit).read_to_end(&mut text)?;
     Ok(text)

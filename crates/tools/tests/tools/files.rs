@@ -177,7 +177,8 @@ fn c8_migrate_prints_a_file_that_check_accepts() {
     assert!(out(&printed).contains(r#"exec: "echo {{ .WHO }}""#), "{}", out(&printed));
     assert!(err(&printed).contains("note: Tasks and sensors also run at startup"), "{}", err(&printed));
     let new = folder.file("new.json5", &out(&printed));
-    let checked = command(containerpilot(), &[OsStr::new("check"), new.as_os_str()]).output_in_time().unwrap();
+    let checked =
+        command(containerpilot(), &[OsStr::new("check"), new.as_os_str()]).output_in_time().unwrap();
     assert_eq!(checked.status.code(), Some(0), "{}", err(&checked));
     // With the file in the environment, only the program is an argument.
     let printed = pilot(&["migrate", "--", "sleep"]).env("CONTAINERPILOT", &old).output_in_time().unwrap();
