@@ -58,7 +58,7 @@ fn p14_of_many_starts_64_are_in_progress_and_the_others_follow_in_order() {
         }
         assert_eq!(spawned(&mut harness), names(nth + 64..nth + 65));
     }
-    assert_eq!(harness.core.starts_wait(), false);
+    assert!(!harness.core.starts_wait());
 }
 
 #[test]
