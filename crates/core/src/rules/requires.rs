@@ -430,7 +430,7 @@ impl Core {
                 }
             }
         }
-        let wanted: BTreeSet<JobIx> = inserted(jobs.into_iter());
+        let wanted: BTreeSet<JobIx> = inserted(jobs);
         ordered.retain(|job| wanted.contains(job));
         ordered
     }
