@@ -5,9 +5,9 @@
 FROM scratch AS slim
 # BuildKit sets it to the architecture of the image. A builder that does not takes the binary of this machine.
 ARG TARGETARCH
-COPY target/dist/containerpilot${TARGETARCH:+-$TARGETARCH} /bin/containerpilot
+COPY target/artifacts/containerpilot${TARGETARCH:+-$TARGETARCH} /bin/containerpilot
 ENTRYPOINT ["/bin/containerpilot"]
 
 FROM slim
 ARG TARGETARCH
-COPY target/dist/containerpilot-tools${TARGETARCH:+-$TARGETARCH} /bin/containerpilot-tools
+COPY target/artifacts/containerpilot-tools${TARGETARCH:+-$TARGETARCH} /bin/containerpilot-tools

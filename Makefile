@@ -117,17 +117,17 @@ deny:
 	if cargo deny fetch db; then cargo deny check --disable-fetch advisories; \
 	else echo "cannot reach the advisory database: advisories were NOT checked"; fi
 
-# The static binary of this machine: target/dist/containerpilot.
+# The static binary of this machine: target/artifacts/containerpilot.
 static:
 	scripts/dist --binary
 
-# The files of a release, in target/dist: for each architecture the static binary, packages, an archive and a software bill of
+# The files of a release, in target/artifacts: for each architecture the static binary, packages, an archive and a software bill of
 # materials; and checksums. ARCHITECTURES=amd64 selects. The default is both; docs/releases.md says what the other one needs.
 ARCHITECTURES ?= amd64 arm64
 dist:
 	ARCHITECTURES='$(ARCHITECTURES)' scripts/dist
 
-# Tests what `make dist` has left in target/dist, each binary as PID 1 (arm64 in an emulator), and builds everything once more, in other folders: the
+# Tests what `make dist` has left in target/artifacts, each binary as PID 1 (arm64 in an emulator), and builds everything once more, in other folders: the
 # bytes must be the same. It takes longer than `make dist`, so it is a part of the release workflow and not of `make test`.
 test-dist:
 	scripts/test-dist

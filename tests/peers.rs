@@ -34,9 +34,9 @@ fn peers_page_is_about_this_version() {
     let measured = page.pointer("/scenes/size/samples/size-own/containerpilot/0").unwrap().as_f64().unwrap();
     let binary =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository().join("target"), PathBuf::from);
-    let Ok(file) = std::fs::metadata(binary.join("dist/containerpilot")) else {
+    let Ok(file) = std::fs::metadata(binary.join("artifacts/containerpilot")) else {
         return skip(
-            "the size in docs/peers.md is compared with target/dist/containerpilot: run `make static`",
+            "the size in docs/peers.md is compared with target/artifacts/containerpilot: run `make static`",
         );
     };
     let size = file.len() as f64 / 1024.0;

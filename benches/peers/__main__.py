@@ -29,7 +29,7 @@ ROOT = os.path.dirname(os.path.dirname(stage.HERE))
 def options():
     target = os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target"))
     parser = argparse.ArgumentParser(prog="benches/peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", default=os.path.join(target, "dist", "containerpilot"), help="the containerpilot binary")
+    parser.add_argument("--binary", default=os.path.join(target, "artifacts", "containerpilot"), help="the containerpilot binary")
     parser.add_argument("--scenes", help="only these, comma-separated: " + ", ".join(scenes.SCENES))
     parser.add_argument("--peers", help="only these, comma-separated (should include floor and containerpilot)")
     parser.add_argument("--quick", action="store_true", help="few rounds and small numbers")

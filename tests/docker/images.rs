@@ -15,16 +15,27 @@ fn project(name: &str) -> String {
 #[ignore = "slow: needs the static binary"]
 fn x3_dockerfile_builds_an_image_of_the_binary() {
     let context = folder("context");
-    fs::create_dir_all(context.join("target/dist")).unwrap();
-    fs::copy(static_binary(), context.join("target/dist/containerpilot")).unwrap();
+    fs::create_dir_all(context.join("target/artifacts")).unwrap();
+    // The same program stands in for the tools.
+    for name in ["containerpilot", "containerpilot-tools"] {
+        fs::copy(static_binary(), context.join("target/artifacts").join(name)).unwrap();
+    }
     fs::write(context.join("Dockerfile"), project("Dockerfile")).unwrap();
     fs::write(context.join(".dockerignore"), project(".dockerignore")).unwrap();
     fs::create_dir_all(context.join("target/debug")).unwrap();
-    let image = new_name("plain");
+    let (image, slim) = (new_name("plain"), new_name("slim"));
     docker(&["build", "--quiet", "--tag", &image, context.to_str().unwrap()]);
+    docker(&["build", "--quiet", "--target", "slim", "--tag", &slim, context.to_str().unwrap()]);
     fs::remove_dir_all(context).unwrap();
-    assert!(docker(&["run", "--rm", &image, "-version"]).starts_with("Version: "));
-    assert_eq!(docker(&["run", "--rm", &image, "--", "/bin/containerpilot", "-version"]).lines().count(), 3);
+    for image in [&image, &slim] {
+        assert!(docker(&["run", "--rm", image, "-version"]).starts_with("Version: "));
+        let again = docker(&["run", "--rm", image, "--", "/bin/containerpilot", "-version"]);
+        assert_eq!(again.lines().count(), 3);
+    }
+    // X15: only the default image has the tools.
+    let tools = ["/bin/containerpilot-tools", "-version"];
+    assert_eq!(docker(&["run", "--rm", &image, "--", tools[0], tools[1]]).lines().count(), 3);
+    assert_eq!(Container::start_with_args(&[], &slim, &["--", tools[0], tools[1]]).exit_code(), "127");
 }
 
 /// The image of the Rust compiler is replaced by one whose `cargo` only copies the finished binary.
@@ -35,10 +46,10 @@ fn x3_dockerfile_build_compiles_and_builds_the_same_image() {
     put_busybox(&base);
     fs::copy(static_binary(), base.join("ready")).unwrap();
     let cargo = "#!/bin/sh\nset -e\ntest \"$1\" != fetch || exit 0\n\
-                 test \"$*\" = 'build --release --locked --target x86_64-unknown-linux-gnu'\n\
+                 case \"$*\" in 'build --profile=dist --locked --target x86_64-unknown-linux-gnu --package='*) ;; *) exit 1 ;; esac\n\
                  echo \"$CARGO_ENCODED_RUSTFLAGS\" | grep -qF target-feature=+crt-static\ntest -e Cargo.toml\ntest ! -e .git\n\
                  test \"$CONTAINERPILOT_GIT_HASH $CONTAINERPILOT_BUILD_DATE\" = 'abc 2026-01-02'\n\
-                 mkdir -p target/x86_64-unknown-linux-gnu/release\ncp /ready target/x86_64-unknown-linux-gnu/release/containerpilot\n";
+                 mkdir -p target/x86_64-unknown-linux-gnu/dist\ncp /ready target/x86_64-unknown-linux-gnu/dist/${5#*=}\n";
     let rustc = "#!/bin/sh\necho 'host: x86_64-unknown-linux-gnu'\n";
     for (name, script) in [("cargo", cargo), ("rustc", rustc)] {
         fs::write(base.join("bin").join(name), script).unwrap();
