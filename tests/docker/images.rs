@@ -49,7 +49,7 @@ fn x3_dockerfile_build_compiles_and_builds_the_same_image() {
                  case \"$*\" in 'build --profile=dist --locked --target x86_64-unknown-linux-gnu --package='*) ;; *) exit 1 ;; esac\n\
                  echo \"$CARGO_ENCODED_RUSTFLAGS\" | grep -qF target-feature=+crt-static\ntest -e Cargo.toml\ntest ! -e .git\n\
                  test \"$CONTAINERPILOT_GIT_HASH $CONTAINERPILOT_BUILD_DATE\" = 'abc 2026-01-02'\n\
-                 mkdir -p target/x86_64-unknown-linux-gnu/dist\ncp /ready target/x86_64-unknown-linux-gnu/dist/${5#*=}\n";
+                 mkdir -p target/x86_64-unknown-linux-gnu/dist\ncp /ready target/x86_64-unknown-linux-gnu/dist/${6#*=}\n";
     let rustc = "#!/bin/sh\necho 'host: x86_64-unknown-linux-gnu'\n";
     for (name, script) in [("cargo", cargo), ("rustc", rustc)] {
         fs::write(base.join("bin").join(name), script).unwrap();
