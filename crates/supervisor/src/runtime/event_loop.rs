@@ -62,7 +62,12 @@ impl<D: Decider> Runtime<D> {
         self.executor.notices.resume();
         self.list_sources(&mut fds);
         let busy = !self.results.is_empty() || !self.messages.is_empty() || !self.exited.is_empty();
-        let release = !busy && self.release_at.take_if(|at| *at <= Instant::now()).is_some();
+        let mut release = !busy && self.release_at.take_if(|at| *at <= Instant::now()).is_some();
+        if release && self.executor.starts.is_busy() {
+            // Many jobs start in turn (P14): the last of them needs memory, too.
+            self.release_at = Some(Instant::now() + RELEASE_DELAY);
+            release = false;
+        }
         let timeout = if busy { Some(Duration::ZERO) } else { self.timeout() };
         if release {
             // Right before the wait: code that runs afterwards would be mapped again.

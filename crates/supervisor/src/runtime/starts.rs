@@ -70,6 +70,11 @@ impl Starts {
         self.pending.contains_key(&owner)
     }
 
+    /// Returns true if a job is being started.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.pending.keys().any(|owner| matches!(owner, Owner::Run(_)))
+    }
+
     /// Adds the descriptors to poll. Those of checks are needed while other starts wait for them (P14); otherwise it is early
     /// enough to look when a check exits or is killed.
     pub(crate) fn add_poll_fds(&mut self, with_checks: bool, fds: &mut Vec<PollFd>) {
