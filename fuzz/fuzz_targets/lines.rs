@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| containerpilot::fuzzing::run("lines", bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| containerpilot_fuzzing::run("lines", bytes));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| containerpilot::fuzzing::run("migrate", bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| containerpilot_fuzzing::run("migrate", bytes));

@@ -1,10 +1,14 @@
 //! The queue between the event loop and the log thread (L4, L9), and the channel from other threads to the event loop (E7), in
 //! every interleaving of the threads.
 //!
-//! `crates/supervisor/src/logs/queue.rs` and `crates/supervisor/src/messages/channel.rs` are compiled here with the primitives of `loom`. A wait has no timeout here: a
-//! wake-up that is lost is a deadlock, which `loom` reports.
+//! `logs/queue.rs` and `messages/channel.rs` of the supervisor are compiled here with the primitives of `loom`. A wait has no
+//! timeout here: a wake-up that is lost is a deadlock, which `loom` reports.
 #![cfg(test)]
 #![expect(dead_code, reason = "the tests use a part of the queue")]
+
+// The sources name the waker of another crate: here it is the one below.
+extern crate self as containerpilot_process;
+pub(crate) use process::sys;
 
 // Paths are relative to this file.
 #[path = "."]

@@ -17,6 +17,7 @@ fn entry(level: Level, size: usize) -> Entry {
         message: "x".repeat(size).into(),
         fields: None,
         output_of: None, last_lines: None,
+        run: None,
     }
 }
 
