@@ -40,8 +40,8 @@ pub use crate::state::run::Readiness;
 pub use crate::state::supervisor::{Core, Phase};
 pub use crate::time::Time;
 
-/// Collects into a map or set by inserting one item after the other. `collect` sorts the items first, which adds 4 KB of code for each
-/// type; a program of 7 MB had 300 KB of that.
+/// Collects into a map or set by inserting one item after the other. `collect` sorts the items first, which adds about 4 KB of code
+/// for each type.
 pub fn inserted<T, C: Default + Extend<T>>(items: impl IntoIterator<Item = T>) -> C {
     let mut collection = C::default();
     collection.extend(items);
