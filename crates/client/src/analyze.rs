@@ -16,6 +16,7 @@ use containerpilot_command_line::terminal::{Cell, Screen, Tone, sanitized, table
 
 use self::path::{Analysis, Journal, Step, StepKind, analyze as find_path};
 use super::client::{Client, DEFAULT_TIMEOUT};
+use containerpilot_core::sort_by;
 
 /// Steps that take a smaller part of the time are not worth a look.
 const NOTABLE: f64 = 0.1;
@@ -47,8 +48,8 @@ fn read_journal(client: &Client) -> Result<(Vec<Event>, Vec<Start>), Failure> {
     let until = Instant::now() + DEFAULT_TIMEOUT;
     while let Some(message) = stream.next(Some(until))? {
         match message.event.as_str() {
-            "" => events.push(serde_json::from_str(&message.data).map_err(unexpected)?),
-            "start" => starts.push(serde_json::from_str(&message.data).map_err(unexpected)?),
+            "" => events.push(serde_json::from_slice(message.data.as_bytes()).map_err(unexpected)?),
+            "start" => starts.push(serde_json::from_slice(message.data.as_bytes()).map_err(unexpected)?),
             _ => {}
         }
     }
@@ -134,7 +135,7 @@ fn is_notable(analysis: &Analysis, step: &Step) -> bool {
 fn hints(analysis: &Analysis) -> Vec<String> {
     let total = analysis.path.last().map_or(0.0, |step| step.at);
     let mut steps: Vec<&Step> = analysis.path.iter().filter(|step| is_notable(analysis, step)).collect();
-    steps.sort_by(|a, b| b.took.total_cmp(&a.took));
+    sort_by(&mut steps, |a, b| b.took.total_cmp(&a.took));
     let hint = |step: &&Step| {
         let depends = match step.kind {
             StepKind::Done => "the running time of a one-time job; the next job waits for its exit",

@@ -154,7 +154,7 @@ fn reloaded(response: &Response) -> Result<Reload, Failure> {
         return Err(Failure::Failed(response.reason()));
     }
     // The response of 3.8 is empty.
-    let reload: Reload = serde_json::from_str(&response.text()).unwrap_or_default();
+    let reload: Reload = serde_json::from_slice(&response.body).unwrap_or_default();
     if reload.message.is_empty() { Ok(reload) } else { Err(Failure::Failed(reload.message)) }
 }
 

@@ -66,16 +66,17 @@ pub(super) fn events(args: &Arguments) -> Result<(), Failure> {
 
 /// The run that a message about a start names.
 fn run(message: &Message) -> u64 {
-    serde_json::from_str::<Start>(&message.data).map_or(0, |start| start.run)
+    serde_json::from_slice::<Start>(message.data.as_bytes()).map_or(0, |start| start.run)
 }
 
 /// Prints an event or a start. Returns false if the reader of standard output has gone.
 fn show(json: bool, message: &Message) -> Result<bool, Failure> {
     let line = match message.event.as_str() {
         _ if json => message.data.clone(),
-        "start" => serde_json::from_str(&message.data)
+        "start" => serde_json::from_slice(message.data.as_bytes())
             .map_or_else(|_| message.data.clone(), |start| start_line(&start)),
-        _ => serde_json::from_str(&message.data).map_or_else(|_| message.data.clone(), |event| line(&event)),
+        _ => serde_json::from_slice(message.data.as_bytes())
+            .map_or_else(|_| message.data.clone(), |event| line(&event)),
     };
     write_stdout(format!("{line}\n").as_bytes())
 }

@@ -21,6 +21,7 @@ use containerpilot_command_line::output::write_stdout;
 
 use super::client::{ByteStream, Client, DEFAULT_TIMEOUT};
 use super::groups;
+use containerpilot_core::sort_by;
 
 /// How many jobs can be followed at once; each takes a connection and a thread.
 const MAX_FOLLOWED: usize = 32;
@@ -162,7 +163,7 @@ struct Format {
 impl Format {
     /// Prints lines in the order of their times. Returns false if the reader of standard output has gone.
     fn print_sorted(&self, mut lines: Vec<Line>) -> Result<bool, Failure> {
-        lines.sort_by(|a, b| a.time.cmp(&b.time));
+        sort_by(&mut lines, |a, b| a.time.cmp(&b.time));
         let mut out = Vec::new();
         for line in &lines {
             if self.since.as_ref().is_some_and(|since| !line.time.is_empty() && line.time < *since) {

@@ -26,6 +26,7 @@ use containerpilot_command_line::options::parse_duration;
 use containerpilot_command_line::output::write_stdout;
 use containerpilot_command_line::terminal::{Screen, sanitized, table};
 use containerpilot_core::plan::Signal;
+use containerpilot_core::sort_by;
 use containerpilot_process::failpoints::failpoint;
 use containerpilot_process::sys::{self, SignalSet};
 use serde_json::json;
@@ -98,7 +99,7 @@ fn plain(client: &Client, sort: Column, interval: Duration) -> Result<(), Failur
 
 fn print_table(status: &Status, sort: Column, usage: &mut Usage) -> Result<bool, Failure> {
     let mut rows = rows(status, usage);
-    rows.sort_by(|a, b| a.compare(b, sort));
+    sort_by(&mut rows, |a, b| a.compare(b, sort));
     let cells: Vec<_> = rows.into_iter().map(|row| row.cells).collect();
     write_stdout(table(Screen::of_stdout(), &Column::ALL.map(Column::head), &cells).as_bytes())
 }

@@ -136,7 +136,7 @@ impl Waiter<'_> {
 
     /// Keeps a `stopped` event that the last status does not know.
     fn record(&mut self, data: &str) {
-        let Ok(event) = serde_json::from_str::<Event>(data) else { return };
+        let Ok(event) = serde_json::from_slice::<Event>(data.as_bytes()) else { return };
         let is_known = |status: &Status| {
             timestamps::seconds_between(&status.now, &event.time).is_some_and(|later| later <= 0.0)
         };

@@ -11,6 +11,7 @@ use containerpilot_core::plan::{
     Repeat, Restarts, Role, Trigger, Watch, WatchKind,
 };
 use containerpilot_core::report::words;
+use containerpilot_core::sort_by;
 use serde::Serialize;
 
 /// The summary of a valid plan. `names` are the names of its files.
@@ -117,7 +118,7 @@ fn groups(groups: &[String]) -> String {
 fn checks(checks: &[Check]) -> String {
     let probes: Vec<&Check> = checks.iter().filter(|check| !check.probe.is_passive()).collect();
     let mut intervals: Vec<Duration> = probes.iter().map(|check| check.interval).collect();
-    intervals.sort();
+    sort_by(&mut intervals, Ord::cmp);
     intervals.dedup();
     let intervals = intervals.into_iter().map(time).collect::<Vec<_>>().join(" and ");
     match probes.as_slice() {

@@ -10,6 +10,7 @@ mod view;
 
 use crate::span::{SourceMap, Span};
 
+use containerpilot_core::sort_by;
 use secrets::message_without_passwords;
 use trace::{LineIndex, amend, locate, trace};
 
@@ -210,7 +211,8 @@ impl Report {
                 Located { problem, location }
             })
             .collect();
-        located.sort_by_key(|one| one.location.as_ref().map(|at| (at.file, at.span.start, at.span.end)));
+        let place = |one: &Located| one.location.as_ref().map(|at| (at.file, at.span.start, at.span.end));
+        sort_by(&mut located, |one, other| place(one).cmp(&place(other)));
         located.dedup_by(|a, b| {
             a.problem.message == b.problem.message
                 && a.location.as_ref().map(|at| (at.file, at.span))

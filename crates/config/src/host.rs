@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
+use containerpilot_core::inserted;
 use containerpilot_core::plan::{Capabilities, Process};
 
 use crate::interfaces::HostAddress;
@@ -109,7 +110,7 @@ pub struct Examined {
 /// Looks at one path after another, and waits for each answer.
 fn look_at_each<H: Host + ?Sized>(host: &H, paths: &Paths) -> Examined {
     fn each<T>(paths: &BTreeSet<String>, look: impl Fn(&str) -> T) -> BTreeMap<String, T> {
-        paths.iter().map(|path| (path.clone(), look(path))).collect()
+        inserted(paths.iter().map(|path| (path.clone(), look(path))))
     }
     Examined {
         programs: each(&paths.programs, |path| host.program(path)),

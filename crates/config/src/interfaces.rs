@@ -1,5 +1,6 @@
 //! The choice of the advertised address of a service (D6).
 
+use containerpilot_core::sort_by;
 use core::fmt;
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -256,7 +257,7 @@ fn sorted(addresses: &[HostAddress]) -> Vec<(&str, IpAddr)> {
     };
     let mut sorted: Vec<_> =
         addresses.iter().map(|address| (address.interface.as_str(), address.ip.to_canonical())).collect();
-    sorted.sort_by_key(|(interface, ip)| (*interface, bytes(*ip)));
+    sort_by(&mut sorted, |one, other| (one.0, bytes(one.1)).cmp(&(other.0, bytes(other.1))));
     sorted
 }
 

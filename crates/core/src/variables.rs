@@ -10,6 +10,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::SortedMap;
 use crate::ids::{JobIx, LockIx, WatchIx};
 use crate::inserted;
 use crate::plan::Plan;
@@ -48,7 +49,7 @@ pub struct JobVariables {
     names: Arc<[String]>,
     /// The values, by the index of the name. Only these are gone through for a start, so that its cost depends on the jobs
     /// that run, and not on those that wait (P14).
-    values: BTreeMap<usize, String>,
+    values: SortedMap<usize, String>,
     /// For each job, the index of its pid in `names`.
     pid_indices: Arc<[usize]>,
     /// For each watch, its variable (D12).

@@ -8,6 +8,7 @@ use containerpilot_config::limits::SOURCE_BYTES;
 use containerpilot_process::error_text::describe;
 
 use crate::looks::Looks;
+use containerpilot_core::sort_by;
 
 /// The default configuration: a file, then a directory.
 const DEFAULT_PATHS: [&str; 2] = ["/etc/containerpilot.json5", "/etc/containerpilot.d"];
@@ -137,7 +138,7 @@ fn list_files(directory: &Path) -> Result<Vec<PathBuf>, ReadError> {
             files.push(path);
         }
     }
-    files.sort();
+    sort_by(&mut files, Ord::cmp);
     Ok(files)
 }
 

@@ -21,9 +21,11 @@
 //!
 //! Memory is bounded by the plan: spans that are open, and the last two runs of each job.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use std::collections::BTreeMap;
+
+use containerpilot_core::SortedMap;
 use containerpilot_core::effect::{Effect, KillReason};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckIx, CheckRunId, EventId, FileIx, JobIx, RenderId, RunId};
@@ -60,13 +62,13 @@ pub struct Step<'a> {
 pub struct Tracer {
     /// The plan that indices refer to.
     plan: Arc<Plan>,
-    runs: BTreeMap<RunId, Run>,
+    runs: SortedMap<RunId, Run>,
     /// The last two runs of each job, the newest last.
     recent: BTreeMap<JobIx, Vec<Recent>>,
-    checks: BTreeMap<CheckRunId, Check>,
-    renders: BTreeMap<RenderId, Render>,
+    checks: SortedMap<CheckRunId, Check>,
+    renders: SortedMap<RenderId, Render>,
     /// The last rendering of each file.
-    last_render: BTreeMap<FileIx, RenderId>,
+    last_render: SortedMap<FileIx, RenderId>,
     reload: Option<(RequestId, Time)>,
     shutdown: Option<Time>,
     /// What of the journal is known.
@@ -90,7 +92,7 @@ struct Run {
     has_checks: bool,
     stopping: Option<Time>,
     /// The last result of each check.
-    checks: BTreeMap<CheckIx, bool>,
+    checks: SortedMap<CheckIx, bool>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -124,11 +126,11 @@ impl Tracer {
         let journal = core.journal();
         let mut tracer = Self {
             plan: core.shared_plan(),
-            runs: BTreeMap::new(),
+            runs: SortedMap::new(),
             recent: BTreeMap::new(),
-            checks: BTreeMap::new(),
-            renders: BTreeMap::new(),
-            last_render: BTreeMap::new(),
+            checks: SortedMap::new(),
+            renders: SortedMap::new(),
+            last_render: SortedMap::new(),
             reload: None,
             shutdown: None,
             last_event: journal.events().next_back().map(|event| event.id),
@@ -289,7 +291,7 @@ impl Tracer {
         self.recent = inserted(recent.into_iter().filter_map(|(job, runs)| Some((moves.job(job)?, runs))));
         let renders = std::mem::take(&mut self.last_render);
         self.last_render =
-            renders.into_iter().filter_map(|(file, render)| Some((moves.file(file)?, render))).collect();
+            inserted(renders.into_iter().filter_map(|(file, render)| Some((moves.file(file)?, render))));
     }
 
     fn spawned(&mut self, job: JobIx, run: RunId, now: Time) {
@@ -310,7 +312,7 @@ impl Tracer {
             starting: true,
             has_checks: planned.health.is_some(),
             stopping: None,
-            checks: BTreeMap::new(),
+            checks: SortedMap::new(),
         };
         self.runs.insert(run, known);
         let recent = self.recent.entry(job).or_default();

@@ -255,7 +255,7 @@ impl Reaper {
             Adopted::Of(run, _) => Some((*pid, *run)),
             Adopted::Unread(_) | Adopted::Unmarked => None,
         });
-        RunProcesses { daemons: daemons.collect(), cgroups }
+        RunProcesses { daemons: inserted(daemons), cgroups }
     }
 
     /// Looks for processes of ended runs, if that is due.

@@ -3,9 +3,9 @@
 //! An exited child is first found with `WNOWAIT` and only then reaped. In between its pid cannot be reused, so its process
 //! group can be signalled without hitting another process.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use containerpilot_core::SortedMap;
 use containerpilot_core::ids::{CheckRunId, RunId};
 use containerpilot_core::input::{ExitStatus, Input, StartError};
 use containerpilot_core::plan::{Signal, StopScope};
@@ -103,10 +103,10 @@ impl Pass {
 /// The processes that the supervisor has started and not reaped, and those that it has adopted.
 #[derive(Default)]
 pub struct Reaper {
-    pub(super) owners: BTreeMap<i32, Owner>,
-    pub(super) pids: BTreeMap<Owner, i32>,
+    pub(super) owners: SortedMap<i32, Owner>,
+    pub(super) pids: SortedMap<Owner, i32>,
     /// The process groups of exited runs that still had members.
-    pub(super) orphaned_groups: BTreeMap<RunId, OrphanedGroup>,
+    pub(super) orphaned_groups: SortedMap<RunId, OrphanedGroup>,
     pub(super) orphans: Orphans,
     pub cgroups: Cgroups,
 }

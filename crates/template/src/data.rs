@@ -96,10 +96,11 @@ fn value(data: Data, budget: &mut Budget) -> Result<Value, FunctionError> {
             Value::Texts(List::new(texts, length))
         }
         Data::Map(map) => {
-            let entries = map
-                .into_iter()
-                .map(|(name, item)| Ok((text(name.into_bytes(), budget)?, text(item.into_bytes(), budget)?)));
-            Value::Map(Rc::new(entries.collect::<Result<BTreeMap<_, _>, FunctionError>>()?))
+            let mut entries = BTreeMap::new();
+            for (name, item) in map {
+                entries.insert(text(name.into_bytes(), budget)?, text(item.into_bytes(), budget)?);
+            }
+            Value::Map(Rc::new(entries))
         }
         Data::Objects(objects) => {
             let records = objects.into_iter().map(|object| record(object, budget));
@@ -140,9 +141,8 @@ pub(crate) fn uses(program: &Program) -> Result<Vec<Use>, Vec<TemplateError>> {
             Node::Template { pipe, .. } => pipe.iter().for_each(|pipe| finder.pipeline(pipe)),
         }
     }
-    let Finder { mut uses, mut errors } = finder;
+    let Finder { mut uses, errors } = finder;
     uses.sort_by_key(|one| one.span);
-    errors.sort_by_key(|error| error.span);
     if errors.is_empty() { Ok(uses) } else { Err(errors) }
 }
 
@@ -188,7 +188,7 @@ impl Finder {
         let signature = function.signature();
         match name.and_then(literal).zip(name) {
             Some((name, operand)) => self.uses.push(Use { source, name, span: operand.span }),
-            None => self.errors.push(TemplateError {
+            None => TemplateError {
                 stage: Stage::Parse,
                 span: name.unwrap_or(operand).span,
                 message: format!("`{}` needs a name in quotes", signature.name),
@@ -196,7 +196,8 @@ impl Finder {
                     "what a file uses must be known before it is rendered; write: {}",
                     signature.usage
                 )),
-            }),
+            }
+            .add_to(&mut self.errors),
         }
     }
 }

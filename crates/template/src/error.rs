@@ -1,5 +1,6 @@
 //! Errors of a template: those that a user sees, and those of a single function call.
 
+use crate::limits;
 use crate::span::Span;
 
 /// The stage in which an error was found.
@@ -23,6 +24,15 @@ pub struct TemplateError {
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
+}
+
+impl TemplateError {
+    /// Adds it to the errors of a source, which are in the order of the source and not more than are shown.
+    pub(crate) fn add_to(self, errors: &mut Vec<Self>) {
+        let place = errors.partition_point(|other| other.span <= self.span);
+        errors.insert(place, self);
+        errors.truncate(limits::ERRORS);
+    }
 }
 
 /// Why a function, or another part of a template, has no value.

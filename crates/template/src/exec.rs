@@ -4,6 +4,7 @@
 
 mod eval;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::slice::Iter;
 
@@ -26,20 +27,15 @@ pub(crate) fn render(
     environment: &Environment,
     data: Option<&dyn LookUp>,
 ) -> Result<(Vec<u8>, SourceMap), Vec<TemplateError>> {
-    let environment = environment
-        .iter()
-        .map(|(name, value)| (Text::from(name.as_slice()), Text::from(value.as_slice())))
-        .collect();
-    let state = State::new(source, environment, data, &program.variables);
+    let mut texts = BTreeMap::new();
+    for (name, value) in environment {
+        texts.insert(Text::from(name.as_slice()), Text::from(value.as_slice()));
+    }
+    let state = State::new(source, texts, data, &program.variables);
     let mut writer =
         Writer { program, state, frames: Vec::new(), calls: 0, text: Vec::new(), map: SourceMap::default() };
     writer.run();
-    if writer.state.errors.is_empty() {
-        Ok((writer.text, writer.map))
-    } else {
-        writer.state.errors.sort_by_key(|error| error.span);
-        Err(writer.state.errors)
-    }
+    if writer.state.errors.is_empty() { Ok((writer.text, writer.map)) } else { Err(writer.state.errors) }
 }
 
 /// A running list of nodes, `range` or template call.

@@ -11,7 +11,7 @@ mod number;
 mod pipeline;
 mod words;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use memchr::memmem;
 
@@ -40,9 +40,10 @@ pub(crate) fn parse(source: &[u8], dialect: Dialect) -> Result<Program, Vec<Temp
     let main = std::mem::take(&mut parser.list);
     parser.define(Vec::new(), Span::at(0), main);
     if parser.errors.is_empty() {
-        Ok(Program { templates: parser.templates.into_iter().collect(), variables: parser.names.variables })
+        let mut templates = BTreeMap::new();
+        templates.extend(parser.templates);
+        Ok(Program { templates, variables: parser.names.variables })
     } else {
-        parser.errors.sort_by_key(|error| error.span);
         Err(parser.errors)
     }
 }
@@ -91,12 +92,8 @@ struct Parser<'s> {
 
 impl<'s> Parser<'s> {
     fn report(&mut self, error: ParseError) {
-        self.errors.push(TemplateError {
-            stage: Stage::Parse,
-            span: error.span,
-            message: error.message,
-            help: error.help,
-        });
+        let ParseError { span, message, help } = error;
+        TemplateError { stage: Stage::Parse, span, message, help }.add_to(&mut self.errors);
     }
 
     fn is_full(&self) -> bool {

@@ -7,6 +7,7 @@ use containerpilot_api::responses::{Event, Job, Start, Status};
 use containerpilot_api::timestamps::seconds_between;
 use containerpilot_core::event::Code;
 use containerpilot_core::report::words;
+use containerpilot_core::sort_by;
 use serde::Serialize;
 
 /// The events that let a job start, as a part of the start of the container. After any other one, such as `exitFailed`, a job repairs or tidies up.
@@ -149,7 +150,7 @@ pub(super) fn analyze(journal: &Journal<'_>) -> Result<Analysis, TooLate> {
         });
         chains.insert(&job.name, chain);
     }
-    analysis.jobs.sort_by(|a, b| a.started.total_cmp(&b.started));
+    sort_by(&mut analysis.jobs, |a, b| a.started.total_cmp(&b.started));
     // Jobs that last make the container ready; without one, those that run once.
     let counts = |start: &&JobStart| {
         let job = journal.status.jobs.iter().find(|job| job.name == start.job);

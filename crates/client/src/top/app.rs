@@ -6,6 +6,7 @@ use containerpilot_command_line::terminal::sanitized;
 
 use super::keys::Key;
 use super::rows::{Column, Row, Usage, rows};
+use containerpilot_core::sort_by;
 
 /// What the main loop does after a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +112,7 @@ impl App {
     /// The rows that the filter leaves, sorted.
     pub(super) fn visible(&self) -> Vec<&Row> {
         let mut visible: Vec<&Row> = self.rows.iter().filter(|row| row.matches(&self.filter)).collect();
-        visible.sort_by(|a, b| a.compare(b, self.sort));
+        sort_by(&mut visible, |a, b| a.compare(b, self.sort));
         if self.reversed {
             visible.reverse();
         }

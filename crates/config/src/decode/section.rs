@@ -98,7 +98,7 @@ macro_rules! section {
             pub fn written(&self) -> Vec<(&'static str, $crate::diagnostics::Place)> {
                 let mut written = Vec::new();
                 $(
-                    if let Some(given) = self.$field.as_ref().filter(|given| given.written) {
+                    if let Some(given) = &self.$field && given.written {
                         written.push(($key, given.key));
                     }
                 )*
@@ -112,7 +112,7 @@ macro_rules! section {
                 $(
                     let is_own = self.$field.as_ref().is_some_and(|own| own.written);
                     let free = rows.next().is_some_and(|(nth, field)| !self.unset.contains(&nth) && row(field.key));
-                    if let Some(given) = other.$field.as_ref().filter(|given| given.written && !is_own && free) {
+                    if let Some(given) = &other.$field && given.written && !is_own && free {
                         self.$field = Some(given.clone());
                     }
                 )*

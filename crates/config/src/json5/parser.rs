@@ -15,6 +15,7 @@ use super::lexer::{Bracket, Lexer, Token, TokenKind};
 use super::{Member, Node, Parsed, SyntaxError, SyntaxKind, Value, foreign};
 use crate::limits;
 use crate::span::Span;
+use containerpilot_core::sort_by;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
@@ -97,7 +98,7 @@ impl<'a> Parser<'a> {
             return Parsed { root: None, errors: vec![error] };
         }
         self.errors.truncate(limits::ERRORS);
-        self.errors.sort_by_key(|error| error.span.start);
+        sort_by(&mut self.errors, |one, other| one.span.start.cmp(&other.span.start));
         Parsed { root: self.root, errors: self.errors }
     }
 

@@ -1,5 +1,6 @@
 //! The main program of the command line.
 
+use containerpilot_core::inserted;
 use containerpilot_core::variables::ip_variable;
 
 use crate::decode::Spanned;
@@ -59,7 +60,7 @@ impl Program<'_> {
             let address = choose(&specs.ok()?, self.host.addresses())?;
             Some((ip_variable(name).into_bytes(), address.to_string().into_bytes()))
         };
-        services.chain(telemetry).filter_map(variable).collect()
+        inserted(services.chain(telemetry).filter_map(variable))
     }
 }
 

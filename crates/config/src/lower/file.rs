@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use containerpilot_core::inserted;
 use containerpilot_core::plan::{FileTest, RenderedFile, Watch, WatchKind};
 
 use super::Lower;
@@ -63,7 +64,7 @@ impl Lower<'_> {
         self.repeated(given().filter_map(|file| file.to.as_ref()), "two files are written to");
         let watches = fields.watches.iter().flat_map(|given| &given.value);
         let watches: BTreeSet<&str> =
-            watches.filter_map(|watch| watch.name.as_ref()).map(|name| name.value.as_str()).collect();
+            inserted(watches.filter_map(|watch| watch.name.as_ref()).map(|name| name.value.as_str()));
         let known = Known { watches, consul: fields.consul.is_some(), examined };
         let files: Vec<_> = given().map(|file| self.file(file, &known)).collect();
         let files: Vec<(RenderedFile, Vec<Watch>)> = files.into_iter().collect::<Option<_>>()?;
@@ -105,12 +106,12 @@ impl Lower<'_> {
             None => Vec::new(),
         };
         let named = |source| uses.iter().filter(move |one| one.source == source).map(|one| &one.name);
-        let mut used: BTreeSet<String> = named(Source::Watch).cloned().collect();
+        let mut used: BTreeSet<String> = inserted(named(Source::Watch).cloned());
         let keys: Vec<Watch> = uses.iter().filter_map(key_watch).collect();
         used.extend(keys.iter().map(|watch| watch.name.clone()));
         let secrets = named(Source::Secret).filter_map(|name| self.shared.secrets.get_key_value(name));
         let secrets: BTreeMap<String, String> =
-            secrets.map(|(name, file)| (name.clone(), file.clone())).collect();
+            inserted(secrets.map(|(name, file)| (name.clone(), file.clone())));
         if !secrets.is_empty() && mode & 0o004 != 0 {
             let place = fields.mode.as_ref().filter(|mode| mode.written).map_or(at, |mode| mode.place);
             let message = format!("every user can read this file with a secret: its mode is 0{mode:o}");

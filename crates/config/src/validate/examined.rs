@@ -1,6 +1,7 @@
 //! The paths of jobs that the host looks at, all together, so that file systems that do not answer take as long as
 //! one (P15).
 
+use containerpilot_core::inserted;
 use containerpilot_core::plan::Job;
 
 use super::processes::directory;
@@ -19,15 +20,16 @@ pub(crate) fn paths(fields: &ConfigFields, draft: &Draft, needed: &[NeededFile])
     // Beside `template`, `from` is an error.
     let templates = files.filter(|file| file.template.is_none()).filter_map(|file| file.from.as_ref());
     Paths {
-        programs: commands(fields, &pairs).iter().filter_map(UsedCommand::known_program).collect(),
-        directories: pairs
-            .iter()
-            .filter(|(_, job)| job.is_some())
-            .filter_map(|(fields, _)| directory(fields))
-            .map(|given| given.value.clone())
-            .collect(),
-        files: needed.iter().map(|file| file.path.clone()).collect(),
-        templates: templates.map(|given| given.value.clone()).collect(),
+        programs: inserted(commands(fields, &pairs).iter().filter_map(UsedCommand::known_program)),
+        directories: inserted(
+            pairs
+                .iter()
+                .filter(|(_, job)| job.is_some())
+                .filter_map(|(fields, _)| directory(fields))
+                .map(|given| given.value.clone()),
+        ),
+        files: inserted(needed.iter().map(|file| file.path.clone())),
+        templates: inserted(templates.map(|given| given.value.clone())),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use containerpilot_core::plan::{EventPattern, FirstTick, Job, ReplicaGroup, Trigger};
+use containerpilot_core::{inserted, sort_by};
 
 use crate::decode::Spanned;
 use crate::default_names::{coprocess_name, job_name};
@@ -33,17 +34,17 @@ impl Names {
         });
         let watches = fields.watches.iter().flat_map(|given| &given.value);
         let watches =
-            watches.filter_map(|watch| watch.name.as_ref()).map(|given| given.value.clone()).collect();
+            inserted(watches.filter_map(|watch| watch.name.as_ref()).map(|given| given.value.clone()));
         let files = fields.files.iter().flat_map(|given| &given.value);
-        let files = files.filter_map(|file| file.name.as_ref()).map(|given| given.value.clone()).collect();
+        let files = inserted(files.filter_map(|file| file.name.as_ref()).map(|given| given.value.clone()));
         // A coprocess sends the events of a job, but has no index in the list of jobs.
         let coprocesses = fields.coprocesses.iter().flat_map(|given| &given.value).filter_map(coprocess_name);
         let telemetry = fields.telemetry.iter().map(|_| TELEMETRY_JOB.to_owned());
         let all =
             containerpilot_core::grouped(jobs.chain(coprocesses.chain(telemetry).map(|name| (name, None))));
-        let jobs = all.into_iter().map(|(name, jobs)| (name, jobs.into_iter().flatten().collect())).collect();
+        let jobs = inserted(all.into_iter().map(|(name, jobs)| (name, jobs.into_iter().flatten().collect())));
         let locks = fields.locks.iter().flat_map(|given| &given.value);
-        let locks = locks.filter_map(|lock| lock.name.as_ref()).map(|given| given.value.clone()).collect();
+        let locks = inserted(locks.filter_map(|lock| lock.name.as_ref()).map(|given| given.value.clone()));
         Self { jobs, watches, files, locks }
     }
 
@@ -53,7 +54,7 @@ impl Names {
         let locks = self.locks.iter().map(|name| format!("lock.{name}"));
         let mut all: Vec<String> =
             self.jobs.keys().cloned().chain(watches).chain(files).chain(locks).collect();
-        all.sort();
+        sort_by(&mut all, Ord::cmp);
         all
     }
 }

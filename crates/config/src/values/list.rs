@@ -142,7 +142,7 @@ fn pairs<T>(
     node: &Node,
     read: impl Fn(&mut DecodeContext<'_>, &str, &Node) -> Option<T>,
 ) -> Option<BTreeMap<String, T>> {
-    let mut pairs = Vec::new();
+    let mut pairs = BTreeMap::new();
     let mut keys = BTreeMap::new();
     for member in cx.members(key, node, "{ NAME: \"value\" }")? {
         if let Some(earlier) = keys.insert(&member.key, member.key_span) {
@@ -152,9 +152,9 @@ fn pairs<T>(
             cx.error(member.key_span, message, "");
             continue;
         }
-        pairs.push((member.key.clone(), read(cx, &member.key, &member.value)?));
+        pairs.insert(member.key.clone(), read(cx, &member.key, &member.value)?);
     }
-    Some(pairs.into_iter().collect())
+    Some(pairs)
 }
 
 /// Why a name cannot be used in a map. A shell cannot use a variable with whitespace in its name, so `putenv` refuses it, too.

@@ -32,6 +32,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::backoff::{FIRST_DELAY, retry_delay};
+use crate::inserted;
 use crate::lock_report::{LockReport, LockWait};
 use crate::plan::Lock;
 use crate::rng::Rng;
@@ -514,7 +515,7 @@ impl LockRequests {
         let holders = seen.key.as_ref().map(|key| key.value.holders.as_slice()).unwrap_or_default();
         let absent = holders.iter().filter(|holder| !seen.contenders.contains(holder));
         let since = |holder: &String| self.absent.get(holder).copied().unwrap_or(now);
-        self.absent = absent.map(|holder| (holder.clone(), since(holder))).collect();
+        self.absent = inserted(absent.map(|holder| (holder.clone(), since(holder))));
     }
 }
 

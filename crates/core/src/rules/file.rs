@@ -81,7 +81,11 @@ impl Core {
         let keys = self.plan_state.graph.watches_of_file(file).iter();
         let watches = &self.planned_file(file).watches;
         let answer = |watch: &WatchIx| self.plan_state.watches.get(watch.index())?.data();
-        watches.iter().zip(keys).map(|(name, watch)| Some((name.clone(), answer(watch)?))).collect()
+        let mut data = FileData::new();
+        for (name, watch) in watches.iter().zip(keys) {
+            data.insert(name.clone(), answer(watch)?);
+        }
+        Some(data)
     }
 
     /// The watches of a file that have not answered.

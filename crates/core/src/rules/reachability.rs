@@ -16,6 +16,7 @@ use alloc::vec::Vec;
 
 use crate::event::{Code, Source};
 use crate::ids::{JobIx, WatchIx};
+use crate::inserted;
 use crate::log_entry::LogEvent;
 use crate::plan::{Action, EventPattern, FirstTick, Job, Level, Trigger};
 use crate::state::dependency_graph::SourceKey;
@@ -299,7 +300,7 @@ impl Core {
     /// The jobs that wait only for each other, or for jobs that only those could start.
     fn unreachable_jobs(&self, stops: Stops) -> Vec<JobIx> {
         let waiting = self.plan_state.waiting.iter().copied();
-        let mut unreachable: BTreeSet<JobIx> = waiting.filter(|job| self.only_waits(*job)).collect();
+        let mut unreachable: BTreeSet<JobIx> = inserted(waiting.filter(|job| self.only_waits(*job)));
         let mut open: Vec<JobIx> = unreachable.iter().copied().collect();
         while let Some(job) = open.pop() {
             let can_start = |other: JobIx| !unreachable.contains(&other);

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use crate::event::Code;
 use crate::ids::{EventId, JobIx};
+use crate::sort_by;
 use crate::state::dependency_graph::{NameId, SourceKey, Subscription};
 use crate::state::journal::{Detail, Event};
 use crate::state::supervisor::Core;
@@ -49,7 +50,7 @@ impl Core {
                 all.push(*one);
             }
         }
-        all.sort_by_key(|one| !one.clears);
+        sort_by(&mut all, |one, other| other.clears.cmp(&one.clears));
         all
     }
 

@@ -1,9 +1,10 @@
 //! Everything whose indices belong to one plan. A reload replaces it as a whole.
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::SortedMap;
 use crate::ids::{CheckIx, CheckRunId, JobIx, LockIx, RunId, WatchIx};
 use crate::inserted;
 use crate::plan::Plan;
@@ -26,8 +27,8 @@ pub(crate) struct PlanState {
     pub(crate) locks: Vec<LockState>,
     /// The variables that all processes have in common (P7).
     pub(crate) variables: Arc<JobVariables>,
-    pub(crate) runs: BTreeMap<RunId, JobIx>,
-    pub(crate) check_runs: BTreeMap<CheckRunId, (JobIx, CheckIx)>,
+    pub(crate) runs: SortedMap<RunId, JobIx>,
+    pub(crate) check_runs: SortedMap<CheckRunId, (JobIx, CheckIx)>,
     /// Jobs to check again when the event queue is empty: what they wait for may have come, or cannot come any more, or their hooks may be
     /// done. The first of the configuration comes first (W18).
     pub(crate) recheck: BTreeSet<JobIx>,
@@ -61,8 +62,8 @@ impl PlanState {
             files: plan.files.iter().map(|_| FileState::default()).collect(),
             locks: plan.locks.iter().map(|_| LockState::default()).collect(),
             variables: Arc::new(JobVariables::new(&plan)),
-            runs: BTreeMap::new(),
-            check_runs: BTreeMap::new(),
+            runs: SortedMap::new(),
+            check_runs: SortedMap::new(),
             recheck: BTreeSet::new(),
             start_again: VecDeque::new(),
             actions: VecDeque::new(),
@@ -95,7 +96,7 @@ impl PlanState {
             self.graph.holds_open(JobIx::at(*index)) && (!job.has_ended() || job.may_start_again())
         };
         let waiting = self.jobs.iter().enumerate().filter(|(_, job)| job.waits());
-        self.waiting = waiting.map(|(index, _)| JobIx::at(index)).collect();
+        self.waiting = inserted(waiting.map(|(index, _)| JobIx::at(index)));
         self.holding_open = self.jobs.iter().enumerate().filter(open).count();
         self.incomplete = self.jobs.iter().filter(|job| !job.has_ended()).count();
     }

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
+use crate::SortedMap;
 use crate::effect::Effect;
 use crate::event::Code;
 use crate::ids::{CheckIx, CheckRunId, EventId, JobIx, RenderId, RunId};
@@ -77,7 +78,7 @@ pub struct Core {
     pub(crate) stop_budget: Option<StopBudget>,
     pub(crate) effects: Vec<Effect>,
     /// Runs that have ended and left processes behind, until these are killed (P4).
-    pub(crate) orphans: BTreeMap<RunId, TimerId>,
+    pub(crate) orphans: SortedMap<RunId, TimerId>,
     /// Processes killed by the OOM killer that no exit has been attributed to. `None` if the kernel does not report it.
     pub(crate) oom_kills: Option<u64>,
     pub(crate) exit_codes: ExitCodes,
@@ -219,7 +220,7 @@ impl Core {
             shutdown_timer: None,
             stop_budget: None,
             effects: Vec::new(),
-            orphans: BTreeMap::new(),
+            orphans: SortedMap::new(),
             oom_kills: None,
             exit_codes: ExitCodes::default(),
             ignored_signals: BTreeSet::new(),

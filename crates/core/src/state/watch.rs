@@ -3,6 +3,7 @@
 use crate::answer::{Answer, Entries, Instance, Value};
 use crate::catalog::connectivity::Trouble;
 use crate::state::watch_changes::ListChange;
+use crate::{inserted, sort_by};
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 
@@ -35,7 +36,7 @@ impl WatchState {
     pub(crate) fn learn(&mut self, mut answer: Answer) -> AnswerChange {
         if let Answer::Instances(instances) = &mut answer {
             // The catalog may answer in any order.
-            instances.sort();
+            sort_by(instances, Ord::cmp);
             instances.dedup_by(|one, other| one.identity() == other.identity());
         }
         let contents = self.is_new(&answer);
@@ -56,8 +57,8 @@ impl WatchState {
     /// The addresses of instances, or the names of entries.
     fn listed(&self) -> Option<BTreeSet<String>> {
         match &self.known {
-            Some(Answer::Instances(instances)) => Some(instances.iter().map(Instance::endpoint).collect()),
-            Some(Answer::Entries(entries)) => Some(entries.keys().cloned().collect()),
+            Some(Answer::Instances(instances)) => Some(inserted(instances.iter().map(Instance::endpoint))),
+            Some(Answer::Entries(entries)) => Some(inserted(entries.keys().cloned())),
             _ => None,
         }
     }

@@ -11,6 +11,7 @@ use containerpilot_core::catalog::watch_queries::Query;
 use containerpilot_core::input::{Answer, Instance};
 use containerpilot_core::inserted;
 use containerpilot_core::plan::{Service, Status, TaggedAddress, Watch, WatchKind};
+use containerpilot_core::sort_by;
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
@@ -294,7 +295,7 @@ pub(super) fn instances(body: &[u8]) -> Result<Vec<Instance>, InstancesError> {
         Category::Data => InstancesError::Form,
         Category::Syntax | Category::Eof | Category::Io => InstancesError::Syntax(error.to_string()),
     })?;
-    instances.sort();
+    sort_by(&mut instances, Ord::cmp);
     instances.dedup();
     Ok(instances)
 }

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use containerpilot_api::percent_encoded;
 use containerpilot_core::catalog::lock_requests::{LockOutcome, LockRequest, LockValue, Seen, SeenKey};
+use containerpilot_core::inserted;
 use containerpilot_core::plan::{LONGEST_TTL, Lock};
 use hyper::Method;
 use serde::{Deserialize, Serialize};
@@ -258,7 +259,7 @@ fn is_false(flag: &bool) -> bool {
 
 impl Value {
     fn list(lock: &Lock, holders: &[String]) -> Self {
-        let holders = holders.iter().map(|holder| (holder.clone(), true)).collect();
+        let holders = inserted(holders.iter().map(|holder| (holder.clone(), true)));
         Self { limit: Some(lock.slots), holders: Some(holders), ..Self::default() }
     }
 }

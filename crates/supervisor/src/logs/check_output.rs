@@ -7,13 +7,14 @@
 //! The first lines of a check are delayed by [`DELAY`] at most; a check that fills its pipe meanwhile waits.
 //! Nothing is read here, and the output of a check is still logged before the entry about its exit (P4).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use containerpilot_process::sys;
 
 use crate::logs::{Logs, Source};
+use containerpilot_core::SortedMap;
 
 /// How long a check may run before the log reads its output.
 const DELAY: Duration = Duration::from_millis(20);
@@ -42,7 +43,7 @@ impl Output {
 /// The checks whose pipes the log does not have yet.
 #[derive(Debug, Default)]
 pub(crate) struct CheckOutputs {
-    outputs: BTreeMap<u32, Output>,
+    outputs: SortedMap<u32, Output>,
     /// When each of them is passed to the log, the oldest first; also some that have exited.
     due: VecDeque<(Instant, u32)>,
 }

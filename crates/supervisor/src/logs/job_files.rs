@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
+use containerpilot_core::SortedMap;
 use containerpilot_core::plan::{Format, JobLogging, LogFile};
 use containerpilot_process::sys::Waker;
 
@@ -29,7 +30,7 @@ struct Files {
     /// Those that get no new run. Their threads end with the last pipe.
     retired: Vec<Arc<Channel>>,
     /// Where the running processes with a file write to, by pid.
-    runs: BTreeMap<u32, (String, Arc<Channel>)>,
+    runs: SortedMap<u32, (String, Arc<Channel>)>,
     /// The last exited process of each job, until an entry asks for its last lines.
     exited: BTreeMap<String, (u32, LastLines)>,
 }
@@ -40,7 +41,7 @@ impl JobFiles {
             format,
             open: BTreeMap::new(),
             retired: Vec::new(),
-            runs: BTreeMap::new(),
+            runs: SortedMap::new(),
             exited: BTreeMap::new(),
         }))
     }

@@ -5,13 +5,14 @@
 
 mod exited;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_config::template::Pattern;
+use containerpilot_core::SortedMap;
 use containerpilot_core::plan::{JobLogging, Level};
 use containerpilot_log_format::StreamName;
 use containerpilot_process::error_text::describe;
@@ -47,10 +48,10 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 pub(super) struct LogWorker {
     shared: Arc<Shared>,
     readable: Arc<Readable>,
-    streams: BTreeMap<u64, Box<Stream>>,
+    streams: SortedMap<u64, Box<Stream>>,
     next_stream: u64,
     /// The streams of each process that has not exited.
-    processes: BTreeMap<u32, [u64; 2]>,
+    processes: SortedMap<u32, [u64; 2]>,
     writer: Writer,
     /// How many bytes the streams hold.
     held: usize,
@@ -102,9 +103,9 @@ impl LogWorker {
         Ok(Self {
             shared,
             readable: Arc::new(readable),
-            streams: BTreeMap::new(),
+            streams: SortedMap::new(),
             next_stream: WAKER + 1,
-            processes: BTreeMap::new(),
+            processes: SortedMap::new(),
             writer,
             held: 0,
             backlog: VecDeque::new(),

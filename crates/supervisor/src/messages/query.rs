@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use containerpilot_core::catalog::connectivity::{Known, Trouble};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{EventId, RunId};
+use containerpilot_core::inserted;
 use containerpilot_core::plan::Signal;
 use containerpilot_core::report::dependencies::Dependency;
 use containerpilot_core::report::explain::Explanation;
@@ -184,7 +185,7 @@ impl Snapshot {
             | Origin::Signal(_)
             | Origin::Lock(_) => None,
         });
-        Self { removed: removed.collect(), overview, catalog, processes, clock }
+        Self { removed: inserted(removed), overview, catalog, processes, clock }
     }
 }
 

@@ -19,6 +19,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use containerpilot_core::plan::DnsRecord;
+use containerpilot_core::sort_by;
 use containerpilot_process::regular_file;
 pub(crate) use message::{Data, Found};
 use message::{Name, ResponseCode};
@@ -79,7 +80,7 @@ async fn look_up_in(
         let records = ask::records(host, &[DnsRecord::A, DnsRecord::Aaaa], settings, deadline).await?;
         addresses = records.iter().filter_map(Found::address).collect();
     }
-    addresses.sort_by_key(IpAddr::is_ipv6);
+    sort_by(&mut addresses, |one, other| one.is_ipv6().cmp(&other.is_ipv6()));
     addresses.truncate(MAX_ADDRESSES);
     Ok(addresses)
 }

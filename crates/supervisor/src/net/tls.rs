@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use containerpilot_core::plan::Tls;
+use containerpilot_core::sort_by;
 use containerpilot_process::error_text::describe;
 use containerpilot_process::regular_file;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -163,7 +164,7 @@ fn certificates_in(directory: &Path) -> Result<Vec<CertificateDer<'static>>, Tls
             files.push(path);
         }
     }
-    files.sort();
+    sort_by(&mut files, Ord::cmp);
     let found: Vec<_> = files.iter().filter_map(|file| certificates(file).ok()).flatten().collect();
     if found.is_empty() {
         return Err(TlsError::NoCertificate(directory.to_owned()));

@@ -1,9 +1,9 @@
 //! The loop's part of rendered files (D15): each step runs on a thread of its own, and its result comes back as a message.
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use containerpilot_core::Input;
+use containerpilot_core::SortedMap;
 use containerpilot_core::ids::RenderId;
 use containerpilot_core::input::RenderedText;
 
@@ -16,12 +16,12 @@ const STACK_BYTES: usize = 1024 * 1024;
 /// The texts that wait for their test or their installation.
 pub(crate) struct Files {
     sender: LoopSender,
-    ready: BTreeMap<RenderId, TempFile>,
+    ready: SortedMap<RenderId, TempFile>,
 }
 
 impl Files {
     pub(crate) fn new(sender: LoopSender) -> Self {
-        Self { sender, ready: BTreeMap::new() }
+        Self { sender, ready: SortedMap::new() }
     }
 
     /// Renders a file. Returns the result if that is known at once.

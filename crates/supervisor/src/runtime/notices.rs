@@ -3,13 +3,13 @@
 //! Each run with `ready` has a source of its own in the loop's `ppoll`. A job can send as much as it likes: only so many
 //! messages of one process are read in a tenth of a second.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use containerpilot_config::template::Pattern;
+use containerpilot_core::SortedMap;
 use containerpilot_core::effect::Exit;
 use containerpilot_core::ids::RunId;
 use containerpilot_core::input::{StartError, StartErrorKind};
@@ -34,7 +34,7 @@ const MAX_BYTES: usize = 4096;
 /// The sources of the runs that report about themselves.
 #[derive(Debug)]
 pub(crate) struct Notices {
-    sources: BTreeMap<RunId, Source>,
+    sources: SortedMap<RunId, Source>,
     sender: LoopSender,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Prepared {
 
 impl Notices {
     pub(crate) fn new(sender: LoopSender) -> Self {
-        Self { sources: BTreeMap::new(), sender }
+        Self { sources: SortedMap::new(), sender }
     }
 
     /// Prepares what a run needs to report, and adds the variables for it.

@@ -2,12 +2,12 @@
 //!
 //! Events are broadcast through a bounded ring that the loop never waits for: a slow client sees a gap.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use containerpilot_api::job_names::unknown_job_hint;
 use containerpilot_config::suggest;
+use containerpilot_core::SortedMap;
 use containerpilot_core::ids::{EventId, FileIx, JobIx, LockIx, WatchIx};
 use containerpilot_core::plan::{Command, Plan, Target};
 use containerpilot_core::report::explain_file::FileExplanation;
@@ -17,6 +17,7 @@ use containerpilot_core::report::redact::Disclosure;
 use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::state::journal::{Event, Start};
 use containerpilot_core::{Core, Input, Time};
+use containerpilot_core::{inserted, sort_by};
 use containerpilot_process::orphans::RunProcesses;
 use containerpilot_process::spawn::{Execution, Spawner};
 use tokio::sync::{broadcast, oneshot};
@@ -36,7 +37,7 @@ const EVENT_RING: usize = 4096;
 pub(crate) struct QueryHandler {
     clock: WallClock,
     next: u64,
-    waiting: BTreeMap<RequestId, oneshot::Sender<Result<Reply, JobLookupError>>>,
+    waiting: SortedMap<RequestId, oneshot::Sender<Result<Reply, JobLookupError>>>,
     /// The last snapshot, until the state changes.
     snapshot: Option<Arc<Snapshot>>,
     /// Where the processes of runs are.
@@ -54,7 +55,7 @@ impl QueryHandler {
         Self {
             clock: WallClock(now),
             next: 0,
-            waiting: BTreeMap::new(),
+            waiting: SortedMap::new(),
             snapshot: None,
             processes: RunProcesses::default(),
             subscribers: None,
@@ -110,7 +111,7 @@ impl QueryHandler {
                         self.processes.clone(),
                     ),
                     dependencies: redacted.dependencies(),
-                    renamed: renamed.into_iter().collect(),
+                    renamed: inserted(renamed),
                 }));
             }
             Query::PublicExplain(shown, subject, reply) => {
@@ -233,7 +234,7 @@ fn records<'a>(
     });
     let mut records: Vec<(EventId, Record)> = events.chain(starts).collect();
     // A stable sort: an event comes before the starts after it.
-    records.sort_by_key(|(place, _)| *place);
+    sort_by(&mut records, |(place, _), (other, _)| place.cmp(other));
     records.into_iter().map(|(_, record)| Arc::new(record)).collect()
 }
 

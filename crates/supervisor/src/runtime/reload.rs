@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use containerpilot_config::diagnostics::{Report, Severity};
 use containerpilot_config::template::Environment;
+use containerpilot_core::SortedMap;
 use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::request::{Reply, RequestId};
 use containerpilot_load::command_line::{self, LoadError, Source};
@@ -56,7 +57,7 @@ pub(crate) struct Reloads {
     /// The requests that have arrived since the running load started.
     next: Vec<ReloadRequest>,
     /// The requests whose plan was passed to the core.
-    applying: BTreeMap<RequestId, (Vec<ReloadRequest>, ReloadSummary)>,
+    applying: SortedMap<RequestId, (Vec<ReloadRequest>, ReloadSummary)>,
 }
 
 /// A load on its thread.
@@ -77,7 +78,7 @@ impl Reloads {
             last_load: 0,
             threads: Arc::new(()),
             next: Vec::new(),
-            applying: BTreeMap::new(),
+            applying: SortedMap::new(),
         }
     }
 

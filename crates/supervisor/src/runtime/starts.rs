@@ -3,12 +3,12 @@
 //! The loop never waits for a child. It polls the result pipe of each start like any other source, and the core gives up
 //! a start that takes too long.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use containerpilot_core::Input;
+use containerpilot_core::SortedMap;
 use containerpilot_core::effect::Exit;
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{StartError, StartErrorKind};
@@ -27,7 +27,7 @@ use crate::telemetry;
 /// The starts in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
-    pending: BTreeMap<Owner, PendingStart>,
+    pending: SortedMap<Owner, PendingStart>,
     /// Those whose descriptors were polled, in that order.
     polled: Vec<Owner>,
     /// Starts that have failed or were given up, while their processes may use memory of the supervisor.

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 
+use containerpilot_core::SortedMap;
 use containerpilot_core::ids::RunId;
 use containerpilot_process::sys;
 
@@ -18,7 +19,7 @@ const OUTPUT_BYTES: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct SensorOutputs {
     metrics: Metrics,
-    running: BTreeMap<RunId, SensorRun>,
+    running: SortedMap<RunId, SensorRun>,
     /// The last error by job, while it persists: it is logged once.
     errors: BTreeMap<String, String>,
 }
@@ -39,7 +40,7 @@ pub(crate) struct InvalidOutput {
 
 impl SensorOutputs {
     pub(crate) fn new(metrics: Metrics) -> Self {
-        Self { metrics, running: BTreeMap::new(), errors: BTreeMap::new() }
+        Self { metrics, running: SortedMap::new(), errors: BTreeMap::new() }
     }
 
     /// A run of a sensor has started.

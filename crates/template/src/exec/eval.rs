@@ -56,12 +56,8 @@ impl<'s> State<'s> {
     pub(crate) fn report(&mut self, span: Span, error: FunctionError) -> Failed {
         self.stopped |= error.fatal;
         if self.reported.insert(span) && self.errors.len() < limits::ERRORS {
-            self.errors.push(TemplateError {
-                stage: Stage::Exec,
-                span,
-                message: error.message,
-                help: error.help,
-            });
+            let FunctionError { message, help, .. } = error;
+            TemplateError { stage: Stage::Exec, span, message, help }.add_to(&mut self.errors);
         }
         self.stopped |= self.errors.len() >= limits::ERRORS;
         Failed

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::ids::JobIx;
+use crate::sort_by;
 use crate::state::job::{State, StopStage};
 use crate::state::supervisor::Core;
 use crate::state::timers::TimerId;
@@ -114,7 +115,7 @@ impl Core {
             .into_iter()
             .filter_map(|(timer, what)| timer.map(|timer| Deadline { at: timer.at(), what }))
             .collect();
-        deadlines.sort_by_key(|deadline| deadline.at);
+        sort_by(&mut deadlines, |one, other| one.at.cmp(&other.at));
         deadlines
     }
 }

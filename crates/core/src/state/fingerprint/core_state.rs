@@ -80,7 +80,7 @@ impl Core {
             print.time(signal_by);
             print.time(kill_by);
         });
-        print.list(orphans, |print, (run, timer)| {
+        print.list(orphans.iter(), |print, (run, timer)| {
             print.name(Name::Run, run.0);
             timer.fingerprint(print);
         });

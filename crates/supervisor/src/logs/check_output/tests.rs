@@ -51,7 +51,7 @@ fn l2_silent_check_does_not_wake_the_log_thread() {
         drop(start(&mut outputs, pid));
         assert!(outputs.next_due().is_some());
         // A child that another test starts in this process has copies of the pipes until its `execve`.
-        until(|| outputs.outputs[&pid].is_finished());
+        until(|| outputs.outputs.get(&pid).unwrap().is_finished());
         outputs.exited(pid, &logs);
         assert_eq!((outputs.next_due(), outputs.outputs.len()), (None, 0), "no wake-up is scheduled");
     }

@@ -1,9 +1,9 @@
 //! The checks that run on the network thread: https, and those of a body.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use containerpilot_core::SortedMap;
 use containerpilot_core::ids::CheckRunId;
 use containerpilot_core::plan::HttpProbe;
 use containerpilot_process::error_text::describe;
@@ -21,7 +21,7 @@ const FOREVER: Duration = Duration::from_secs(86_400);
 #[derive(Debug)]
 pub(super) struct RemoteChecks {
     sender: LoopSender,
-    running: BTreeMap<CheckRunId, Running>,
+    running: SortedMap<CheckRunId, Running>,
     /// The client of each request of the plan, which keeps certificates and TLS sessions.
     clients: Vec<(HttpProbe, Arc<HttpClient>)>,
 }
@@ -38,7 +38,7 @@ impl Drop for Running {
 
 impl RemoteChecks {
     pub(super) fn new(sender: LoopSender) -> Self {
-        Self { sender, running: BTreeMap::new(), clients: Vec::new() }
+        Self { sender, running: SortedMap::new(), clients: Vec::new() }
     }
 
     /// Starts a check. Fails if the network thread cannot be started.
