@@ -29,6 +29,10 @@ use crate::proc;
 use crate::reaper::{Owner, Reaper};
 use crate::sys::{self, WaitState};
 
+/// How long after the exit of an orphan the children are listed. While thousands exit, the kernel starts again from the first child
+/// for each one that it lists.
+const SETTLE: Duration = Duration::from_millis(100);
+
 /// Listing the children takes at most one part in so many of the time.
 const SHARE: u32 = 20;
 
@@ -104,6 +108,9 @@ pub struct Orphans {
     /// Processes of the supervisor that it no longer waits for. Reading their memory might block.
     abandoned: BTreeSet<i32>,
     reading: Option<Reading>,
+    /// Whether a process of an ended run may be left. When a look has found none, there will be none: those of a run descend from each
+    /// other, and the first one is a child of the supervisor.
+    is_open: bool,
     /// When the children are listed next, and the earliest time for that.
     due: Option<Instant>,
     not_before: Option<Instant>,
@@ -121,6 +128,7 @@ impl Orphans {
 
     /// Has the children listed soon.
     pub(super) fn request(&mut self) {
+        self.is_open = true;
         self.request_at(Instant::now());
     }
 
@@ -140,7 +148,8 @@ impl Orphans {
         match self.adopted.remove(&pid) {
             Some(Adopted::Unmarked) => {}
             Some(Adopted::Of(run, _)) if is_live(run) => {}
-            _ => self.request(),
+            _ if self.is_open => self.request_at(Instant::now() + SETTLE),
+            _ => {}
         }
     }
 
@@ -274,6 +283,8 @@ impl Reaper {
             Err(_) => self.orphans.request_at(started + NO_RESOURCES_RETRY),
         }
         let found = self.signal_orphans();
+        // What the thread lists is not known yet.
+        self.orphans.is_open |= list;
         let warning = self.orphans.read(list, self.cgroups.path());
         let now = Instant::now();
         self.orphans.not_before = Some(now + now.duration_since(started) * (SHARE - 1));
@@ -327,10 +338,16 @@ impl Reaper {
     /// Forgets the ended runs of which no process is left.
     fn forget_killed(&mut self) {
         let adopted = &self.orphans.adopted;
-        let is_open = self.orphans.reading.is_some()
+        let is_unread = self.orphans.reading.is_some()
             || self.orphans.due.is_some()
             || adopted.values().any(|adopted| matches!(adopted, Adopted::Unread(_)));
-        if is_open || self.orphans.killed.is_empty() {
+        if is_unread {
+            return;
+        }
+        let is_live = |run: RunId| self.pids.contains_key(&Owner::Run(run));
+        self.orphans.is_open =
+            adopted.values().any(|adopted| matches!(adopted, Adopted::Of(run, _) if !is_live(*run)));
+        if self.orphans.killed.is_empty() {
             return;
         }
         let left: BTreeSet<RunId> = inserted(
@@ -338,8 +355,7 @@ impl Reaper {
                 .values()
                 .filter_map(|adopted| if let Adopted::Of(run, _) = adopted { Some(*run) } else { None }),
         );
-        let pids = &self.pids;
-        self.orphans.killed.retain(|run| left.contains(run) || pids.contains_key(&Owner::Run(*run)));
+        self.orphans.killed.retain(|run| left.contains(run) || is_live(*run));
     }
 }
 

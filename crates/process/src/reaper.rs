@@ -3,6 +3,7 @@
 //! An exited child is first found with `WNOWAIT` and only then reaped. In between its pid cannot be reused, so its process
 //! group can be signalled without hitting another process.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use containerpilot_core::SortedMap;
@@ -105,6 +106,8 @@ impl Pass {
 pub struct Reaper {
     pub(super) owners: SortedMap<i32, Owner>,
     pub(super) pids: SortedMap<Owner, i32>,
+    /// Those of `pids` that may not have executed their program.
+    starting: BTreeSet<Owner>,
     /// The process groups of exited runs that still had members.
     pub(super) orphaned_groups: SortedMap<RunId, OrphanedGroup>,
     pub(super) orphans: Orphans,
@@ -120,6 +123,12 @@ impl Reaper {
     pub fn started(&mut self, pid: i32, owner: Owner) {
         self.owners.insert(pid, owner);
         self.pids.insert(owner, pid);
+        self.starting.insert(owner);
+    }
+
+    /// A process has executed its program.
+    pub fn executed(&mut self, owner: Owner) {
+        self.starting.remove(&owner);
     }
 
     /// Collects every exited process, except orphans that can wait while there are very many. Returns a delay if the next
@@ -178,6 +187,7 @@ impl Reaper {
     /// Signals the process group of an exited process, then reaps it. Returns false if the system call failed.
     fn reap(&mut self, owner: Owner, pid: i32, status: ExitStatus, exited: &mut Vec<Exited>) -> bool {
         self.pids.remove(&owner);
+        let was_starting = self.starting.remove(&owner);
         // The zombie still holds the pid, so the signal reaches only members of its own group. The result of a check is
         // known; its remaining processes are killed, or each check could leave another one running.
         let signal = match owner {
@@ -186,7 +196,8 @@ impl Reaper {
         };
         let _ = sys::kill_group(pid, signal);
         // Only the zombie tells. Without a signal it has executed its program, or has reported why not.
-        let executed = !matches!(status, ExitStatus::Signal(_)) || proc::has_executed(pid) != Some(false);
+        let is_unknown = was_starting && matches!(status, ExitStatus::Signal(_));
+        let executed = !is_unknown || proc::has_executed(pid) != Some(false);
         let reaped = sys::reap(pid);
         let orphans = match owner {
             Owner::Run(_) => sys::group_exists(pid),
@@ -258,6 +269,7 @@ impl Reaper {
     /// all, it is reaped like an orphan. Returns its pid.
     pub fn abandon(&mut self, owner: Owner) -> Option<i32> {
         let pid = self.pids.remove(&owner)?;
+        self.starting.remove(&owner);
         self.owners.remove(&pid);
         self.orphans.abandon(pid);
         let _ = kill_with_group(pid, Signal::KILL);

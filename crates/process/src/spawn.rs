@@ -171,7 +171,9 @@ impl Spawner {
         // The supervisor's copies of the write ends must be closed, or the readers would never see end of file.
         let Slots { result, out, err, cgroup, secrets, ready: ready_slot, spare, .. } = &self.slots;
         let own = ready.iter().flat_map(|_| [ready_slot, spare]);
-        for slot in [result, out, err, cgroup, secrets].into_iter().chain(own) {
+        let cgroup = request.cgroup.iter().map(|_| cgroup);
+        let secrets = request.process.secrets.iter().take(1).map(|_| secrets);
+        for slot in [result, out, err].into_iter().chain(cgroup).chain(secrets).chain(own) {
             let _ = sys::replace(slot, self.null.as_fd());
         }
         let (child, attempt, hidden) = started?;

@@ -163,6 +163,28 @@ isolated! {
         until(|| fixture.turn().is_empty() && proc::all_children().unwrap().is_empty());
     }
 
+    fn p4_orphans_cost_a_look_only_while_a_process_of_an_ended_run_may_be_left() {
+        let mut fixture = Fixture::new();
+        let orphans = "(sh -c 'exit 0' &) & wait; exec sleep 1000";
+        let leader = fixture.start(RUN, orphans);
+        let name = || std::fs::read_to_string(format!("/proc/{leader}/comm")).unwrap();
+        until(|| name() == "sleep\n");
+        // Both orphans are reaped; the run lives.
+        until(|| { fixture.turn(); proc::all_children().unwrap().len() == 1 });
+        assert_eq!(fixture.reaper.next_look(), None, "no run has ended");
+        let daemon = "trap '' TERM; setsid sh -c 'setsid sleep 1000 & wait' & exec sleep 1000";
+        let leader = fixture.start(RunId(2), daemon);
+        until(|| children_of(leader).iter().any(|child| !children_of(*child).is_empty()));
+        sys::kill_process(leader, Signal::KILL).unwrap();
+        fixture.until_found(RunId(2));
+        fixture.settle();
+        assert!(fixture.reaper.orphans.is_open, "a daemon of an ended run ignores SIGTERM");
+        fixture.reaper.kill_orphans(RunId(2));
+        until(|| { fixture.turn(); proc::all_children().unwrap().len() == 1 });
+        fixture.settle();
+        assert!(!fixture.reaper.orphans.is_open);
+    }
+
     fn p4_daemon_that_ignores_sigterm_is_killed_with_its_children() {
         let mut fixture = Fixture::new();
         let daemon = "trap '' TERM; setsid sh -c 'setsid sleep 1000 & wait' & exec sleep 1000";

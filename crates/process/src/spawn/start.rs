@@ -14,7 +14,7 @@ use super::error::SpawnError;
 use super::{Output, Request};
 use crate::proc;
 use crate::reaper::Exited;
-use crate::sys::{CStrings, NewChild, Report};
+use crate::sys::{self, CStrings, NewChild, Report, WaitState};
 
 /// What was tried, for the message of a failure. The plan may have changed by then.
 #[derive(Debug)]
@@ -102,9 +102,21 @@ impl Start {
         match self.child.read() {
             Report::Nothing => Progress::Pending,
             Report::Failure(error) => Progress::Failed(SpawnError::new(error, &self.attempt).into()),
+            Report::Closed { executing } if self.has_executed(executing) => Progress::Executed,
             // It was killed; its exit, with the signal, follows.
-            Report::Closed if proc::has_executed(self.pid) == Some(false) => Progress::Pending,
-            Report::Closed => Progress::Executed,
+            Report::Closed { .. } => Progress::Pending,
+        }
+    }
+
+    /// Whether it has executed its program, given that the pipe is closed without a report. Files of the process in `/proc` are read only if
+    /// nothing else tells: they cost more than the rest of a start, and again when the process is reaped.
+    fn has_executed(&self, executing: Option<bool>) -> bool {
+        let look = || proc::has_executed(self.pid) != Some(false);
+        match sys::wait_pid_nowait(self.pid) {
+            Ok(WaitState::Exited(_, ExitStatus::Code(_))) => true,
+            // It may have been killed in `execve`.
+            Ok(WaitState::Exited(_, ExitStatus::Signal(_))) => look(),
+            _ => executing.unwrap_or_else(look),
         }
     }
 

@@ -15,6 +15,7 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use containerpilot_core::plan::Resource;
 use nix::errno::Errno;
@@ -50,6 +51,8 @@ struct ChildMemory {
     watchdog_pid: Option<Box<UnsafeCell<PidVariable>>>,
     /// Whether the child was created in its cgroup.
     is_in_cgroup: bool,
+    /// Whether the child calls `execve` just now.
+    is_executing: AtomicBool,
 }
 
 impl ChildMemory {
@@ -68,6 +71,7 @@ impl ChildMemory {
             secrets: vec![0; secret_bytes],
             stack: Box::new_uninit_slice(STACK_BYTES),
             is_in_cgroup: spec.cgroup.is_some(),
+            is_executing: AtomicBool::new(false),
             watchdog_pid,
             spec,
         })
@@ -89,8 +93,9 @@ pub struct NewChild {
 pub enum Report {
     /// Nothing yet, or nothing new.
     Nothing,
-    /// The pipe is closed: the child has executed its program, or has exited.
-    Closed,
+    /// The pipe is closed: the child has executed its program, or has exited. A child that shared memory has told whether `execve`
+    /// was its last call.
+    Closed { executing: Option<bool> },
     /// The child cannot execute its program, and exits; `None` if what it wrote cannot be read.
     Failure(Option<ExecError>),
 }
@@ -112,14 +117,16 @@ impl NewChild {
             }
             Ok(_) => {
                 self.result = None;
+                let executing =
+                    self.memory.as_ref().map(|memory| memory.is_executing.load(Ordering::Relaxed));
                 // SAFETY: it is dropped only here, and only once, because `result` is `None` from now on.
                 unsafe { ManuallyDrop::drop(&mut self.memory) };
-                Report::Closed
+                Report::Closed { executing }
             }
             // It is not known whether the child still uses the memory, which is therefore not freed.
             Err(_) => {
                 self.result = None;
-                Report::Closed
+                Report::Closed { executing: None }
             }
         }
     }
@@ -433,10 +440,12 @@ unsafe fn execute(memory: &ChildMemory) -> Failure {
     let mut worst = Failure { step: SpawnStep::Execute, errno: Errno::ENOENT, file: 0 };
     let (arguments, environment) = (at(memory.arguments.as_ptr()), at(memory.environment.as_ptr()));
     for (nth, file) in memory.files.iter().enumerate().filter(|(_, file)| !file.is_null()) {
+        memory.is_executing.store(true, Ordering::Relaxed);
         // SAFETY: null-terminated strings and lists.
         let Err(errno) = (unsafe { call(libc::SYS_execve, [at(*file), arguments, environment]) }) else {
             continue;
         };
+        memory.is_executing.store(false, Ordering::Relaxed);
         match errno {
             // With a single candidate its own error is the most precise one.
             only if memory.files.len() == 2 => return Failure { errno: only, file: nth, ..worst },

@@ -261,6 +261,7 @@ impl EffectExecutor {
     /// A process has executed its program: from now on its output is read.
     fn executed(&mut self, owner: Owner) -> Option<Input> {
         let PendingStart { start, source, metric, line } = self.starts.pending.remove(&owner)?;
+        self.reaper.executed(owner);
         let Start { pid, output, .. } = start;
         match (owner, output) {
             (Owner::Check(_), _) | (_, None) => {}
