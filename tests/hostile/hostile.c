@@ -337,18 +337,19 @@ static int bomb(void)
     }
 }
 
-/* fill: forks until no further process is allowed. The children ignore SIGTERM. */
+/* fill: forks until no further process is allowed, and again when one of others has exited. The children ignore SIGTERM. */
 static int fill(void)
 {
     signal(SIGCHLD, SIG_IGN);
     ignore_stop_signals();
-    for (;;) {
+    for (int is_full = 0;;) {
         pid_t child = fork();
         if (child == 0) forever();
-        if (child < 0) break;
+        if (child > 0) continue;
+        if (!is_full) say("ready");
+        is_full = 1;
+        usleep(1000);
     }
-    say("ready");
-    forever();
 }
 
 /* unreadable LONG-ARGUMENT: a process that reads this command line waits forever. */
