@@ -28,7 +28,8 @@ fn x12_analyze_shows_what_determined_when_the_container_was_ready() {
         ["startup", "setup starts", "setup exits successfully", "db starts", "db is healthy", "app starts"];
     assert_eq!(steps, expected);
     let took = |step: usize| found["path"][step]["took"].as_f64().unwrap();
-    assert!(took(2) >= 0.29 && took(4) >= 0.49, "{text}");
+    // A start that is noticed late leaves less for the step after it.
+    assert!(took(1) + took(2) >= 0.3 && took(3) + took(4) >= 0.5, "{text}");
     let total: f64 = (0..steps.len()).map(took).sum();
     assert!((total - found["ready"].as_f64().unwrap()).abs() < 0.001, "{text}");
 }

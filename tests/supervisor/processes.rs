@@ -1,7 +1,7 @@
 //! Processes (P1–P4, P9).
 
-use crate::support::deadline::InTime;
-use crate::support::supervisor::{Supervisor, child_pids, child_states, modes, wait_until};
+use crate::support::skip::skip;
+use crate::support::supervisor::{Supervisor, child_pids, child_states, is_root, modes, wait_until};
 
 #[test]
 fn p1_orphans_are_reaped_and_the_process_name_is_containerpilot() {
@@ -96,8 +96,8 @@ fn p4_daemons_of_a_job_and_of_its_checks_end_with_the_run() {
 
 #[test]
 fn p9_job_runs_as_its_user_in_its_directory() {
-    let is_root = std::process::Command::new("id").arg("-u").output_in_time().unwrap().stdout == b"0\n";
-    if !is_root {
+    if !is_root() {
+        skip("needs root to switch users");
         return;
     }
     let config =

@@ -27,8 +27,8 @@ use super::exec_spec::{ExecError, ExecSpec, HEAD_BYTES, RecordHead, SecretPipe, 
 use super::raw::{self, call};
 use super::signals::{KernelAction, SET_SIZE};
 
-/// Much more than the child needs, also in a debug build.
-const STACK_BYTES: usize = 64 * 1024;
+/// Much more than the child needs, also in a debug build. From 64 KiB on, the allocator tidies its whole heap at each release.
+const STACK_BYTES: usize = 32 * 1024;
 
 /// A variable with the pid of the child: ten digits are enough for a pid.
 type PidVariable = [u8; 24];
