@@ -1,4 +1,5 @@
-# `make test` tells whether a change is right, `make test-slow` proves more of the same. The other targets are parts of them, and tools.
+# `make test` tells whether a change is right, `make test-slow` proves more of the same. The other targets are parts of
+# them, and tools.
 
 .PHONY: test test-slow test-docker hostile panics deps lint sim search faults loom asan soak bench bench-peers docs site fuzz deny static dist test-dist mutants
 
@@ -6,13 +7,13 @@
 test:
 	scripts/test
 
-# The slow tests (`#[ignore = "slow: …"]`): real waits of ten seconds and more, further containers, two minutes of chaos, and the
-# exhaustive search.
+# The slow tests (`#[ignore = "slow: …"]`): real waits of ten seconds and more, further containers, two minutes of
+# chaos, and the exhaustive search.
 test-slow:
 	scripts/test --slow
 
-# The tests in real containers, also the slow ones, with a running Docker engine or a private one that is started for them, and what
-# the tests of the original assert.
+# The tests in real containers, also the slow ones, with a running Docker engine or a private one that is started for
+# them, and what the tests of the original assert.
 test-docker: deps
 	STATIC_BINARY="$$(scripts/static)" scripts/test-docker --include-ignored
 	cargo test --test integration original::
@@ -121,13 +122,15 @@ deny:
 static:
 	scripts/dist --binary
 
-# The files of a release, in target/artifacts: for each architecture the static binary, packages, an archive and a software bill of
-# materials; and checksums. ARCHITECTURES=amd64 selects. The default is both; docs/releases.md says what the other one needs.
+# The files of a release, in target/artifacts: for each architecture the static binary, packages, an archive and a
+# software bill of materials; and checksums. ARCHITECTURES=amd64 selects. The default is both; docs/releases.md says
+# what the other one needs.
 ARCHITECTURES ?= amd64 arm64
 dist:
 	ARCHITECTURES='$(ARCHITECTURES)' scripts/dist
 
-# Tests what `make dist` has left in target/artifacts, each binary as PID 1 (arm64 in an emulator), and builds everything once more, in other folders: the
-# bytes must be the same. It takes longer than `make dist`, so it is a part of the release workflow and not of `make test`.
+# Tests what `make dist` has left in target/artifacts, each binary as PID 1 (arm64 in an emulator), and builds
+# everything once more, in other folders: the bytes must be the same. It takes longer than `make dist`, so it is a part
+# of the release workflow and not of `make test`.
 test-dist:
 	scripts/test-dist

@@ -1,10 +1,11 @@
 //! Many one-time jobs at once (P14): time and processor time per job, and whether the log is complete.
 //!
-//! `cargo bench --bench storm` runs the release binary with 100 to 10,000 jobs that start at once and write a line each, while
-//! a client sends requests to the control socket. `cargo bench --bench storm -- 100 10000` takes other numbers of jobs.
+//! `cargo bench --bench storm` runs the release binary with 100 to 10,000 jobs that start at once and write a line
+//! each, while a client sends requests to the control socket. `cargo bench --bench storm -- 100 10000` takes other
+//! numbers of jobs.
 //!
-//! It fails if a start, a line or an exit is missing in the log, or if a job costs more than 1.5 times as much processor time
-//! with the largest number as with the smallest.
+//! It fails if a start, a line or an exit is missing in the log, or if a job costs more than 1.5 times as much
+//! processor time with the largest number as with the smallest.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -16,7 +17,8 @@ use std::time::{Duration, Instant};
 
 const PILOT: &str = env!("CARGO_BIN_EXE_containerpilot");
 const JOBS: [usize; 4] = [100, 1_000, 4_000, 10_000];
-/// A row has this many runs; one with few jobs has more, because the kernel counts processor time in hundredths of a second.
+/// A row has this many runs; one with few jobs has more, because the kernel counts processor time in hundredths of a
+/// second.
 const RUNS: usize = 3;
 const LEAST_JOBS: usize = 3_000;
 const TOLERANCE: f64 = 1.5;
@@ -106,8 +108,8 @@ fn run(jobs: usize) -> io::Result<Run> {
     Ok(Run { time, own, all, answer })
 }
 
-/// Waits until a child has exited, without reaping it. Returns the processor time of the child, and that of its descendants
-/// added to it.
+/// Waits until a child has exited, without reaping it. Returns the processor time of the child, and that of its
+/// descendants added to it.
 fn wait_for_end(pid: u32) -> io::Result<(Duration, Duration)> {
     loop {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;

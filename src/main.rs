@@ -1,5 +1,5 @@
-//! The `containerpilot` program: what a container needs while it runs. `crates/client` has the commands, `crates/supervisor`
-//! the supervisor.
+//! The `containerpilot` program: what a container needs while it runs. `crates/client` has the commands,
+//! `crates/supervisor` the supervisor.
 #![no_main]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! The real binary in real containers. They need a Docker engine: `make test-docker` runs them, and `scripts/docker` starts one.
+//! The real binary in real containers. They need a Docker engine: `make test-docker` runs them, and `scripts/docker`
+//! starts one.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation fails the test")]
 
 mod docker;

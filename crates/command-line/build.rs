@@ -1,4 +1,5 @@
-//! The git hash for `containerpilot version`. `CONTAINERPILOT_GIT_HASH` overrides it (`make static`, Docker); outside of a clone there is none.
+//! The git hash for `containerpilot version`. `CONTAINERPILOT_GIT_HASH` overrides it (`make static`, Docker); outside
+//! of a clone there is none.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! The examples with a `docker-compose.yml` in real containers, under load, while containers start, stop and die. They need a
-//! Docker engine: `make test-docker`.
+//! The examples with a `docker-compose.yml` in real containers, under load, while containers start, stop and die. They
+//! need a Docker engine: `make test-docker`.
 
 mod behind_nginx;
 mod clients;

@@ -22,13 +22,14 @@ use crate::support::deadline::InTime;
 use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, child_pids, is_root, modes, wait_until};
 
-/// The control socket answers every request within this time, not counting the time in which the supervisor and the test wait for
-/// a CPU that other processes of the machine use.
+/// The control socket answers every request within this time, not counting the time in which the supervisor and the
+/// test wait for a CPU that other processes of the machine use.
 const ANSWER: Duration = Duration::from_secs(1);
 /// The longest time until an answer on a machine that is busy.
 const LONGEST: Duration = Duration::from_secs(30);
-/// What is allowed on top of the stop timeout: a second, and the rest for a busy machine. What hostile jobs hold up lasts for ten
-/// seconds or for ever; the stop timeout itself is measured in virtual time (`crates/core/tests/rules/shutdown.rs`).
+/// What is allowed on top of the stop timeout: a second, and the rest for a busy machine. What hostile jobs hold up
+/// lasts for ten seconds or for ever; the stop timeout itself is measured in virtual time
+/// (`crates/core/tests/rules/shutdown.rs`).
 const MARGIN: Duration = Duration::from_secs(6);
 
 /// The place of the supervisor in its PID namespace.
@@ -208,8 +209,8 @@ impl Hostile {
         processes().into_iter().filter(|pid| *pid != first && exe(*pid).starts_with(folder)).collect()
     }
 
-    /// Sends SIGTERM and requires the exit within the stop timeout plus [`MARGIN`], an answer to every request until then,
-    /// and that no process survives.
+    /// Sends SIGTERM and requires the exit within the stop timeout plus [`MARGIN`], an answer to every request until
+    /// then, and that no process survives.
     pub(crate) fn stops(&mut self) {
         self.stops_within(self.stop_timeout + MARGIN);
     }
@@ -278,7 +279,8 @@ fn waited_for_cpu(thread: &Path) -> Duration {
     waited.map_or(Duration::ZERO, Duration::from_nanos)
 }
 
-/// The time for which this thread, and those of the process that listens at the other end of a connection, have waited for a CPU.
+/// The time for which this thread, and those of the process that listens at the other end of a connection, have waited
+/// for a CPU.
 fn waited_by_both(stream: &UnixStream) -> Duration {
     let listener = getsockopt(stream, PeerCredentials).unwrap().pid();
     let threads = fs::read_dir(format!("/proc/{listener}/task")).into_iter().flatten().flatten();
@@ -286,7 +288,8 @@ fn waited_by_both(stream: &UnixStream) -> Duration {
     theirs + waited_for_cpu(Path::new("/proc/thread-self"))
 }
 
-/// Sends a request and returns the body of the response. An error if there is no response within [`ANSWER`], or not with status 200.
+/// Sends a request and returns the body of the response. An error if there is no response within [`ANSWER`], or not
+/// with status 200.
 pub(crate) fn request(socket: &Path, method: &str, path: &str) -> Result<String, String> {
     let began = Instant::now();
     let mut stream = UnixStream::connect(socket).map_err(|error| format!("cannot connect: {error}"))?;

@@ -53,8 +53,9 @@ fn h3_checks_repeat_quickly_until_the_first_success_and_early_failures_are_not_r
         let mut run = Supervisor::start(mode, config);
         run.wait_for_line("it is well");
         assert!(began.elapsed() < Duration::from_secs(25), "healthy was reported only after an interval");
-        // Checks run at 0, 100, 300 and 700 ms (`h3_the_first_check_runs_at_once_and_retries_back_off_until_one_passes`). A busy
-        // machine needs longer to start the programs: within the interval of 30 s there are at most 9.
+        // Checks run at 0, 100, 300 and 700 ms
+        // (`h3_the_first_check_runs_at_once_and_retries_back_off_until_one_passes`). A busy machine needs longer to
+        // start the programs: within the interval of 30 s there are at most 9.
         assert!((2..=9).contains(&(run.size("checks") / 2)), "{}", run.size("checks"));
         assert!(!run.log_so_far().contains("too early"), "{}", run.log_so_far());
         run.signal("-TERM");

@@ -1,5 +1,6 @@
 //! PID 1 survives its own panics: it logs where each one happened, retries or refuses the work, and still shuts down
-//! gracefully. `crates/process/src/failpoints.rs` panics on purpose, in debug builds and with the feature `failpoints` (`make panics`).
+//! gracefully. `crates/process/src/failpoints.rs` panics on purpose, in debug builds and with the feature `failpoints`
+//! (`make panics`).
 #![cfg(any(debug_assertions, feature = "failpoints"))]
 
 use std::io::{Read, Write};

@@ -183,8 +183,8 @@ fn s2_s4_hanging_hook_delays_a_job_by_its_stop_timeout_and_is_killed() {
         let mut run = Supervisor::start(mode, config);
         run.wait_for_line("server started");
         run.signal("-TERM");
-        // S4: the hook is killed at the global stop timeout, long after that of the job. The times are those of the core
-        // (`s2_a_job_waits_for_its_hooks_at_most_its_stop_timeout`).
+        // S4: the hook is killed at the global stop timeout, long after that of the job. The times are those of the
+        // core (`s2_a_job_waits_for_its_hooks_at_most_its_stop_timeout`).
         let (code, log) = run.wait();
         assert_eq!(code, 0, "{log}");
         let order = ["server stop hooks not complete", "server exited on SIGTERM", "hook exited on SIGKILL"];

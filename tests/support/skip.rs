@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::Write;
 use std::panic::Location;
 
-/// Reports that the rest of a test is not run, and why: on standard error, and in the file that `scripts/test` prints at the end.
+/// Reports that the rest of a test is not run, and why: on standard error, and in the file that `scripts/test` prints
+/// at the end.
 #[track_caller]
 pub(crate) fn skip(reason: &str) {
     let (thread, caller) = (std::thread::current(), Location::caller());

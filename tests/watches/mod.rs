@@ -48,8 +48,8 @@ impl Watching {
         Self { run: Supervisor::start(Mode::Plain, &config(watch)) }
     }
 
-    /// What was recorded: `CODE VALUE`. The jobs of different codes run at the same time, so the order between them is not
-    /// certain.
+    /// What was recorded: `CODE VALUE`. The jobs of different codes run at the same time, so the order between them is
+    /// not certain.
     fn seen(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.run.file("seen")).unwrap_or_default();
         text.lines().map(|line| line.trim_end().to_owned()).collect()

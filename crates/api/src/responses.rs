@@ -1,7 +1,8 @@
-//! The JSON of the control socket's responses: `render` writes it, the commands read it. `docs/openapi.json` documents it.
+//! The JSON of the control socket's responses: `render` writes it, the commands read it. `docs/openapi.json` documents
+//! it.
 //!
-//! For a reader, a missing member has its default and an unknown one is ignored, so that the commands also work with an older or newer
-//! supervisor.
+//! For a reader, a missing member has its default and an unknown one is ignored, so that the commands also work with an
+//! older or newer supervisor.
 
 use std::collections::BTreeMap;
 

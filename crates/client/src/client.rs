@@ -112,7 +112,8 @@ impl Client {
         self.send(Method::POST, path, body).map_err(may_continue)
     }
 
-    /// Like `post`, for a request that may be accepted (202) long before it is done. It waits for the end of the response.
+    /// Like `post`, for a request that may be accepted (202) long before it is done. It waits for the end of the
+    /// response.
     pub(super) fn post_until_done(&self, path: &str, body: Option<&str>) -> Result<Response, ClientError> {
         let deadline = Instant::now() + self.timeout;
         let (status, mut stream) = self.open(Method::POST, path, body, deadline).map_err(may_continue)?;
@@ -190,8 +191,8 @@ impl Client {
         let socket =
             net::socket(net::AddressFamily::Unix, net::SockType::Stream, flags, None).map_err(failed)?;
         let stream = UnixStream::from(socket);
-        // A blocking connect waits for room in the listen queue, at most as long as the write timeout. A non-blocking connect would
-        // fail with EAGAIN.
+        // A blocking connect waits for room in the listen queue, at most as long as the write timeout. A non-blocking
+        // connect would fail with EAGAIN.
         let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         stream.set_write_timeout(Some(left)).map_err(|error| self.io_error(error))?;
         net::connect(stream.as_raw_fd(), &address).map_err(failed)?;
@@ -318,8 +319,8 @@ pub(super) struct ByteStream {
 }
 
 impl ByteStream {
-    /// The next bytes; `None` at the end. After [`StreamError::Timeout`] it can be called again. Without a deadline it waits
-    /// indefinitely.
+    /// The next bytes; `None` at the end. After [`StreamError::Timeout`] it can be called again. Without a deadline it
+    /// waits indefinitely.
     pub(super) fn next(&mut self, deadline: Option<Instant>) -> Result<Option<&[u8]>, StreamError> {
         loop {
             let Self { runtime, body, .. } = self;

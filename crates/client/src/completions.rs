@@ -12,7 +12,8 @@ use containerpilot_core::inserted;
 
 use crate::client::Client;
 
-/// Prints the names of the running supervisor's jobs and groups, one per line; nothing if the supervisor does not answer.
+/// Prints the names of the running supervisor's jobs and groups, one per line; nothing if the supervisor does not
+/// answer.
 pub(crate) fn jobs(args: &Arguments) -> Result<(), Failure> {
     // Completion must be fast and must not print errors.
     let client = Client::of(&args.flags_only()).with_timeout(Duration::from_secs(1));

@@ -81,8 +81,8 @@ fn show(json: bool, message: &Message) -> Result<bool, Failure> {
     write_stdout(format!("{line}\n").as_bytes())
 }
 
-/// Time, number, event, exit status or outcome if there is one, and the number of the event that caused it. The event that
-/// started a run is not called the cause of its end (X10).
+/// Time, number, event, exit status or outcome if there is one, and the number of the event that caused it. The event
+/// that started a run is not called the cause of its end (X10).
 fn line(event: &Event) -> String {
     let mut line = format!("{} {:>5}  {}", timestamps::to_millis(&event.time), event.id, event.name());
     if let Some(exit) = &event.exit {

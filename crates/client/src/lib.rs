@@ -1,4 +1,5 @@
-//! The commands of `containerpilot`: one module per command. [`table`](containerpilot_command_line::table) lists them all.
+//! The commands of `containerpilot`: one module per command. [`table`](containerpilot_command_line::table) lists them
+//! all.
 #![forbid(unsafe_code)]
 
 mod analyze;
@@ -38,7 +39,8 @@ pub use self::run::Supervise;
 /// The program whose commands these are.
 const PROGRAM: Program = Program::Containerpilot;
 
-/// Runs the command line `args`, without the name of the program; `supervise` runs the supervisor. Returns the exit code.
+/// Runs the command line `args`, without the name of the program; `supervise` runs the supervisor. Returns the exit
+/// code.
 pub fn main(args: &[OsString], supervise: Supervise) -> u8 {
     dispatch(args, supervise).unwrap_or_else(|failure| failure.report(PROGRAM.name()))
 }

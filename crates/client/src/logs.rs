@@ -1,7 +1,8 @@
 //! `logs`: the last lines that jobs wrote, and with --follow the new ones.
 //!
-//! The lines of one job are copied as they are. For several jobs, and for --timestamps and --since, the supervisor sends the time of
-//! each line too: the kept lines of all jobs are sorted by it (X11), and new ones are printed as they arrive.
+//! The lines of one job are copied as they are. For several jobs, and for --timestamps and --since, the supervisor
+//! sends the time of each line too: the kept lines of all jobs are sorted by it (X11), and new ones are printed as they
+//! arrive.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -70,8 +70,8 @@ pub(super) fn run(args: &Arguments, supervise: Supervise) -> Result<u8, Failure>
     supervise(plan, host::supervisor_environment(), source).map_err(Failure::Failed)
 }
 
-/// C10: returns true if the first argument, which is not the name of a command, is the path of a configuration. It is not if it
-/// may be the main program of a ContainerPilot 2 configuration (C8).
+/// C10: returns true if the first argument, which is not the name of a command, is the path of a configuration. It is
+/// not if it may be the main program of a ContainerPilot 2 configuration (C8).
 pub(super) fn is_configuration(args: &Arguments) -> bool {
     let Some(path) = args.rest.first().map(Path::new).filter(|_| args.value("config").is_none()) else {
         return false;

@@ -10,8 +10,8 @@ use containerpilot_command_line::table::{CALLED_BY, Program};
 use containerpilot_command_line::version::VERSION;
 use containerpilot_process::error_text::describe;
 
-/// Executes the tools in place of this process, with the same arguments: returns only if that fails. `wanted` is what the user
-/// asked for.
+/// Executes the tools in place of this process, with the same arguments: returns only if that fails. `wanted` is what
+/// the user asked for.
 pub(crate) fn become_tools(wanted: &str, args: &[OsString]) -> Failure {
     let name = Program::Tools.name();
     let Some(path) = find() else {

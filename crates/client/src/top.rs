@@ -1,8 +1,8 @@
 //! `top`: the jobs live, on a terminal (X12).
 //!
-//! `rows` makes the table from a status, `app` holds what is shown and reacts to keys, `draw` draws it, `keys` reads keys and
-//! `terminal` prepares and restores the terminal. The terminal is driven by hand: the few sequences that are needed cost nothing,
-//! while crossterm adds 100 KiB to the binary, and ratatui 260 KiB.
+//! `rows` makes the table from a status, `app` holds what is shown and reacts to keys, `draw` draws it, `keys` reads
+//! keys and `terminal` prepares and restores the terminal. The terminal is driven by hand: the few sequences that are
+//! needed cost nothing, while crossterm adds 100 KiB to the binary, and ratatui 260 KiB.
 
 mod app;
 mod draw;
@@ -169,7 +169,8 @@ fn live(client: &Client, sort: Column, interval: Duration) -> Result<(), Failure
     }
 }
 
-/// Draws everything in one write. Each line is placed by itself: a character with another width than expected shifts no other line.
+/// Draws everything in one write. Each line is placed by itself: a character with another width than expected shifts no
+/// other line.
 fn show(app: &mut App, colour: bool) -> Result<(), Failure> {
     let (columns, lines) = sys::terminal_size(&io::stdout()).unwrap_or_default();
     let known = |number: usize, default: usize| if number == 0 { default } else { number };

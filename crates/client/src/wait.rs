@@ -100,7 +100,8 @@ impl Waiter<'_> {
             let status: Status = match self.client.get("/v3/status") {
                 Ok(response) if response.is_success() => response.json()?,
                 failed => {
-                    // The supervisor is exiting; the events that it sent before may decide whether the state was reached.
+                    // The supervisor is exiting; the events that it sent before may decide whether the state was
+                    // reached.
                     while let Ok(Some(message)) = stream.next(Some(Instant::now() + POLL)) {
                         self.record(&message.data);
                     }
@@ -373,8 +374,8 @@ mod tests {
             job[member] = value.into();
             job
         };
-        // A hook, a periodic job and a one-time job that is done do not have to run; a server that can only be stopped does
-        // not have to be complete.
+        // A hook, a periodic job and a one-time job that is done do not have to run; a server that can only be stopped
+        // does not have to be complete.
         let hook = with(job("hook", "waiting"), "work", false);
         let tidy = with(job("tidy", "waiting"), "repeats", true);
         let server = with(job("server", "running"), "endsByItself", false);

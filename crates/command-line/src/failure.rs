@@ -56,7 +56,8 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// Prints the failure to standard error; `name` is that of the program that the user has called. Returns the exit code.
+    /// Prints the failure to standard error; `name` is that of the program that the user has called. Returns the exit
+    /// code.
     pub fn report(&self, name: &str) -> u8 {
         let text = match self {
             Self::Reported => return 1,

@@ -224,8 +224,8 @@ fn bad_pair(name: &str, value: &str) -> FlagError {
     FlagError::new(FlagErrorKind::BadPair, not_a_pair(&format!("the value of -{name}"), value))
 }
 
-/// The message about a value without `=`. The value may be a secret that was separated from its key by mistake, so it is
-/// shown only if it looks like the name of a variable.
+/// The message about a value without `=`. The value may be a secret that was separated from its key by mistake, so it
+/// is shown only if it looks like the name of a variable.
 pub fn not_a_pair(description: &str, value: &str) -> String {
     let is_name = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
     let shown = if is_name { format!("`{value}`") } else { description.to_owned() };

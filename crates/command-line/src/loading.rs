@@ -14,8 +14,8 @@ use crate::failure::Failure;
 use crate::report::print_report;
 use crate::summary;
 
-/// Loads a configuration as the supervisor does: a configuration that can never work gets only a warning. `otherwise` completes
-/// the sentence "the configuration has errors, so".
+/// Loads a configuration as the supervisor does: a configuration that can never work gets only a warning. `otherwise`
+/// completes the sentence "the configuration has errors, so".
 pub fn load_or_fail(inputs: Vec<Input>, otherwise: &str) -> Result<Plan, Failure> {
     let Loaded { plan, report } = load_here(inputs);
     print_report(&report, false);

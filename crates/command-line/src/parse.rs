@@ -9,7 +9,8 @@ use crate::help;
 use crate::output::print;
 use crate::table::{Command, Program};
 
-/// The flags and arguments of a command; `global` has the flags before it, and its name. `None` if help was requested and printed.
+/// The flags and arguments of a command; `global` has the flags before it, and its name. `None` if help was requested
+/// and printed.
 pub fn parse_command(
     program: Program,
     command: &'static Command,

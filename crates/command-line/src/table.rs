@@ -34,7 +34,8 @@ impl Program {
         self.abouts().iter().map(|(name, _)| *name)
     }
 
-    /// Each of these commands with the line about it. The texts of its help are not a part of a program that only asks for this.
+    /// Each of these commands with the line about it. The texts of its help are not a part of a program that only asks
+    /// for this.
     pub const fn abouts(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Containerpilot => &ABOUTS,

@@ -62,8 +62,8 @@ pub type Cell = (Tone, String);
 const MIN_LAST: usize = 24;
 const INDENT: usize = 4;
 
-/// A table with a header line. A column that is empty in all rows is left out. If the screen is too narrow, the texts of the last
-/// column are continued on further lines, and others are cut.
+/// A table with a header line. A column that is empty in all rows is left out. If the screen is too narrow, the texts
+/// of the last column are continued on further lines, and others are cut.
 pub fn table(screen: Screen, heads: &[&str], rows: &[Vec<Cell>]) -> String {
     let used = |nth: usize| rows.iter().any(|row| row.get(nth).is_some_and(|(_, text)| !text.is_empty()));
     let columns: Vec<usize> = (0..heads.len()).filter(|nth| *nth == 0 || used(*nth)).collect();

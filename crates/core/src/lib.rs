@@ -43,16 +43,16 @@ pub use crate::state::run::Readiness;
 pub use crate::state::supervisor::{Core, Phase};
 pub use crate::time::Time;
 
-/// Collects into a map or set by inserting one item after the other. `collect` sorts the items first, which adds about 4 KB of code
-/// for each type.
+/// Collects into a map or set by inserting one item after the other. `collect` sorts the items first, which adds about
+/// 4 KB of code for each type.
 pub fn inserted<T, C: Default + Extend<T>>(items: impl IntoIterator<Item = T>) -> C {
     let mut collection = C::default();
     collection.extend(items);
     collection
 }
 
-/// Sorts by a comparison; items that are equal keep their order. Only places are sorted, by code that all types share: a sort of its own
-/// would add about 4 KB for each type.
+/// Sorts by a comparison; items that are equal keep their order. Only places are sorted, by code that all types share:
+/// a sort of its own would add about 4 KB for each type.
 pub fn sort_by<T>(items: &mut Vec<T>, compare: impl Fn(&T, &T) -> Ordering) {
     let of = |place: usize, other: usize| {
         items.get(place).zip(items.get(other)).map_or(Ordering::Equal, |(one, other)| compare(one, other))

@@ -1,7 +1,7 @@
 //! A map in one vector, for keys that are numbers.
 //!
-//! Identifiers ascend, so that most insertions are at the end. A removal moves what follows: with ten thousand entries, as many
-//! microseconds as a process takes to start. `BTreeMap` would add 5 KB of code for each type of a value.
+//! Identifiers ascend, so that most insertions are at the end. A removal moves what follows: with ten thousand entries,
+//! as many microseconds as a process takes to start. `BTreeMap` would add 5 KB of code for each type of a value.
 
 use alloc::vec::Vec;
 

@@ -47,8 +47,8 @@ pub struct JobVariables {
     set: BTreeMap<String, Option<String>>,
     /// The names of the variables of jobs and locks, in this order. They are those of the plan.
     names: Arc<[String]>,
-    /// The values, by the index of the name. Only these are gone through for a start, so that its cost depends on the jobs
-    /// that run, and not on those that wait (P14).
+    /// The values, by the index of the name. Only these are gone through for a start, so that its cost depends on the
+    /// jobs that run, and not on those that wait (P14).
     values: SortedMap<usize, String>,
     /// For each job, the index of its pid in `names`.
     pid_indices: Arc<[usize]>,

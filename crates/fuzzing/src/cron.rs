@@ -1,7 +1,7 @@
 //! Fuzz target: any text as a schedule, and any bytes as the data of its time zone (W15).
 //!
-//! The first line is the schedule, the second one the time in seconds since 1970. What follows is the data of a time zone of the
-//! host; without it, the zone is one of the binary.
+//! The first line is the schedule, the second one the time in seconds since 1970. What follows is the data of a time
+//! zone of the host; without it, the zone is one of the binary.
 
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input, Options, load};

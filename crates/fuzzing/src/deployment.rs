@@ -1,4 +1,5 @@
-//! A deployment, as a job file of Nomad, as YAML and as a Dockerfile: it is read or refused, and every line that is named is one of its lines.
+//! A deployment, as a job file of Nomad, as YAML and as a Dockerfile: it is read or refused, and every line that is
+//! named is one of its lines.
 
 use containerpilot_audit::model::Container;
 use containerpilot_import::files::Text;

@@ -1,8 +1,8 @@
-//! Fuzz target: any bytes as the files of another supervisor, for every importer. No panic, no hang; what is printed is JSON5 after its
-//! template is rendered.
+//! Fuzz target: any bytes as the files of another supervisor, for every importer. No panic, no hang; what is printed is
+//! JSON5 after its template is rendered.
 //!
-//! A line `=== PATH` begins another file, which is found in the directory `tree`. What is before the first such line is every file that is
-//! not found there.
+//! A line `=== PATH` begins another file, which is found in the directory `tree`. What is before the first such line is
+//! every file that is not found there.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! Fuzz target: any bytes as a ContainerPilot 2 file. The result is a valid version 3 file, or the problems of the old one.
+//! Fuzz target: any bytes as a ContainerPilot 2 file. The result is a valid version 3 file, or the problems of the old
+//! one.
 
 use containerpilot_config::diagnostics::{Severity, Style};
 use containerpilot_config::migrate::{self, MigrateError};

@@ -1,4 +1,5 @@
-//! Fuzz target: any bytes as a scenario. No panic, no hang; a valid scenario is simulated for a while and its expectations are checked.
+//! Fuzz target: any bytes as a scenario. No panic, no hang; a valid scenario is simulated for a while and its
+//! expectations are checked.
 
 use std::time::Duration;
 

@@ -65,7 +65,8 @@ impl Source {
         Ok(())
     }
 
-    /// Reads and loads the configuration: the plan, and a report with warnings. A job that can never work is only a warning here.
+    /// Reads and loads the configuration: the plan, and a report with warnings. A job that can never work is only a
+    /// warning here.
     pub fn load(&self, environment: Environment, looks: &Rc<Looks>) -> Result<(Plan, Report), LoadError> {
         let inputs = match &self.input {
             Some(inputs) => inputs.clone(),
@@ -110,8 +111,8 @@ pub fn utf8(word: &OsString) -> Result<String, String> {
     word.to_str().map(str::to_owned).ok_or_else(|| format!("`{}` is not UTF-8", word.to_string_lossy()))
 }
 
-/// Adds the program on the command line as the main job, whose exit stops the container (S7). Without a plan it is the only
-/// job: it inherits the standard streams and every signal is forwarded to it.
+/// Adds the program on the command line as the main job, whose exit stops the container (S7). Without a plan it is the
+/// only job: it inherits the standard streams and every signal is forwarded to it.
 pub fn main_program(plan: Option<Plan>, words: &[OsString]) -> Result<Plan, Report> {
     let word = |word: &OsString| Word::from(word.as_bytes().to_vec());
     let (program, arguments) = match words.split_first() {

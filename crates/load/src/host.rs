@@ -147,7 +147,8 @@ impl Programs {
     }
 }
 
-/// The environment of this process as bytes. A command that a job runs has the pid of the supervisor (P7), others their own.
+/// The environment of this process as bytes. A command that a job runs has the pid of the supervisor (P7), others their
+/// own.
 pub fn environment() -> Environment {
     let variables = std::env::vars_os().map(|(name, value)| (name.into_vec(), value.into_vec()));
     let mut environment: Environment = inserted(variables);

@@ -6,7 +6,8 @@
 //! left to itself. It does not keep the process from exiting. Before a thread looks at paths of jobs, a [`Scout`]
 //! tries them: unlike a thread, it can be killed.
 //!
-//! Where all mounted file systems are local, which is usual, every path answers: then there is neither a thread nor a scout.
+//! Where all mounted file systems are local, which is usual, every path answers: then there is neither a thread nor a
+//! scout.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

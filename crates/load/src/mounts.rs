@@ -2,8 +2,8 @@
 
 use containerpilot_process::proc::kernel_text;
 
-/// File systems that the kernel serves by itself, from a disk or from memory. All others may wait for another machine or for a
-/// program.
+/// File systems that the kernel serves by itself, from a disk or from memory. All others may wait for another machine
+/// or for a program.
 const LOCAL: [&str; 36] = [
     "bdev",
     "binder",

@@ -205,7 +205,8 @@ pub fn search(plan: &SmallPlan, limits: Limits) -> Result<Totals, Box<Failure>> 
 /// The most timers of a shutdown in which nothing else happens.
 const MAX_SHUTDOWN_STEPS: usize = 100;
 
-/// Sends SIGTERM and then lets timers fire until the supervisor exits. No process reports anything. Returns the number of steps.
+/// Sends SIGTERM and then lets timers fire until the supervisor exits. No process reports anything. Returns the number
+/// of steps.
 fn shut_down(mut node: Node<'_>, scenario: &Scenario) -> Result<u64, (Vec<Move>, Violation)> {
     let mut moves = Vec::new();
     if matches!(node.phase(), Phase::Starting | Phase::Running) {

@@ -1,8 +1,8 @@
 //! P14: more starts are decided than processes may be created at a time.
 //!
-//! [`run_seed`] tries many schedules in which the bound is small: jobs that run once, again, at intervals and as hooks, with
-//! check and drain programs; starts that are slow, fail or hang; requests, reloads and a shutdown. The judge has no model of
-//! the rules. It counts the processes that were created and have reported nothing, and looks at the order.
+//! [`run_seed`] tries many schedules in which the bound is small: jobs that run once, again, at intervals and as hooks,
+//! with check and drain programs; starts that are slow, fail or hang; requests, reloads and a shutdown. The judge has
+//! no model of the rules. It counts the processes that were created and have reported nothing, and looks at the order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

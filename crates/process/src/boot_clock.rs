@@ -1,6 +1,7 @@
 //! The time since the supervisor started, also while the machine was asleep (D14).
 //!
-//! The core's time stands still while the machine is asleep, as the jobs do. The lock of a supervisor expires meanwhile.
+//! The core's time stands still while the machine is asleep, as the jobs do. The lock of a supervisor expires
+//! meanwhile.
 
 use std::time::{Duration, Instant};
 

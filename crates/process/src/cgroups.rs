@@ -23,8 +23,8 @@ use crate::proc::kernel_text;
 /// The limits that language runtimes look for in the cgroup of their process. Runs have no controllers in theirs.
 const LIMITS: [&str; 3] = ["memory.max", "memory.high", "cpu.max"];
 
-/// How many names are tried. A supervisor that was killed leaves its directory behind, and the pid may be that of another
-/// PID namespace.
+/// How many names are tried. A supervisor that was killed leaves its directory behind, and the pid may be that of
+/// another PID namespace.
 const MAX_NAMES: u32 = 100;
 
 /// The time between two attempts to remove the last cgroups.
@@ -167,8 +167,8 @@ fn path_of(groups: &str) -> Option<&str> {
     groups.lines().find_map(|line| line.strip_prefix("0::"))
 }
 
-/// The directory of a cgroup, from the content of `/proc/self/mountinfo`. `None` if no mount shows it: each shows the cgroups
-/// below its root.
+/// The directory of a cgroup, from the content of `/proc/self/mountinfo`. `None` if no mount shows it: each shows the
+/// cgroups below its root.
 fn directory_of(path: &str, mounts: &str) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let (mount, file_system) = line.split_once(" - ")?;

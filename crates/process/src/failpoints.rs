@@ -18,7 +18,8 @@
 //! | `top`: the command draws its screen | nothing | the terminal is restored before the message |
 //! | `shutdown`: the last part of the exit | `runtime::shutdown` | the log is still written, the exit code is kept |
 //!
-//! `CONTAINERPILOT_FAILPOINT=NAME:N` panics when that failpoint is reached for the N-th time, `NAME:N+` also every time after that.
+//! `CONTAINERPILOT_FAILPOINT=NAME:N` panics when that failpoint is reached for the N-th time, `NAME:N+` also every time
+//! after that.
 
 use std::any::Any;
 use std::future::{Future, poll_fn};

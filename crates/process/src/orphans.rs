@@ -1,9 +1,9 @@
 //! Finds processes that outlive their run outside of its process group, such as daemons (P4).
 //!
-//! An orphan becomes a child of the supervisor. The loop lists its children when a run has ended or an orphan was reaped.
-//! Each child that it has not started is attributed to a run by its cgroup, or by a variable in its environment. Reading
-//! that can block without a limit, because the process controls its own memory; so a thread does it, and the loop only waits for its
-//! report. There is at most one such thread, and none while there are no orphans.
+//! An orphan becomes a child of the supervisor. The loop lists its children when a run has ended or an orphan was
+//! reaped. Each child that it has not started is attributed to a run by its cgroup, or by a variable in its
+//! environment. Reading that can block without a limit, because the process controls its own memory; so a thread does
+//! it, and the loop only waits for its report. There is at most one such thread, and none while there are no orphans.
 //!
 //! The loop is the only one that reaps. A pid in `adopted` is removed when it is reaped, so it always means the same
 //! process, and signals never hit another one.
@@ -29,8 +29,8 @@ use crate::proc;
 use crate::reaper::{Owner, Reaper};
 use crate::sys::{self, WaitState};
 
-/// How long after the exit of an orphan the children are listed. While thousands exit, the kernel starts again from the first child
-/// for each one that it lists.
+/// How long after the exit of an orphan the children are listed. While thousands exit, the kernel starts again from the
+/// first child for each one that it lists.
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// Listing the children takes at most one part in so many of the time.
@@ -108,8 +108,8 @@ pub struct Orphans {
     /// Processes of the supervisor that it no longer waits for. Reading their memory might block.
     abandoned: BTreeSet<i32>,
     reading: Option<Reading>,
-    /// Whether a process of an ended run may be left. When a look has found none, there will be none: those of a run descend from each
-    /// other, and the first one is a child of the supervisor.
+    /// Whether a process of an ended run may be left. When a look has found none, there will be none: those of a run
+    /// descend from each other, and the first one is a child of the supervisor.
     is_open: bool,
     /// When the children are listed next, and the earliest time for that.
     due: Option<Instant>,
@@ -252,8 +252,8 @@ impl Reaper {
         self.orphans.due
     }
 
-    /// What is known about the processes of runs. Without cgroups, daemons are looked for now, to be known the next time: a
-    /// thread must read their environments.
+    /// What is known about the processes of runs. Without cgroups, daemons are looked for now, to be known the next
+    /// time: a thread must read their environments.
     pub fn run_processes(&mut self) -> RunProcesses {
         let cgroups = self.cgroups.directory().map(Path::to_owned);
         if cgroups.is_none() && !self.pids.is_empty() {

@@ -22,16 +22,16 @@ const KERNEL_TEXT: usize = 4096;
 /// `USER_HZ`, the unit of times in `/proc`. It is part of Linux' interface to programs, and the same on all machines.
 pub const TICKS_PER_SECOND: u64 = 100;
 
-/// The text of a file that the kernel makes when it is read. Its size is not known before, so the standard library would read it in
-/// small pieces.
+/// The text of a file that the kernel makes when it is read. Its size is not known before, so the standard library
+/// would read it in small pieces.
 pub fn kernel_text(file: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let mut text = Vec::with_capacity(KERNEL_TEXT);
     File::open(file)?.read_to_end(&mut text)?;
     Ok(text)
 }
 
-/// The children that this process has adopted or its first thread has started, running or zombie. Complete only if no other
-/// thread reaps children meanwhile. Fails with `NotFound` on kernels that do not offer the list.
+/// The children that this process has adopted or its first thread has started, running or zombie. Complete only if no
+/// other thread reaps children meanwhile. Fails with `NotFound` on kernels that do not offer the list.
 pub fn children() -> io::Result<Vec<i32>> {
     let own = std::process::id();
     children_of_thread(&format!("/proc/self/task/{own}/children"))
@@ -136,8 +136,8 @@ pub fn ticks() -> Option<u64> {
     Some(seconds * TICKS_PER_SECOND + nanos / (1_000_000_000 / TICKS_PER_SECOND))
 }
 
-/// The value of a variable in the environment with which a process was executed. `None` if it is not set, and an error if
-/// the environment is empty or cannot be read, which may be temporary: it is empty during `execve`.
+/// The value of a variable in the environment with which a process was executed. `None` if it is not set, and an error
+/// if the environment is empty or cannot be read, which may be temporary: it is empty during `execve`.
 pub fn environment_variable(pid: i32, name: &[u8]) -> io::Result<Option<Vec<u8>>> {
     let file = open_environment(pid)?;
     let mut is_empty = true;

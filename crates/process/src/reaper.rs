@@ -1,7 +1,7 @@
 //! Collects exit statuses; nothing else does (P1, P4).
 //!
-//! An exited child is first found with `WNOWAIT` and only then reaped. In between its pid cannot be reused, so its process
-//! group can be signalled without hitting another process.
+//! An exited child is first found with `WNOWAIT` and only then reaped. In between its pid cannot be reused, so its
+//! process group can be signalled without hitting another process.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -25,9 +25,11 @@ const MAX_PER_PASS: usize = 4096;
 /// expensive: after `MANY_ORPHANS`, a scan that takes longer than `SLOW_SCAN` is the last one of a pass.
 const MANY_ORPHANS: usize = 16;
 const SLOW_SCAN: Duration = Duration::from_micros(20);
-/// After `MANY_ORPHANS`, or a pass with orphans that takes this long, more orphans are expected soon. The next pass is delayed then.
+/// After `MANY_ORPHANS`, or a pass with orphans that takes this long, more orphans are expected soon. The next pass is
+/// delayed then.
 const SLOW_PASS: Duration = Duration::from_micros(100);
-/// The bounds of that delay. It is four times the time of the last pass, so that passes take a fifth of the time at most.
+/// The bounds of that delay. It is four times the time of the last pass, so that passes take a fifth of the time at
+/// most.
 const DELAY: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(20)];
 
 /// What a process was started for.
@@ -131,8 +133,8 @@ impl Reaper {
         self.starting.remove(&owner);
     }
 
-    /// Collects every exited process, except orphans that can wait while there are very many. Returns a delay if the next
-    /// call is due after it, with or without a SIGCHLD, and not earlier.
+    /// Collects every exited process, except orphans that can wait while there are very many. Returns a delay if the
+    /// next call is due after it, with or without a SIGCHLD, and not earlier.
     pub fn collect(&mut self, exited: &mut Vec<Exited>) -> Option<Duration> {
         let started = Instant::now();
         self.collect_until(exited, SLOW_SCAN).next(started.elapsed())
@@ -214,8 +216,8 @@ impl Reaper {
         reaped.is_ok()
     }
 
-    /// Sends a signal to a process that is not reaped and, unless it is for the process alone (S9), to its process group. Does
-    /// nothing if it is reaped. SIGKILL also goes to processes of the run that have left the group.
+    /// Sends a signal to a process that is not reaped and, unless it is for the process alone (S9), to its process
+    /// group. Does nothing if it is reaped. SIGKILL also goes to processes of the run that have left the group.
     pub fn kill(&mut self, owner: Owner, signal: Signal, scope: StopScope) -> Result<(), Errno> {
         let Some(pid) = self.pids.get(&owner) else { return Ok(()) };
         let sent = match scope {
@@ -241,8 +243,8 @@ impl Reaper {
     ///
     /// While a group has a member, its number is not given to a new process. So if a process with that pid exists, the
     /// group is gone. If none exists, but a child of the supervisor (an orphan of that run) is in the group, it is the
-    /// old group until that child is reaped, which does not happen in between. Without such a child, the members must be
-    /// found first.
+    /// old group until that child is reaped, which does not happen in between. Without such a child, the members must
+    /// be found first.
     pub fn kill_orphans(&mut self, run: RunId) {
         self.orphans.kill(run);
         self.cgroups.kill(run);
@@ -265,8 +267,8 @@ impl Reaper {
         }
     }
 
-    /// Kills a process and forgets it (P3, P6): it may be in a state in which not even SIGKILL ends it. When it exits after
-    /// all, it is reaped like an orphan. Returns its pid.
+    /// Kills a process and forgets it (P3, P6): it may be in a state in which not even SIGKILL ends it. When it exits
+    /// after all, it is reaped like an orphan. Returns its pid.
     pub fn abandon(&mut self, owner: Owner) -> Option<i32> {
         let pid = self.pids.remove(&owner)?;
         self.starting.remove(&owner);
@@ -281,8 +283,8 @@ impl Reaper {
     }
 }
 
-/// Sends a signal to a process that is not reaped, and to the process group that it led. The process gets it once, also if
-/// it has left the group.
+/// Sends a signal to a process that is not reaped, and to the process group that it led. The process gets it once, also
+/// if it has left the group.
 fn kill_with_group(pid: i32, signal: Signal) -> Result<(), Errno> {
     // Asked first, because the process may leave the group as soon as it gets the signal.
     let has_left = sys::group_of(pid).is_some_and(|group| group != pid);

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use nix::libc;
 
-/// The content of a regular file, at most `limit` bytes. Another kind of file, such as a FIFO, and one that can only be opened
-/// later, because a process has a lease on it, are errors: waiting for them could take forever.
+/// The content of a regular file, at most `limit` bytes. Another kind of file, such as a FIFO, and one that can only be
+/// opened later, because a process has a lease on it, are errors: waiting for them could take forever.
 pub fn read(path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
     let file = open(File::options().read(true), path)?;
     // One call for a short file. The size may change meanwhile.

@@ -1,9 +1,10 @@
 //! Reads the files of secrets for processes that are being started (P11).
 //!
-//! A file may be on a file system that does not answer, so the event loop does not read it. The new process waits for its secrets
-//! at a pipe, and a thread reads the files with the rights of the supervisor and writes them there. While the process waits, it is killed,
-//! given up and reaped like any other that has not executed its program. There is one thread for each set of files that is
-//! wanted just now: a file system that does not answer holds up only the starts that need it.
+//! A file may be on a file system that does not answer, so the event loop does not read it. The new process waits for
+//! its secrets at a pipe, and a thread reads the files with the rights of the supervisor and writes them there. While
+//! the process waits, it is killed, given up and reaped like any other that has not executed its program. There is one
+//! thread for each set of files that is wanted just now: a file system that does not answer holds up only the starts
+//! that need it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -88,8 +89,8 @@ impl SecretReader {
     }
 }
 
-/// Writes two numbers: an error and the position of its file, or 0 and the number of bytes that follow. These are the variables, each
-/// with a NUL at its end.
+/// Writes two numbers: an error and the position of its file, or 0 and the number of bytes that follow. These are the
+/// variables, each with a NUL at its end.
 fn serve(files: &Files, mut pipe: File, hidden: &HiddenValues) {
     let mut variables = Vec::new();
     let mut values = Vec::new();

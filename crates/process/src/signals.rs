@@ -1,8 +1,8 @@
 //! Signals to the supervisor.
 //!
-//! They are blocked at the start and read from descriptors. No signal is lost before the loop runs, no handler interrupts
-//! the program, and a child only has to reset the signal mask. SIGPIPE and SIGXFSZ are ignored: a write that fails returns its
-//! error. `spawn` restores their defaults.
+//! They are blocked at the start and read from descriptors. No signal is lost before the loop runs, no handler
+//! interrupts the program, and a child only has to reset the signal mask. SIGPIPE and SIGXFSZ are ignored: a write that
+//! fails returns its error. `spawn` restores their defaults.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,8 +16,8 @@ const CHLD: u8 = 17;
 const XFSZ: u8 = 25;
 
 /// What the supervisor receives, and the core gives a meaning to or forwards (S1, S7): every signal that can be caught,
-/// because most of them would end a process by default. Two kinds still do what they must: a fault such as SIGSEGV in the
-/// supervisor itself and `abort` end it, although they are blocked; and SIGCONT continues it.
+/// because most of them would end a process by default. Two kinds still do what they must: a fault such as SIGSEGV in
+/// the supervisor itself and `abort` end it, although they are blocked; and SIGCONT continues it.
 const RECEIVED: SignalSet = SignalSet::CATCHABLE.without(CHLD);
 
 /// Signals that the C library keeps for itself. The supervisor uses none of its functions that need them.

@@ -182,8 +182,8 @@ impl Spawner {
         Ok(start)
     }
 
-    /// Puts the write ends of new pipes into the slots, and returns the read ends of the result, of the output and of the
-    /// process's own descriptor.
+    /// Puts the write ends of new pipes into the slots, and returns the read ends of the result, of the output and of
+    /// the process's own descriptor.
     fn pipes(&self, request: &Request<'_>) -> Result<(OwnedFd, Output, Option<OwnedFd>), Errno> {
         let pipe = |slot: &OwnedFd| -> Result<OwnedFd, Errno> {
             let (reader, writer) =
@@ -238,8 +238,8 @@ impl Spawner {
         let slots = &self.slots;
         let cgroup = request.cgroup.as_ref();
         let cgroup = cgroup.filter(|cgroup| sys::replace(&slots.cgroup, cgroup.as_fd()).is_ok());
-        // The kernel gives all processes that share memory the same OOM score. A process with fewer capabilities could be changed
-        // by others that have as few.
+        // The kernel gives all processes that share memory the same OOM score. A process with fewer capabilities could
+        // be changed by others that have as few.
         let restricted = process.oom_score_adj.is_some() || process.capabilities.is_some();
         let share_memory = self.may_share_memory && !identity.changes() && cgroup.is_none() && !restricted;
         let spec = ExecSpec {
@@ -290,7 +290,8 @@ impl Spawner {
         ]))
     }
 
-    /// The pipe where a process waits for its secrets, and what the log hides (P11). A process without secrets has none.
+    /// The pipe where a process waits for its secrets, and what the log hides (P11). A process without secrets has
+    /// none.
     fn secret_pipe(&self, process: &Process) -> std::io::Result<Option<(SecretPipe, HiddenValues)>> {
         if process.secrets.is_empty() {
             return Ok(None);

@@ -1,10 +1,11 @@
 //! The control socket: HTTP on a unix socket, for watching and controlling a running supervisor (X1, X2).
 //!
 //! The socket listens before the first job starts (E4). Until its first connection the event loop polls it; then the
-//! network thread is started and takes over the listener. After that the loop receives queries and requests, never connections.
+//! network thread is started and takes over the listener. After that the loop receives queries and requests, never
+//! connections.
 //!
-//! `socket` creates the file, `routes` maps paths to endpoints, `bodies` parses request bodies, `endpoints` handles requests,
-//! `events` streams events, `responses` defines the JSON of the responses, `render` fills it in.
+//! `socket` creates the file, `routes` maps paths to endpoints, `bodies` parses request bodies, `endpoints` handles
+//! requests, `events` streams events, `responses` defines the JSON of the responses, `render` fills it in.
 
 mod bodies;
 mod endpoints;
@@ -75,8 +76,8 @@ impl Control {
         Ok(Self { plan: plan.clone(), file, open_to_others, state: State::Listening(listener) })
     }
 
-    /// R3: applies another plan. At another path the new socket listens before the old one is removed; requests on the old one
-    /// get their complete response. If the plan cannot be applied, the socket stays as it is.
+    /// R3: applies another plan. At another path the new socket listens before the old one is removed; requests on the
+    /// old one get their complete response. If the plan cannot be applied, the socket stays as it is.
     pub(crate) fn follow(current: &mut Option<Self>, wanted: &plan::Control) -> Result<(), String> {
         match current {
             Some(current) if current.plan.socket == wanted.socket => {

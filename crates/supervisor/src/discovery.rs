@@ -1,8 +1,8 @@
 //! Service discovery: Consul, or the embedded catalog inside this process (D1–D9).
 //!
-//! With Consul nothing here blocks: the event loop sets the desired state, tasks on the network thread send requests, and results
-//! are sent back as messages to the loop. Each service, each watch and each lock has a task. What to request and when is decided by
-//! state machines of the core ([`containerpilot_core::catalog`]).
+//! With Consul nothing here blocks: the event loop sets the desired state, tasks on the network thread send requests,
+//! and results are sent back as messages to the loop. Each service, each watch and each lock has a task. What to
+//! request and when is decided by state machines of the core ([`containerpilot_core::catalog`]).
 
 mod api;
 mod client;
@@ -68,7 +68,8 @@ enum Backend {
 }
 
 impl Discovery {
-    /// The catalog of a plan. Consul needs the runtime of the network thread. `clock` has the origin of the core's time.
+    /// The catalog of a plan. Consul needs the runtime of the network thread. `clock` has the origin of the core's
+    /// time.
     pub(crate) fn new(plan: &Plan, runtime: Option<&Handle>, sender: &LoopSender, clock: BootClock) -> Self {
         let mark = format!("{:016x}", RandomState::new().build_hasher().finish());
         Self {
@@ -89,8 +90,9 @@ impl Discovery {
         self.settings == plan.catalog
     }
 
-    /// Applies a plan, at the start or after a reload: follows its watches, and registers the services again if the catalog has
-    /// changed. Without the runtime that Consul needs, the catalog stays as it was. Returns inputs that are known at once.
+    /// Applies a plan, at the start or after a reload: follows its watches, and registers the services again if the
+    /// catalog has changed. Without the runtime that Consul needs, the catalog stays as it was. Returns inputs that are
+    /// known at once.
     pub(crate) fn adopt(&mut self, plan: &Plan, runtime: Option<&Handle>, sender: &LoopSender) -> Vec<Input> {
         let mut inputs = Vec::new();
         let is_possible = runtime.is_some() || !Self::needs_network(plan);
@@ -359,8 +361,8 @@ impl ConsulBackend {
         self.follow_locks(plan);
         let services = plan.jobs.iter().filter_map(|job| job.service.as_ref());
         let ids: BTreeSet<&str> = inserted(services.map(|service| service.id.as_str()));
-        // The task of a service that is not deregistered yet is kept until a later reload: if its id comes back, the same task must
-        // register it.
+        // The task of a service that is not deregistered yet is kept until a later reload: if its id comes back, the
+        // same task must register it.
         self.services.retain(|id, task| ids.contains(id.as_str()) || !task.is_gone());
         let watches = plan.watches.iter().filter(|watch| watch.kind.is_in_catalog()).count();
         let watches = u32::try_from(watches).unwrap_or(u32::MAX);
@@ -413,7 +415,8 @@ impl ConsulBackend {
         }
     }
 
-    /// D14: releases the locks that the plan does not have, and follows the others. The jobs that required them have ended.
+    /// D14: releases the locks that the plan does not have, and follows the others. The jobs that required them have
+    /// ended.
     fn follow_locks(&mut self, plan: &Plan) {
         self.locks.retain(|handle| plan.locks.contains(handle.lock()));
         for (lock, stop_time) in plan.locks.iter().zip(plan.lock_stop_times()) {

@@ -23,8 +23,8 @@ use containerpilot_load::command_line::Source;
 /// The version of the program, as the API and telemetry show it.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Runs the supervisor with a plan until the container stops. The signals must be blocked already. Returns its exit code, or why
-/// it could not start.
+/// Runs the supervisor with a plan until the container stops. The signals must be blocked already. Returns its exit
+/// code, or why it could not start.
 pub fn supervise(plan: Plan, environment: Environment, source: Option<Source>) -> Result<u8, String> {
     let mut runtime = runtime::Runtime::new(Core::new(plan), environment, source)
         .map_err(|error| format!("cannot start: {error}"))?;

@@ -1,10 +1,11 @@
 //! The log: lines of jobs and entries of the supervisor, written on the log thread.
 //!
-//! The event loop holds a [`Logs`] and never waits for it: entries go into a bounded queue. The log thread starts with the
-//! first entry, so a single program with inherited streams runs without it. The thread reads the pipes of the jobs, splits
-//! lines, formats and writes them. Each job with a file of its own (L8) has such a thread, too. It waits for the pipes while the output accepts data, and for the output while it does
-//! not. So a reader that stops reading slows down the jobs that write, and nothing else (L4). While the thread waits for the
-//! pipes its state is unlocked, and [`Logs::finish`] can write the rest of the log without waking it.
+//! The event loop holds a [`Logs`] and never waits for it: entries go into a bounded queue. The log thread starts with
+//! the first entry, so a single program with inherited streams runs without it. The thread reads the pipes of the jobs,
+//! splits lines, formats and writes them. Each job with a file of its own (L8) has such a thread, too. It waits for the
+//! pipes while the output accepts data, and for the output while it does not. So a reader that stops reading slows down
+//! the jobs that write, and nothing else (L4). While the thread waits for the pipes its state is unlocked, and
+//! [`Logs::finish`] can write the rest of the log without waking it.
 //!
 //! ```text
 //! jobs ─────── pipes ──▶ stream (lines) ──▶ writer (format) ──▶ output
@@ -13,9 +14,10 @@
 //!                          └──▶ tail (last lines, L6)
 //! ```
 //!
-//! Memory is bounded: one read (256 KiB), one batch that could not be written (about 256 KiB), incomplete lines
-//! (16 MiB for all jobs together), one long line in progress (16 MiB), 16 MiB of entries, and the last 16 KiB of each job
-//! that has written anything. Each file of a job has the same bounds, except for the entries. The streams of exited processes are bounded too, see `log_thread/exited.rs`.
+//! Memory is bounded: one read (256 KiB), one batch that could not be written (about 256 KiB), incomplete lines (16 MiB
+//! for all jobs together), one long line in progress (16 MiB), 16 MiB of entries, and the last 16 KiB of each job that
+//! has written anything. Each file of a job has the same bounds, except for the entries. The streams of exited
+//! processes are bounded too, see `log_thread/exited.rs`.
 //!
 //! * A line of up to 16 MiB is one entry. A longer line is split into several entries, each but the last marked as
 //!   continued; a shorter line (64 KiB or more) is also split while the others hold 16 MiB.
@@ -24,7 +26,8 @@
 //! * If the reader of standard output has closed it, the log is dropped, the last lines are kept, and a message is written
 //!   to standard error.
 //!
-//! The log never prints an environment or a configuration value by itself; callers are responsible for their messages (L5).
+//! The log never prints an environment or a configuration value by itself; callers are responsible for their messages
+//! (L5).
 
 mod channel;
 pub(crate) mod check_output;
@@ -76,8 +79,8 @@ use self::tap::TapSlot;
 pub(crate) use self::tap::{Tap, TapEntry, TapOrigin};
 use self::writer::Writer;
 
-/// How long the event loop waits for the log thread in one iteration, while the output accepts bytes and more is queued than
-/// the thread has written (L9).
+/// How long the event loop waits for the log thread in one iteration, while the output accepts bytes and more is queued
+/// than the thread has written (L9).
 const GIVE_WAY: Duration = Duration::from_millis(10);
 
 /// How many of the last lines are added to an entry (L6).
@@ -147,8 +150,9 @@ impl Tails {
         inserted(all.into_iter().map(|(job, tail)| (job, counts(&tail))))
     }
 
-    /// Sends the last lines of a job to a reader, at most `lines`, and then each new line until the log is finished. A reader that
-    /// is too slow is dropped. With `times`, each line has its time, and an empty line follows the last lines.
+    /// Sends the last lines of a job to a reader, at most `lines`, and then each new line until the log is finished. A
+    /// reader that is too slow is dropped. With `times`, each line has its time, and an empty line follows the last
+    /// lines.
     pub(crate) fn follow(&self, job: &str, lines: usize, times: bool, reader: Box<dyn Reader>) {
         let tail = self.shared.tail(job);
         tail.lock().unwrap_or_else(PoisonError::into_inner).follow(lines, times, reader);
@@ -236,15 +240,16 @@ impl Logs {
         Ok(Self { log, files: JobFiles::new(logging.format), batching: AtomicBool::new(false) })
     }
 
-    /// Starts the log thread if it is not running. If that fails, the next entry tries again; until then everything waits
-    /// in the queue and in the pipes.
+    /// Starts the log thread if it is not running. If that fails, the next entry tries again; until then everything
+    /// waits in the queue and in the pipes.
     pub(crate) fn start_thread(&self) {
         if let Err(error) = self.log.start() {
             write_stderr(&format!("cannot start the log thread: {error}; trying again with the next entry"));
         }
     }
 
-    /// Neither starts nor wakes the log thread until [`Logs::end_batch`]: one wake-up is enough for all entries of an iteration.
+    /// Neither starts nor wakes the log thread until [`Logs::end_batch`]: one wake-up is enough for all entries of an
+    /// iteration.
     pub(crate) fn begin_batch(&self) {
         self.batching.store(true, Ordering::Relaxed);
     }
@@ -312,8 +317,8 @@ impl Logs {
         self.entry(Level::Error, Some(job), &message);
     }
 
-    /// Changes how the lines of a job are logged, also those of its running process (R5). Whether they are in a file at all
-    /// counts from the next run on.
+    /// Changes how the lines of a job are logged, also those of its running process (R5). Whether they are in a file at
+    /// all counts from the next run on.
     pub(crate) fn adjust(&self, job: &str, logging: &JobLogging) {
         if !self.files.adjust(job, logging) && !self.is_unused() {
             self.push_work(Work::Adjust(job.to_owned(), logging.clone()));
@@ -417,8 +422,8 @@ impl Logs {
         self.files.reopen();
     }
 
-    /// Writes everything that is in the pipes and the queue, and then the last entry (S12). Waits for that until the deadline
-    /// (S6). Returns true if everything was written. Nothing is written afterwards.
+    /// Writes everything that is in the pipes and the queue, and then the last entry (S12). Waits for that until the
+    /// deadline (S6). Returns true if everything was written. Nothing is written afterwards.
     pub(crate) fn finish(&self, deadline: Instant, last: Option<&core_log::Entry>) -> bool {
         let last = last.and_then(|last| {
             self.new_entry(last.level, None, &last.message, Some(last.fields.clone()), None)

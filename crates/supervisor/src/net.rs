@@ -1,8 +1,8 @@
 //! The network thread: everything that waits for a peer runs here.
 //!
-//! Consul, the control socket and telemetry are tasks of one single-threaded tokio runtime. They report to the event loop through
-//! its [`LoopSender`](crate::messages::LoopSender) and receive commands through channels. A slow or hostile peer can
-//! delay these tasks, never the event loop. The thread is started when something first needs it.
+//! Consul, the control socket and telemetry are tasks of one single-threaded tokio runtime. They report to the event
+//! loop through its [`LoopSender`](crate::messages::LoopSender) and receive commands through channels. A slow or
+//! hostile peer can delay these tasks, never the event loop. The thread is started when something first needs it.
 
 pub(crate) mod connect;
 pub(crate) mod http_probe;

@@ -1,8 +1,9 @@
 //! The event loop: source → [`Input`] → core → [`Effect`]s. It makes no decisions and never blocks.
 //!
 //! The loop waits in one `ppoll` for signals, exited children, messages of other threads, the control socket, the
-//! results of starts, the connections of checks, changes of the system clock and the core's next deadline. Without an event it does not wake up. The asynchronous runtime for
-//! the control socket, telemetry and Consul has its own thread, where it can neither delay nor break the reaper.
+//! results of starts, the connections of checks, changes of the system clock and the core's next deadline. Without an
+//! event it does not wake up. The asynchronous runtime for the control socket, telemetry and Consul has its own thread,
+//! where it can neither delay nor break the reaper.
 //!
 //! The results of effects (a process was started, or could not be) are passed to the core at the end of the iteration;
 //! what follows from them waits for the next one. All sources are polled between two iterations, so no job can keep the

@@ -1,8 +1,8 @@
 //! Telemetry: `/metrics`, `/status`, `/livez` and `/readyz` (T1–T3), the live page at `/` (T5), and the export
 //! to an OpenTelemetry collector (T6).
 //!
-//! [`Metrics`] holds the numbers that are counted outside the core: values that jobs send, and requests to the control socket. The server
-//! renders its pages from that and from a snapshot of the core.
+//! [`Metrics`] holds the numbers that are counted outside the core: values that jobs send, and requests to the control
+//! socket. The server renders its pages from that and from a snapshot of the core.
 
 mod exposition;
 pub(crate) mod fuzz;
@@ -76,13 +76,14 @@ impl Metrics {
         Self { tails: Some(tails), ..self }
     }
 
-    /// Records values by the names of their metrics, or by 3.8's names for them. If one value is invalid, none is recorded.
+    /// Records values by the names of their metrics, or by 3.8's names for them. If one value is invalid, none is
+    /// recorded.
     pub(crate) fn put_all(&self, values: &[(&str, &str)]) -> Result<(), Vec<ValueError>> {
         self.shared().store.put_all(values, self.started.elapsed())
     }
 
-    /// Counts a request to the control socket. `route` is a path of the table of routes, not of the request, so that the number
-    /// of labels is bounded.
+    /// Counts a request to the control socket. `route` is a path of the table of routes, not of the request, so that
+    /// the number of labels is bounded.
     pub(crate) fn count_control_request(&self, code: u16, route: &'static str) {
         *self.shared().requests.entry((code, route)).or_default() += 1;
     }

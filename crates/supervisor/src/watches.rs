@@ -1,8 +1,8 @@
 //! Watches that need no catalog (D13): peers, names and files.
 //!
-//! `tcp`, `http` and `dns` are polled by tasks on the network thread (`poll`), which share the timers of its runtime. Files are
-//! followed with inotify on a thread of their own (`files`), because a file system may not answer. Both only tell the event loop
-//! what is there now, when that has changed; the core decides what is an event.
+//! `tcp`, `http` and `dns` are polled by tasks on the network thread (`poll`), which share the timers of its runtime.
+//! Files are followed with inotify on a thread of their own (`files`), because a file system may not answer. Both only
+//! tell the event loop what is there now, when that has changed; the core decides what is an event.
 
 mod files;
 mod find_file;
@@ -65,8 +65,8 @@ impl Watches {
         self.is_current
     }
 
-    /// Follows the watches of a plan, at the start or after a reload. Those that have not changed go on. Without the runtime
-    /// of the network thread, polled watches stay as they were.
+    /// Follows the watches of a plan, at the start or after a reload. Those that have not changed go on. Without the
+    /// runtime of the network thread, polled watches stay as they were.
     pub(crate) fn follow(
         &mut self,
         plan: &Plan,

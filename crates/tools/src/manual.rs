@@ -22,8 +22,8 @@ pub(crate) fn manual() -> Manual {
     Manual::unpack(PACKED)
 }
 
-/// Prints the help of a command, a page of the manual, what the reference says about a key, or the entries of the index. Commands go
-/// first: `manual/health` is the page.
+/// Prints the help of a command, a page of the manual, what the reference says about a key, or the entries of the
+/// index. Commands go first: `manual/health` is the page.
 pub(crate) fn show(words: &str) -> Result<(), Failure> {
     let (manual, screen) = (manual(), Screen::of_stdout());
     for (program, commands) in [(Program::Tools, TOOLS), (Program::Containerpilot, COMMANDS)] {

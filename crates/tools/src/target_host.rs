@@ -8,7 +8,8 @@ use containerpilot_config::template::Environment;
 use containerpilot_core::plan::Process;
 use containerpilot_load::host::ThisHost;
 
-/// A host of which only the environment, the name and the addresses are known. Its programs, files and users are assumed to exist.
+/// A host of which only the environment, the name and the addresses are known. Its programs, files and users are
+/// assumed to exist.
 pub(crate) struct TargetHost {
     here: ThisHost,
     /// Instead of the addresses of this machine.

@@ -1,8 +1,8 @@
 //! The queue between the event loop and the log thread (L4, L9), and the channel from other threads to the event loop (E7), in
 //! every interleaving of the threads.
 //!
-//! `logs/queue.rs` and `messages/channel.rs` of the supervisor are compiled here with the primitives of `loom`. A wait has no
-//! timeout here: a wake-up that is lost is a deadlock, which `loom` reports.
+//! `logs/queue.rs` and `messages/channel.rs` of the supervisor are compiled here with the primitives of `loom`. A wait
+//! has no timeout here: a wake-up that is lost is a deadlock, which `loom` reports.
 #![cfg(test)]
 #![expect(dead_code, reason = "the tests use a part of the queue")]
 

@@ -1,5 +1,5 @@
-//! The critical path of the start: which chain of waits determined when the container was ready. Pure: it only looks at what the
-//! supervisor has answered.
+//! The critical path of the start: which chain of waits determined when the container was ready. Pure: it only looks at
+//! what the supervisor has answered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,8 @@ use containerpilot_core::report::words;
 use containerpilot_core::sort_by;
 use serde::Serialize;
 
-/// The events that let a job start, as a part of the start of the container. After any other one, such as `exitFailed`, a job repairs or tidies up.
+/// The events that let a job start, as a part of the start of the container. After any other one, such as `exitFailed`,
+/// a job repairs or tidies up.
 const GOOD: [&str; 7] =
     ["startup", "healthy", "becameHealthy", "ready", "exitSuccess", "changed", "acquired"];
 
@@ -221,8 +222,8 @@ impl Journal<'_> {
         self.starts.iter().find(|start| start.source == job)
     }
 
-    /// The first event by which a job was ready: healthy if it has checks, otherwise its successful exit if it is complete. A job with neither
-    /// is ready when it is started.
+    /// The first event by which a job was ready: healthy if it has checks, otherwise its successful exit if it is
+    /// complete. A job with neither is ready when it is started.
     fn ready_event(&self, job: &Job) -> Option<&Event> {
         let codes: &[&str] = if job.health != "none" {
             &["healthy", "becameHealthy"]
@@ -245,7 +246,8 @@ impl Journal<'_> {
         start.map(|start| self.at(&start.time))
     }
 
-    /// What a job was waiting for last: the event that triggered its first run, or that of a requirement that came later.
+    /// What a job was waiting for last: the event that triggered its first run, or that of a requirement that came
+    /// later.
     fn release(&self, job: &str) -> Option<&Event> {
         let planned = self.status.jobs.iter().find(|other| other.name == job);
         let start = self.first_start(job);
@@ -275,7 +277,8 @@ impl Journal<'_> {
         self.release(&job.name).map_or_else(String::new, condition)
     }
 
-    /// The moments that led to a job being ready, or to its start if it is not. `None` if it was not started with the container.
+    /// The moments that led to a job being ready, or to its start if it is not. `None` if it was not started with the
+    /// container.
     fn chain(&self, job: &Job) -> Option<Vec<Moment>> {
         let mut chain = Vec::new();
         let mut visited = BTreeSet::new();
@@ -328,8 +331,8 @@ impl Journal<'_> {
         Some(())
     }
 
-    /// What the event of a watch, a file or a lock followed: the event that caused it, or for a watch the health of a job of this container that
-    /// advertises its service.
+    /// What the event of a watch, a file or a lock followed: the event that caused it, or for a watch the health of a
+    /// job of this container that advertises its service.
     fn before(&self, event: &Event) -> Option<&Event> {
         if let Some(cause) = event.cause {
             return self.event(cause);

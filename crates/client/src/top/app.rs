@@ -253,7 +253,8 @@ impl App {
     }
 }
 
-/// The lines of a job as they can be shown: without escape sequences, tabs as blanks, other control characters replaced.
+/// The lines of a job as they can be shown: without escape sequences, tabs as blanks, other control characters
+/// replaced.
 pub(super) fn log_lines(text: &str) -> Vec<String> {
     text.lines().map(|line| sanitized(&without_escapes(line).replace('\t', "    "))).collect()
 }

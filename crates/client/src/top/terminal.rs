@@ -13,7 +13,8 @@ const LEAVE: &[u8] = b"\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l";
 /// What the terminal was before; `None` while it is not changed.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// While it exists, the terminal is in raw mode. It is restored when this is dropped, and before the message of a panic is written.
+/// While it exists, the terminal is in raw mode. It is restored when this is dropped, and before the message of a panic
+/// is written.
 pub(super) struct RawTerminal(());
 
 impl RawTerminal {

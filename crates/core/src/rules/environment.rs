@@ -21,8 +21,8 @@ impl Core {
         Environment { jobs: self.shared_variables(), cause: Arc::new(self.cause_variables(job)) }
     }
 
-    /// The variables of a job whose start has waited for its turn (P14): as decided, so that the processes of a thousand jobs
-    /// that start at once do not have the pids of all that came first. What was set since then counts.
+    /// The variables of a job whose start has waited for its turn (P14): as decided, so that the processes of a
+    /// thousand jobs that start at once do not have the pids of all that came first. What was set since then counts.
     pub(crate) fn environment_of_decision(&self, job: JobIx) -> Environment {
         let decided = self.job(job).queued_variables();
         let decided = decided.filter(|decided| decided.differs_only_in_pids(&self.plan_state.variables));

@@ -79,7 +79,8 @@ impl Core {
         }
     }
 
-    /// The process of a check, a drain program or the test of a file is requested: at once, or when it is its turn (P14).
+    /// The process of a check, a drain program or the test of a file is requested: at once, or when it is its turn
+    /// (P14).
     pub(crate) fn request_program(&mut self, run: CheckRunId) {
         if self.starts.request(NewProcess::Program(run), self.now) {
             self.create_program(run);
@@ -181,8 +182,8 @@ impl Core {
         self.journal.write_start(Start { run, after, at, origin, pid, trigger, tick, cron, restarts });
     }
 
-    /// P3: a process has not executed its program in time, as far as is known. The supervisor may have been too late to read
-    /// what it has reported, so it is asked first.
+    /// P3: a process has not executed its program in time, as far as is known. The supervisor may have been too late to
+    /// read what it has reported, so it is asked first.
     pub(crate) fn exec_timeout(&mut self, job: JobIx) {
         let Some(run) = self.job_mut(job).run_mut() else { return };
         run.timeout = None;

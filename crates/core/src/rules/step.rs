@@ -2,8 +2,9 @@
 //!
 //! The input comes first, then the timers that have fired: a supervisor that was delayed must not kill a process whose
 //! exit it is about to read. Both may queue events, and the queue is emptied before anything else. When it is empty,
-//! unreachable jobs are completed (W10), jobs continue after their stop hooks (S2), a reload replaces the plan (R3), and
-//! the supervisor exits when the last job is complete. Starts that wait get their turn last (P14). Nothing waits for anything outside.
+//! unreachable jobs are completed (W10), jobs continue after their stop hooks (S2), a reload replaces the plan (R3),
+//! and the supervisor exits when the last job is complete. Starts that wait get their turn last (P14). Nothing waits
+//! for anything outside.
 //!
 //! A step consists of parts, so that the simulator can observe the state between them.
 

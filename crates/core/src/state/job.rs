@@ -26,8 +26,9 @@
 //! Terminate   its process was sent the stop signal          the process has exited; the job is Ended
 //! ```
 //!
-//! Without a stop stage a job is Waiting, Queued, Starting, Running or Delaying. In Requirers and Hooks it is Waiting, Starting or
-//! Running. In Deregister, Drain and Terminate it is Starting or Running. An Ended job keeps the stage in which it ended.
+//! Without a stop stage a job is Waiting, Queued, Starting, Running or Delaying. In Requirers and Hooks it is Waiting,
+//! Starting or Running. In Deregister, Drain and Terminate it is Starting or Running. An Ended job keeps the stage in
+//! which it ended.
 //!
 //! The stop stage only moves down this list. A job that has ended is never resumed. A start by hand, or a reload that changes
 //! the job, creates a new generation with a fresh state.
@@ -161,7 +162,8 @@ pub enum StopReason {
 #[derive(Clone, Debug)]
 pub(crate) enum Activity {
     Waiting,
-    /// The run whose process is created when it is its turn, and the variables that it was to have when that was decided.
+    /// The run whose process is created when it is its turn, and the variables that it was to have when that was
+    /// decided.
     Queued(RunId, Arc<JobVariables>),
     Starting(Run),
     /// The process has this pid.

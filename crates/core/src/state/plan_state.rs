@@ -36,8 +36,8 @@ pub(crate) struct PlanState {
     pub(crate) start_again: VecDeque<JobIx>,
     /// Jobs whose action is performed before the next event is dispatched (W19).
     pub(crate) actions: VecDeque<JobIx>,
-    /// The jobs that wait for their trigger and do not stop. Only these can be unreachable (W10): with this list, the exit of a
-    /// job costs the same however many others there are (P14).
+    /// The jobs that wait for their trigger and do not stop. Only these can be unreachable (W10): with this list, the
+    /// exit of a job costs the same however many others there are (P14).
     pub(crate) waiting: BTreeSet<JobIx>,
     /// True if a job may have become unreachable since reachability was last computed (W10).
     pub(crate) reachability_dirty: bool,

@@ -1,7 +1,7 @@
 //! Which processes may be created now (P14).
 //!
-//! A new process needs processor time, memory and descriptors until it has executed its program. If thousands of them compete,
-//! none gets there in time. So only some are created at a time, and the others wait.
+//! A new process needs processor time, memory and descriptors until it has executed its program. If thousands of them
+//! compete, none gets there in time. So only some are created at a time, and the others wait.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -32,7 +32,8 @@ pub(crate) struct StartQueue {
     most: usize,
     /// Checks, drain programs and tests of files that wait. Running jobs depend on them, so they come before the jobs.
     programs: BTreeSet<CheckRunId>,
-    /// Jobs that wait. A run is numbered when its start is decided, so the order of the numbers is that of the decisions.
+    /// Jobs that wait. A run is numbered when its start is decided, so the order of the numbers is that of the
+    /// decisions.
     jobs: BTreeSet<RunId>,
     /// The processes that were created and have not reported, oldest first. At most `most`.
     in_progress: Vec<(NewProcess, Time)>,

@@ -289,8 +289,8 @@ impl Core {
         next.into_iter().flatten().min().filter(|_| self.phase != Phase::Exited)
     }
 
-    /// Returns true if a start waits for its turn (P14). Only then it matters to the core when the program of a check was
-    /// executed ([`Input::CheckStarted`]).
+    /// Returns true if a start waits for its turn (P14). Only then it matters to the core when the program of a check
+    /// was executed ([`Input::CheckStarted`]).
     #[must_use]
     pub fn starts_wait(&self) -> bool {
         !self.starts.is_empty()

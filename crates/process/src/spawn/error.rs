@@ -184,7 +184,8 @@ fn max_descriptors() -> Option<u64> {
 }
 
 impl SpawnError {
-    /// Explains the error of a child that could not execute its program. A record that cannot be read is not the child's.
+    /// Explains the error of a child that could not execute its program. A record that cannot be read is not the
+    /// child's.
     pub(super) fn new(error: Option<ExecError>, attempt: &Attempt) -> Self {
         let program = attempt.program.clone();
         let Some(error) = error else {

@@ -1,8 +1,8 @@
 //! A command that runs as a job does (X12), in the process of a client.
 //!
-//! The supervisor tells what a process of the job would get now; the client executes the program itself. So the program has the
-//! client's terminal, session and standard streams, its exit status is the client's, and it is no part of the job: neither its output nor
-//! its exit concerns the supervisor.
+//! The supervisor tells what a process of the job would get now; the client executes the program itself. So the program
+//! has the client's terminal, session and standard streams, its exit status is the client's, and it is no part of the
+//! job: neither its output nor its exit concerns the supervisor.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

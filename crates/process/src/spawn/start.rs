@@ -1,7 +1,7 @@
 //! A start in progress: what the child reports through its pipe (P3).
 //!
-//! The pipe is closed when the program is executed. A child that fails writes an [`ExecError`] before it exits; one that
-//! is killed before it has executed its program writes nothing, and the kernel tells that it has not.
+//! The pipe is closed when the program is executed. A child that fails writes an [`ExecError`] before it exits; one
+//! that is killed before it has executed its program writes nothing, and the kernel tells that it has not.
 
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
@@ -108,8 +108,9 @@ impl Start {
         }
     }
 
-    /// Whether it has executed its program, given that the pipe is closed without a report. Files of the process in `/proc` are read only if
-    /// nothing else tells: they cost more than the rest of a start, and again when the process is reaped.
+    /// Whether it has executed its program, given that the pipe is closed without a report. Files of the process in
+    /// `/proc` are read only if nothing else tells: they cost more than the rest of a start, and again when the process
+    /// is reaped.
     fn has_executed(&self, executing: Option<bool>) -> bool {
         let look = || proc::has_executed(self.pid) != Some(false);
         match sys::wait_pid_nowait(self.pid) {

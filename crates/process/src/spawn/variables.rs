@@ -95,8 +95,8 @@ pub(super) struct OwnVariables {
 }
 
 impl OwnVariables {
-    /// The variables of a process's configuration, `HOME` of its user, the variables of its trigger, and those of the top level of
-    /// the configuration, in this order of precedence.
+    /// The variables of a process's configuration, `HOME` of its user, the variables of its trigger, and those of the
+    /// top level of the configuration, in this order of precedence.
     pub(super) fn new(
         process: &Process,
         environment: &variables::Environment,

@@ -42,8 +42,8 @@ pub fn reap(pid: i32) -> Result<(), Errno> {
     }
 }
 
-/// Returns true if a child of this process, running or zombie, belongs to a process group. The group's number cannot be reused
-/// before that child is reaped.
+/// Returns true if a child of this process, running or zombie, belongs to a process group. The group's number cannot be
+/// reused before that child is reaped.
 pub fn has_child_in_group(group: i32) -> bool {
     !matches!(wait_id(libc::P_PGID, group, libc::WNOWAIT | libc::WNOHANG), Ok(WaitState::NoChild) | Err(_))
 }

@@ -49,7 +49,8 @@ pub fn terminal_width(terminal: &impl AsFd) -> Option<usize> {
     terminal_size(terminal).map(|(columns, _)| columns).filter(|columns| *columns >= 20)
 }
 
-/// The number of columns and of lines of a terminal, 0 if a number is unknown. `None` if the descriptor is not a terminal.
+/// The number of columns and of lines of a terminal, 0 if a number is unknown. `None` if the descriptor is not a
+/// terminal.
 pub fn terminal_size(terminal: &impl AsFd) -> Option<(usize, usize)> {
     // SAFETY: the kernel writes a `winsize` to `size` only, and any bytes are a valid `winsize`.
     let size = unsafe {

@@ -1,7 +1,7 @@
 //! The entry of the program, without the runtime of the standard library.
 //!
-//! That runtime gives every thread an alternate signal stack to report stack overflows, and aborts the process if there is
-//! no memory for it. PID 1 must survive a failed thread start, so `main` is called by the C library directly.
+//! That runtime gives every thread an alternate signal stack to report stack overflows, and aborts the process if there
+//! is no memory for it. PID 1 must survive a failed thread start, so `main` is called by the C library directly.
 #![expect(unsafe_code, reason = "the arguments of the C library; every block has its SAFETY comment")]
 
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int};
@@ -9,8 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use nix::libc;
 
-/// Defines `main`, which passes the arguments without the name of the program to a function and exits with the code that it
-/// returns: `entry!(run)`. The crate of the program has `#![no_main]`, and it can forbid `unsafe` code.
+/// Defines `main`, which passes the arguments without the name of the program to a function and exits with the code
+/// that it returns: `entry!(run)`. The crate of the program has `#![no_main]`, and it can forbid `unsafe` code.
 #[macro_export]
 macro_rules! entry {
     ($run:path) => {
@@ -50,7 +50,8 @@ pub unsafe fn enter(count: c_int, arguments: *const *const c_char, run: fn(&[OsS
 /// Opens `/dev/null` for standard streams that are closed, so that no other file gets their numbers.
 fn open_standard_streams() {
     for fd in 0..3 {
-        // SAFETY: no memory is involved but a constant path; a new descriptor gets the lowest free number, which is `fd`.
+        // SAFETY: no memory is involved but a constant path; a new descriptor gets the lowest free number, which is
+        // `fd`.
         unsafe {
             if libc::fcntl(fd, libc::F_GETFD) < 0 {
                 libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);

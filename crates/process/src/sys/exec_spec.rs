@@ -145,8 +145,8 @@ pub struct ExecSpec {
     pub in_place: bool,
 }
 
-/// A pipe with the variables of secrets. It has two numbers: an error and the position of the secret that it is about, or 0 and the
-/// number of bytes that follow. These are the variables, each with a NUL at its end.
+/// A pipe with the variables of secrets. It has two numbers: an error and the position of the secret that it is about,
+/// or 0 and the number of bytes that follow. These are the variables, each with a NUL at its end.
 #[derive(Clone, Copy, Debug)]
 pub struct SecretPipe {
     pub read_end: RawFd,
@@ -210,14 +210,14 @@ pub(super) type RecordHead = [u32; 4];
 pub struct ExecError {
     pub step: SpawnStep,
     pub errno: Errno,
-    /// The position of the file that `errno` is about. With [`SpawnStep::Limits`]: the position of the limit, from 1; 0 is the
-    /// supervisor's own descriptor limit. With [`SpawnStep::Capabilities`]: the number of the capability, from 1; 0 is none of them.
-    /// With [`SpawnStep::Secrets`]: the position of the secret.
+    /// The position of the file that `errno` is about. With [`SpawnStep::Limits`]: the position of the limit, from 1; 0
+    /// is the supervisor's own descriptor limit. With [`SpawnStep::Capabilities`]: the number of the capability, from
+    /// 1; 0 is none of them. With [`SpawnStep::Secrets`]: the position of the secret.
     pub file: usize,
     /// The `st_mode` of that file, if the child has seen it.
     pub mode: Option<u32>,
-    /// The first bytes of the file, if it exists although `execve` says ENOENT, or if `execve` says ENOEXEC. With EACCES and
-    /// no `mode`: the directory that the user may not search.
+    /// The first bytes of the file, if it exists although `execve` says ENOENT, or if `execve` says ENOEXEC. With
+    /// EACCES and no `mode`: the directory that the user may not search.
     pub head: Vec<u8>,
 }
 

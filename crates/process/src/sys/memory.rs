@@ -10,8 +10,9 @@ type Segments = [(usize, usize); 4];
 
 /// Returns the free heap, and the pages of the program's code and constants, to the kernel.
 ///
-/// Most code pages are used only at the start, to load the configuration. They are backed by the executable file: dropping them
-/// changes only how much memory counts as used by the supervisor, and the next access reads the page cache again.
+/// Most code pages are used only at the start, to load the configuration. They are backed by the executable file:
+/// dropping them changes only how much memory counts as used by the supervisor, and the next access reads the page
+/// cache again.
 pub fn release_unused_memory() {
     // SAFETY: takes no pointer; allocated blocks stay where they are.
     #[cfg(target_env = "gnu")]
@@ -28,7 +29,8 @@ pub fn release_unused_memory() {
     }
 }
 
-/// Finds the read-only segments of the first object, which is the program itself. The nonzero result ends the iteration.
+/// Finds the read-only segments of the first object, which is the program itself. The nonzero result ends the
+/// iteration.
 unsafe extern "C" fn find_segments(info: *mut libc::dl_phdr_info, _: usize, segments: *mut c_void) -> c_int {
     // SAFETY: the C library passes a valid structure, with its number of program headers; the last argument
     // is the pointer of `release_unused_memory`.

@@ -1,4 +1,5 @@
-//! The socket to which a process reports about itself (H11): an abstract one, for which no file and no directory is needed.
+//! The socket to which a process reports about itself (H11): an abstract one, for which no file and no directory is
+//! needed.
 #![forbid(unsafe_code)]
 
 use std::collections::hash_map::RandomState;
@@ -23,7 +24,8 @@ pub struct NotifySocket {
 }
 
 impl NotifySocket {
-    /// Binds a socket for the processes of a user. Returns it with its abstract name, which other processes cannot guess.
+    /// Binds a socket for the processes of a user. Returns it with its abstract name, which other processes cannot
+    /// guess.
     pub fn bind(user: u32) -> io::Result<(Self, String)> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let fd = socket(AddressFamily::Unix, SockType::Datagram, flags, None)?;
@@ -34,8 +36,8 @@ impl NotifySocket {
         Ok((Self { fd, user }, name))
     }
 
-    /// Takes the next message. `None` if it does not count: its sender is neither the job's user nor root, or not in this
-    /// PID namespace; it is too long; or descriptors came with it, which the kernel has closed.
+    /// Takes the next message. `None` if it does not count: its sender is neither the job's user nor root, or not in
+    /// this PID namespace; it is too long; or descriptors came with it, which the kernel has closed.
     pub fn receive(&self) -> io::Result<Option<Vec<u8>>> {
         let mut buffer = [0; MAX_MESSAGE + 1];
         // There is room for the credentials only: the kernel closes descriptors for which there is none.

@@ -84,8 +84,8 @@ impl Readable {
         let _ = self.0.delete(fd);
     }
 
-    /// Waits for a readable descriptor, at most for this time (`None`: no limit), and puts the numbers of those that are into
-    /// `ready`.
+    /// Waits for a readable descriptor, at most for this time (`None`: no limit), and puts the numbers of those that
+    /// are into `ready`.
     pub fn wait(&self, ready: &mut Vec<u64>, limit: Option<Duration>) {
         ready.clear();
         let mut events = [EpollEvent::empty(); EVENTS];

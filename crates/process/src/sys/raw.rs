@@ -1,7 +1,7 @@
 //! System calls that use no memory but that of their arguments.
 //!
-//! The functions of the C library set `errno`. A child that shares the supervisor's memory also shares the `errno` of the
-//! thread that created it, so it must not use them.
+//! The functions of the C library set `errno`. A child that shares the supervisor's memory also shares the `errno` of
+//! the thread that created it, so it must not use them.
 #![expect(unsafe_code, reason = "a raw system call; every block has its SAFETY comment")]
 
 use std::ffi::c_long;

@@ -1,10 +1,10 @@
 //! Starts a process: create a child, set it up, execute the program.
 //!
 //! The supervisor does not wait for the child. A child with another user or group is a copy of the supervisor, as by
-//! `fork`: no process of that user ever shares memory with the supervisor. So is one with a cgroup. Any other child shares its memory until it
-//! executes its program: copying the page tables would take longer than all the rest of a start. What such a child uses is
-//! kept until its result pipe is closed. The kernel closes it when the child has executed its program or has exited, and
-//! has left the shared memory before.
+//! `fork`: no process of that user ever shares memory with the supervisor. So is one with a cgroup. Any other child
+//! shares its memory until it executes its program: copying the page tables would take longer than all the rest of a
+//! start. What such a child uses is kept until its result pipe is closed. The kernel closes it when the child has
+//! executed its program or has exited, and has left the shared memory before.
 #![expect(unsafe_code, reason = "raw system calls; every block has its SAFETY comment")]
 
 mod capabilities;
@@ -27,7 +27,8 @@ use super::exec_spec::{ExecError, ExecSpec, HEAD_BYTES, RecordHead, SecretPipe, 
 use super::raw::{self, call};
 use super::signals::{KernelAction, SET_SIZE};
 
-/// Much more than the child needs, also in a debug build. From 64 KiB on, the allocator tidies its whole heap at each release.
+/// Much more than the child needs, also in a debug build. From 64 KiB on, the allocator tidies its whole heap at each
+/// release.
 const STACK_BYTES: usize = 32 * 1024;
 
 /// A variable with the pid of the child: ten digits are enough for a pid.
@@ -93,8 +94,8 @@ pub struct NewChild {
 pub enum Report {
     /// Nothing yet, or nothing new.
     Nothing,
-    /// The pipe is closed: the child has executed its program, or has exited. A child that shared memory has told whether `execve`
-    /// was its last call.
+    /// The pipe is closed: the child has executed its program, or has exited. A child that shared memory has told
+    /// whether `execve` was its last call.
     Closed { executing: Option<bool> },
     /// The child cannot execute its program, and exits; `None` if what it wrote cannot be read.
     Failure(Option<ExecError>),
@@ -145,8 +146,8 @@ struct Failure {
     file: usize,
 }
 
-/// Returns true if a child may share the supervisor's memory. Before Linux 5.16 the kernel ended all processes that share
-/// memory when one of them dumped core, as a child does that gets SIGQUIT.
+/// Returns true if a child may share the supervisor's memory. Before Linux 5.16 the kernel ended all processes that
+/// share memory when one of them dumped core, as a child does that gets SIGQUIT.
 pub fn may_share_memory() -> bool {
     let release = nix::sys::utsname::uname().ok();
     let release = release.as_ref().and_then(|name| name.release().to_str()).unwrap_or_default();
@@ -154,8 +155,8 @@ pub fn may_share_memory() -> bool {
     raw::LEAVES_ERRNO && (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (5, 16)
 }
 
-/// Creates a process, and does not wait for it. The child executes its program, or writes an [`ExecError`] to `spec.result`
-/// and exits. `result` is the read end of that pipe.
+/// Creates a process, and does not wait for it. The child executes its program, or writes an [`ExecError`] to
+/// `spec.result` and exits. `result` is the read end of that pipe.
 pub fn start(spec: ExecSpec, result: OwnedFd) -> Result<NewChild, Errno> {
     let shared = if spec.share_memory { libc::CLONE_VM } else { 0 };
     let mut memory = ChildMemory::new(spec);
@@ -194,8 +195,8 @@ fn clone(memory: &mut ChildMemory, shared: c_int) -> Result<i32, Errno> {
     i32::try_from(checked(pid.into())?).map_err(|_| Errno::EINVAL)
 }
 
-/// As [`clone`], without sharing, with the new process in another cgroup (Linux 5.7). Some container engines do not permit
-/// `clone3`.
+/// As [`clone`], without sharing, with the new process in another cgroup (Linux 5.7). Some container engines do not
+/// permit `clone3`.
 fn clone_into(memory: &mut ChildMemory, cgroup: RawFd) -> Result<i32, Errno> {
     /// `CLONE_INTO_CGROUP`; the `libc` crate has it as a type that is too small.
     const INTO_CGROUP: u64 = 1 << 33;
@@ -218,8 +219,8 @@ fn clone_into(memory: &mut ChildMemory, cgroup: RawFd) -> Result<i32, Errno> {
 
 /// The new process: executes its program, or reports why not.
 ///
-/// It must not allocate, take a lock, panic or use thread-local storage: it may share the memory of the supervisor, and if
-/// it has a copy, other threads may have held locks when the copy was made.
+/// It must not allocate, take a lock, panic or use thread-local storage: it may share the memory of the supervisor, and
+/// if it has a copy, other threads may have held locks when the copy was made.
 extern "C" fn run_child(memory: *mut c_void) -> c_int {
     let mut head = [0_u8; HEAD_BYTES];
     // SAFETY: `clone` has passed a pointer to this structure, which the supervisor does not change while it is shared.

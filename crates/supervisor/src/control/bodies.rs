@@ -1,4 +1,5 @@
-//! Parses request bodies. They are untrusted: any bytes become a valid request or an error that never shows a value (L5).
+//! Parses request bodies. They are untrusted: any bytes become a valid request or an error that never shows a value
+//! (L5).
 
 use containerpilot_core::plan::{MAX_REPLICAS, Signal};
 use serde_json::{Map, Value};

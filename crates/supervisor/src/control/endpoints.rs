@@ -53,7 +53,8 @@ impl From<BodyError> for Refusal {
 pub(super) struct ControlApi {
     pub(super) handles: ControlHandles,
     pub(super) own_uid: u32,
-    /// Whether the configuration opens the socket to other users. Then the file's mode and group decide who may connect.
+    /// Whether the configuration opens the socket to other users. Then the file's mode and group decide who may
+    /// connect.
     pub(super) open_to_others: Arc<AtomicBool>,
 }
 
@@ -272,8 +273,8 @@ impl ControlApi {
         Ok(ok(TEXT, last.iter().map(|line| line.print(times)).collect::<String>()))
     }
 
-    /// Acts on a job, or on every job of a group (W22). A group is refused if every job of it refuses; otherwise the message has
-    /// what each of them answers.
+    /// Acts on a job, or on every job of a group (W22). A group is refused if every job of it refuses; otherwise the
+    /// message has what each of them answers.
     async fn act_on(&self, name: String, action: JobAction, peer_uid: Option<u32>) -> EndpointResult {
         if !name.starts_with('@') {
             return self.act(&name, action, peer_uid).await.map(|message| job_message(name, message));
@@ -372,8 +373,8 @@ impl ControlApi {
     }
 }
 
-/// Answers a request when it is done. If that takes longer than a request may, the response is 202 (accepted), and its body comes
-/// when it is done: `late` makes it of the outcome, or of the reason of a refusal.
+/// Answers a request when it is done. If that takes longer than a request may, the response is 202 (accepted), and its
+/// body comes when it is done: `late` makes it of the outcome, or of the reason of a refusal.
 async fn when_done(
     outcome: impl Future<Output = Result<String, Refusal>> + Send + 'static,
     in_time: impl FnOnce(String) -> String,

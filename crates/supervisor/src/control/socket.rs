@@ -152,8 +152,8 @@ fn bind(path: &Path, control: &Control) -> Result<UnixListener, SocketError> {
 
 /// Sets the file's group and mode.
 fn set_permissions(path: &Path, control: &Control) -> io::Result<SocketFile> {
-    // Through a descriptor of this very file: another user who may write to the directory could have replaced it by a symbolic
-    // link to a file of the supervisor.
+    // Through a descriptor of this very file: another user who may write to the directory could have replaced it by a
+    // symbolic link to a file of the supervisor.
     let opened = File::options().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)?;
     let metadata = opened.metadata()?;
     if !is_socket(&metadata) {

@@ -137,8 +137,8 @@ struct LookUpCheck {
     output: String,
 }
 
-/// What the agent has under the id of a service (D10). The status of the response is that of the service; one that is not understood
-/// counts as nothing, so that a service is registered as ever.
+/// What the agent has under the id of a service (D10). The status of the response is that of the service; one that is
+/// not understood counts as nothing, so that a service is registered as ever.
 pub(super) fn holder(service: &Service, response: &[u8]) -> Option<Holder> {
     let found: LookUp = serde_json::from_slice(response).ok()?;
     let registered = found.service?;
@@ -174,8 +174,8 @@ fn json(body: &impl Serialize) -> Bytes {
 const NOT_REGISTERED: [&str; 4] =
     ["unknown check", "unknown service", "does not have associated ttl", "does not exist"];
 
-/// Whether an error response means that the service or check is not registered. Consul answers 404 since 1.11, and before that 500
-/// with one of several texts.
+/// Whether an error response means that the service or check is not registered. Consul answers 404 since 1.11, and
+/// before that 500 with one of several texts.
 pub(super) fn is_not_registered(status: u16, body: &[u8]) -> bool {
     match status {
         404 => true,
@@ -282,8 +282,8 @@ impl Entry {
     }
 }
 
-/// The instances in a response, sorted and without duplicates. They are parsed one by one, so that a hostile response needs no
-/// more memory than its own length and the instances that are kept.
+/// The instances in a response, sorted and without duplicates. They are parsed one by one, so that a hostile response
+/// needs no more memory than its own length and the instances that are kept.
 pub(super) fn instances(body: &[u8]) -> Result<Vec<Instance>, InstancesError> {
     let mut too_many = false;
     let mut deserializer = serde_json::Deserializer::from_slice(body);

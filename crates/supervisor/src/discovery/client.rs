@@ -1,4 +1,5 @@
-//! HTTP requests to the Consul agent, over a few connections that are kept open, with a deadline and bounds on everything.
+//! HTTP requests to the Consul agent, over a few connections that are kept open, with a deadline and bounds on
+//! everything.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,5 +1,5 @@
-//! Records the state of the connection to Consul (D11), and logs it: once per change and every few minutes of trouble, not once
-//! per attempt (D5).
+//! Records the state of the connection to Consul (D11), and logs it: once per change and every few minutes of trouble,
+//! not once per attempt (D5).
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

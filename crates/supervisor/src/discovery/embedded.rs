@@ -15,8 +15,8 @@ pub(super) struct Embedded {
 }
 
 impl Embedded {
-    /// Registers, updates or deregisters a service. Returns the new instances for its watches, and the confirmation that a
-    /// stopping job waits for (S2).
+    /// Registers, updates or deregisters a service. Returns the new instances for its watches, and the confirmation
+    /// that a stopping job waits for (S2).
     pub(super) fn advertise(&mut self, plan: &Plan, job: JobIx, desired: DesiredService) -> Vec<Input> {
         let mut inputs = Vec::new();
         if let Some(service) = plan.jobs.get(job.index()).and_then(|job| job.service.as_ref()) {

@@ -142,8 +142,8 @@ impl ServiceTask {
         handle
     }
 
-    /// Runs until the service is deregistered and no more commands can arrive. After a panic the result of the last request is unknown, so
-    /// the whole state is sent again.
+    /// Runs until the service is deregistered and no more commands can arrive. After a panic the result of the last
+    /// request is unknown, so the whole state is sent again.
     async fn run(mut self, mut commands: UnboundedReceiver<ServiceCommand>) {
         while guarded(self.reconcile(&mut commands)).await.is_err() {
             tokio::time::sleep(PANIC_PAUSE).await;

@@ -17,8 +17,8 @@ use super::connectivity_log::{Failure, FailureKind};
 use super::{PANIC_PAUSE, Shared};
 use crate::messages::LoopMessage;
 
-/// Blocking queries at the same time. Each needs a connection of its own, and by default an agent accepts 200 from one address. If
-/// there are more watches, they take turns.
+/// Blocking queries at the same time. Each needs a connection of its own, and by default an agent accepts 200 from one
+/// address. If there are more watches, they take turns.
 pub(super) const CONCURRENT_QUERIES: u32 = 128;
 /// How long a response may take beyond the wait of the query.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);

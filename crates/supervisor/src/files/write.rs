@@ -33,8 +33,8 @@ impl WriteError {
     }
 }
 
-/// A text in a temporary file beside its target. It is not removed by itself: that may block, so a thread does it, and the next
-/// rendering removes what was left behind.
+/// A text in a temporary file beside its target. It is not removed by itself: that may block, so a thread does it, and
+/// the next rendering removes what was left behind.
 #[derive(Debug)]
 pub(crate) struct TempFile {
     path: PathBuf,

@@ -1,8 +1,8 @@
 //! The output of checks that have just started. Most checks write nothing and exit soon.
 //!
-//! The pipes of a new check stay here, and the log thread is not woken. They are passed to the log once the check has run
-//! for [`DELAY`], or if it has exited and its pipes hold data or are still open in another process. So a silent check does not
-//! wake the log thread.
+//! The pipes of a new check stay here, and the log thread is not woken. They are passed to the log once the check has
+//! run for [`DELAY`], or if it has exited and its pipes hold data or are still open in another process. So a silent
+//! check does not wake the log thread.
 //!
 //! The first lines of a check are delayed by [`DELAY`] at most; a check that fills its pipe meanwhile waits.
 //! Nothing is read here, and the output of a check is still logged before the entry about its exit (P4).

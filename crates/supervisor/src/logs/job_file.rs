@@ -1,8 +1,9 @@
 //! The log file of a job, and its rotation (L8).
 //!
-//! The file is opened with the first write, on the thread of this file: a file system may not answer. Only a regular file is
-//! opened, and no symbolic link is followed: a job that may write to the folder must not be able to direct the writes of the
-//! supervisor elsewhere. A rotation is between two lines: `FILE` becomes `FILE.1`, `FILE.1` becomes `FILE.2`, and so on.
+//! The file is opened with the first write, on the thread of this file: a file system may not answer. Only a regular
+//! file is opened, and no symbolic link is followed: a job that may write to the folder must not be able to direct the
+//! writes of the supervisor elsewhere. A rotation is between two lines: `FILE` becomes `FILE.1`, `FILE.1` becomes
+//! `FILE.2`, and so on.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -94,7 +95,8 @@ impl JobFile {
         Ok(count)
     }
 
-    /// How much goes into this file: whole lines, as far as they fit, or the rest of a line. `None` if the file is full.
+    /// How much goes into this file: whole lines, as far as they fit, or the rest of a line. `None` if the file is
+    /// full.
     fn end_of_part(&self, bytes: &[u8]) -> Option<usize> {
         let room = usize::try_from(self.limit.saturating_sub(self.size)).unwrap_or(usize::MAX);
         if bytes.len() <= room {

@@ -1,5 +1,5 @@
-//! The log files of jobs (L8). Each has a channel with a thread of its own: a file system that does not answer holds up the
-//! output of this job, and nothing else.
+//! The log files of jobs (L8). Each has a channel with a thread of its own: a file system that does not answer holds up
+//! the output of this job, and nothing else.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,7 +1,7 @@
 //! Continuation lines: those that belong to the entry before them (L8).
 //!
-//! A stream with [`Join`] holds the complete lines of one entry until a line follows that does not belong to it, until nothing
-//! followed for [`DELAY`], or until the process has exited.
+//! A stream with [`Join`] holds the complete lines of one entry until a line follows that does not belong to it, until
+//! nothing followed for [`DELAY`], or until the process has exited.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};

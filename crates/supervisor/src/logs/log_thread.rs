@@ -1,7 +1,7 @@
 //! The log thread: it waits for streams, reads them and writes the log.
 //!
-//! While the output accepts data, the thread waits for all streams. While it does not, the thread waits only for the output
-//! and the event loop: the pipes fill up, and the jobs that write wait (L4).
+//! While the output accepts data, the thread waits for all streams. While it does not, the thread waits only for the
+//! output and the event loop: the pipes fill up, and the jobs that write wait (L4).
 
 mod exited;
 
@@ -31,13 +31,13 @@ use super::{ReadyLine, Reporter, Shared, Source, TapEntry};
 const WAKER: u64 = 0;
 /// The size of one read.
 const READ: usize = 256 * 1024;
-/// A job that writes line by line is read in batches: after `BUSY_ROUNDS` rounds without a wait, and as long as no pipe is
-/// half full, the thread sleeps for `BATCH_DELAY`. The job's writes get cheaper: they do not wake a reader with every line
-/// and do not compete for the pipe's lock.
+/// A job that writes line by line is read in batches: after `BUSY_ROUNDS` rounds without a wait, and as long as no pipe
+/// is half full, the thread sleeps for `BATCH_DELAY`. The job's writes get cheaper: they do not wake a reader with
+/// every line and do not compete for the pipe's lock.
 const BUSY_ROUNDS: u32 = 4;
 const BATCH_DELAY: Duration = Duration::from_micros(150);
-/// If work arrives this soon after the last, there is a lot (jobs that exit at once, many checks), and the thread lets it
-/// accumulate for `WORK_DELAY`. A process that starts and exits in that time is read without being added to epoll.
+/// If work arrives this soon after the last, there is a lot (jobs that exit at once, many checks), and the thread lets
+/// it accumulate for `WORK_DELAY`. A process that starts and exits in that time is read without being added to epoll.
 const FREQUENT_WORK: Duration = Duration::from_millis(1);
 const WORK_DELAY: Duration = Duration::from_micros(500);
 /// How long an entry about an exit waits for the thread of the job's file to read the last lines.
@@ -208,7 +208,8 @@ impl LogWorker {
         }
     }
 
-    /// Writes the batch of this round. If the writer was blocked already, [`LogWorker::write_pending`] writes it instead.
+    /// Writes the batch of this round. If the writer was blocked already, [`LogWorker::write_pending`] writes it
+    /// instead.
     fn flush(&mut self) {
         if !self.writer.is_blocked() {
             self.writer.flush();
@@ -385,8 +386,8 @@ impl LogWorker {
         }
     }
 
-    /// Writes pending data until the output is full: the current batch, then lines, then entries that were queued before
-    /// this work item.
+    /// Writes pending data until the output is full: the current batch, then lines, then entries that were queued
+    /// before this work item.
     fn write_pending(&mut self, before: u64) {
         if self.writer.is_blocked() {
             self.writer.retry();
@@ -460,7 +461,8 @@ impl LogWorker {
         self.ready = ready;
     }
 
-    /// Writes everything that has arrived, and then the last entry (S12), until the deadline (S6), and reports what was lost.
+    /// Writes everything that has arrived, and then the last entry (S12), until the deadline (S6), and reports what was
+    /// lost.
     fn finish(&mut self, deadline: Instant, last: Option<Entry>) -> bool {
         self.drain_all(SystemTime::now());
         if let Some(entry) = last {

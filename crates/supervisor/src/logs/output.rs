@@ -1,8 +1,9 @@
 //! The output of the log, which never blocks.
 //!
-//! Standard output is shared with the parent shell and with jobs whose output is raw. Setting it non-blocking would change
-//! it for them too. So a pipe or terminal is opened again through `/proc/self/fd`, which gives an open file description of
-//! our own. Where that is refused, the stream is polled before each write, and gets at most `PIPE_BUF` bytes.
+//! Standard output is shared with the parent shell and with jobs whose output is raw. Setting it non-blocking would
+//! change it for them too. So a pipe or terminal is opened again through `/proc/self/fd`, which gives an open file
+//! description of our own. Where that is refused, the stream is polled before each write, and gets at most `PIPE_BUF`
+//! bytes.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -131,8 +132,8 @@ impl Output {
         Ok(())
     }
 
-    /// Returns true if the error is permanent: the reader of the stream has closed it. A log file, also a named pipe, can
-    /// recover.
+    /// Returns true if the error is permanent: the reader of the stream has closed it. A log file, also a named pipe,
+    /// can recover.
     pub(super) fn is_gone(&self, error: &io::Error) -> bool {
         use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected};
         // EBADF has no `ErrorKind`.

@@ -3,9 +3,10 @@
 //! Work items (for example new streams) are few and never dropped. Entries are kept until the log can be written, but
 //! within a bound: beyond it the oldest entries of the lowest levels are dropped, and the log reports their number.
 //!
-//! The bound is far above what one iteration of the event loop can cause, the log thread is woken in the middle of a burst,
-//! and while much is queued [`Queue::give_way`] slows the event loop down to the speed of the output. So no entry is dropped
-//! while the output accepts bytes (L9). An output that is full or fails never slows the loop down (L4).
+//! The bound is far above what one iteration of the event loop can cause, the log thread is woken in the middle of a
+//! burst, and while much is queued [`Queue::give_way`] slows the event loop down to the speed of the output. So no
+//! entry is dropped while the output accepts bytes (L9). An output that is full or fails never slows the loop down
+//! (L4).
 //!
 //! Both are numbered in one sequence, so that the log keeps their order.
 
@@ -94,7 +95,8 @@ pub(super) enum Work {
         /// The line that is looked for (H11).
         line: Option<ReadyLine>,
     },
-    /// The process with this pid was found to have exited at this time: read the rest of its output, and send the last lines.
+    /// The process with this pid was found to have exited at this time: read the rest of its output, and send the last
+    /// lines.
     Exited(u32, SystemTime, Option<Sender<Vec<String>>>),
     /// Change format and output.
     Configure(Logging),
@@ -215,7 +217,8 @@ impl Queue {
         }
     }
 
-    /// Does not wake the log thread; see [`Queue::wake`]. Returns true if it should be woken now, before the batch ends.
+    /// Does not wake the log thread; see [`Queue::wake`]. Returns true if it should be woken now, before the batch
+    /// ends.
     pub(super) fn push_entry(&self, entry: Entry) -> bool {
         let mut inner = self.lock();
         inner.bytes += entry.size();
@@ -228,8 +231,8 @@ impl Queue {
         inner.bytes > WAKE_BYTES
     }
 
-    /// Waits until the log thread has written most of what is queued, if that is much; at most for this time, and not at all
-    /// while the output accepts nothing.
+    /// Waits until the log thread has written most of what is queued, if that is much; at most for this time, and not
+    /// at all while the output accepts nothing.
     pub(super) fn give_way(&self, limit: Duration) {
         let inner = self.lock();
         if inner.is_behind() {
@@ -269,8 +272,8 @@ impl Queue {
         std::mem::take(&mut inner.work)
     }
 
-    /// Takes the oldest entry and the dropped ones before it, if it was queued before the work item `before` and before all
-    /// work that is not taken: the output of a process is read before the entry about its exit.
+    /// Takes the oldest entry and the dropped ones before it, if it was queued before the work item `before` and before
+    /// all work that is not taken: the output of a process is read before the entry about its exit.
     pub(super) fn take_entry(&self, before: u64) -> Option<(Entry, Loss)> {
         let mut inner = self.lock();
         let first_work = inner.work.front().map_or(u64::MAX, |(number, _)| *number);

@@ -19,8 +19,8 @@ use super::tail::Tail;
 use super::writer::{LONG_LINE, Origin, Writer, not_before};
 use super::{ReadyLine, Source, Tap, TapOrigin};
 
-/// All streams together hold at most this much, or [`LONG_LINE`] each if that is more. A longer line is split into several
-/// entries.
+/// All streams together hold at most this much, or [`LONG_LINE`] each if that is more. A longer line is split into
+/// several entries.
 pub(super) const MAX_HELD: usize = 16 << 20;
 /// A larger line buffer is freed after use.
 const KEPT_CAPACITY: usize = 4096;
@@ -66,7 +66,8 @@ pub(super) struct Stream {
 /// The content of a pipe is being read to its end, because the process has exited.
 #[derive(Clone, Copy, Debug)]
 struct Drain {
-    /// How much of what the pipe held at the beginning is not read. What other processes write meanwhile is not waited for.
+    /// How much of what the pipe held at the beginning is not read. What other processes write meanwhile is not waited
+    /// for.
     left: usize,
     /// Whether the pipe is closed then, although other processes hold it open.
     close: bool,
@@ -146,7 +147,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Closes the pipe. Closing alone would not end the wait for it as long as a child that is being started has a copy.
+    /// Closes the pipe. Closing alone would not end the wait for it as long as a child that is being started has a
+    /// copy.
     fn close(&mut self) {
         if let (Some(fd), Some(readable)) = (self.fd.take(), self.readable.take()) {
             readable.remove(fd);
@@ -158,7 +160,8 @@ impl Stream {
         self.fd.is_none()
     }
 
-    /// Begins to read what is in the pipe now. Its lines have the time of the exit, or that of earlier lines if it is later.
+    /// Begins to read what is in the pipe now. Its lines have the time of the exit, or that of earlier lines if it is
+    /// later.
     pub(super) fn begin_drain(&mut self, exited: SystemTime, close: bool) {
         let Some(fd) = &self.fd else { return };
         let close = close || self.drain.is_some_and(|drain| drain.close);
@@ -166,8 +169,8 @@ impl Stream {
         self.read_at = not_before(exited, self.read_at);
     }
 
-    /// How much of the pipe must still be read for the drain; `None` if it is complete. At 0 one more read finds out whether the
-    /// pipe is closed.
+    /// How much of the pipe must still be read for the drain; `None` if it is complete. At 0 one more read finds out
+    /// whether the pipe is closed.
     pub(super) fn left_to_drain(&self) -> Option<usize> {
         self.drain.map(|drain| drain.left)
     }
@@ -331,7 +334,8 @@ impl Stream {
         }
     }
 
-    /// Writes the entries that are complete, and the last one if its time is over (L8). Afterwards the stream may be queued.
+    /// Writes the entries that are complete, and the last one if its time is over (L8). Afterwards the stream may be
+    /// queued.
     fn write_entries(&mut self, context: &mut Context<'_>) {
         let Some(mut join) = self.join.take() else { return };
         let held = std::mem::take(&mut self.held);
@@ -414,8 +418,8 @@ impl Stream {
         Some(join.last_read + DELAY)
     }
 
-    /// The time that [`Stream::await_continuation`] returned is over. Returns the next one if there was output since. Otherwise
-    /// the entry is due, and the stream is queued.
+    /// The time that [`Stream::await_continuation`] returned is over. Returns the next one if there was output since.
+    /// Otherwise the entry is due, and the stream is queued.
     pub(super) fn end_entry(&mut self, now: Instant) -> Option<Instant> {
         let join = self.join.as_mut()?;
         let due = join.last_read + DELAY;

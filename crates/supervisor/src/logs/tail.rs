@@ -9,8 +9,8 @@ use containerpilot_log_format::StreamName;
 
 /// A client that follows the lines of a job. The log never waits for it.
 pub(crate) trait Reader: std::fmt::Debug + Send {
-    /// Offers lines. Returns false if the client is too slow or has gone; it is dropped then, after the message `too_slow` if
-    /// possible.
+    /// Offers lines. Returns false if the client is too slow or has gone; it is dropped then, after the message
+    /// `too_slow` if possible.
     fn offer(&mut self, lines: Bytes, too_slow: &'static str) -> bool;
 
     /// Returns true if the client has gone.
@@ -38,8 +38,8 @@ pub(super) struct Tail {
     counts: LineCounts,
 }
 
-/// Lines that one process wrote at one time. A run has many sections, which may be mixed with those of the next run: if the log
-/// is slow, its last lines are kept after the first ones of the next run.
+/// Lines that one process wrote at one time. A run has many sections, which may be mixed with those of the next run: if
+/// the log is slow, its last lines are kept after the first ones of the next run.
 #[derive(Clone, Copy, Debug)]
 struct Section {
     pid: u32,

@@ -1,7 +1,8 @@
 //! Formats entries and writes them as far as the output accepts them.
 //!
-//! The writer is *blocked* while the output is full, or while a long line is in progress, whose pieces must stay together.
-//! Callers check that first; only the current batch is kept here, so a reader that stops reading needs one batch of memory.
+//! The writer is *blocked* while the output is full, or while a long line is in progress, whose pieces must stay
+//! together. Callers check that first; only the current batch is kept here, so a reader that stops reading needs one
+//! batch of memory.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -345,9 +346,9 @@ impl Writer {
         self.output.name()
     }
 
-    /// Continues with a newly opened output. A half-written entry, also that of a long line, is written again completely if the
-    /// file is a different one, and continued if it is the same. So no file begins with the rest of a line, which could look
-    /// like an entry of another job (L3).
+    /// Continues with a newly opened output. A half-written entry, also that of a long line, is written again
+    /// completely if the file is a different one, and continued if it is the same. So no file begins with the rest of a
+    /// line, which could look like an entry of another job (L3).
     fn continue_from(&mut self, before: Option<(u64, u64)>) {
         if before.is_none() || before != self.output.file_id() {
             match &mut self.long {

@@ -36,7 +36,8 @@ impl<T> Receiver<T> {
         &self.sender.waker
     }
 
-    /// Takes all messages that have arrived. The waker is cleared first: a message that arrives meanwhile sets it again.
+    /// Takes all messages that have arrived. The waker is cleared first: a message that arrives meanwhile sets it
+    /// again.
     pub(crate) fn take(&self) -> impl Iterator<Item = T> {
         self.waker().clear();
         std::iter::from_fn(|| self.receiver.try_recv().ok())

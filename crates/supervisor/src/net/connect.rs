@@ -150,7 +150,8 @@ impl Connector {
             let endpoint = address.to_string();
             let until = if several { deadline.min(Instant::now() + ADDRESS_TIMEOUT) } else { deadline };
             errors.push(match timeout_at(until, TcpStream::connect(address)).await {
-                // Without a listener the kernel may choose the same port as the local port: the socket is connected to itself.
+                // Without a listener the kernel may choose the same port as the local port: the socket is connected to
+                // itself.
                 Ok(Ok(stream)) if stream.peer_addr().ok() == stream.local_addr().ok() => {
                     ConnectError::Connect { endpoint, source: Errno::ECONNREFUSED.into() }
                 }

@@ -1,7 +1,8 @@
 //! The HTTP requests of health checks and watches (H10).
 //!
-//! [`HttpClient`] sends a request on the network thread, with TLS if the URL has https. A check by plain HTTP that needs no body runs
-//! in the event loop instead (`runtime::probe`), without this thread; both send the headers of [`headers`].
+//! [`HttpClient`] sends a request on the network thread, with TLS if the URL has https. A check by plain HTTP that
+//! needs no body runs in the event loop instead (`runtime::probe`), without this thread; both send the headers of
+//! [`headers`].
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -26,8 +27,8 @@ use super::limits::{HEAD_BYTES, HEAD_FIELDS};
 /// How much of a body must match.
 pub(crate) const BODY_BYTES: usize = 64 * 1024;
 
-/// Sends the request of a probe, and compares the response with the expected one. It keeps the certificates and TLS sessions for the
-/// next request.
+/// Sends the request of a probe, and compares the response with the expected one. It keeps the certificates and TLS
+/// sessions for the next request.
 #[derive(Debug)]
 pub(crate) struct HttpClient {
     probe: HttpProbe,
@@ -54,8 +55,9 @@ impl HttpClient {
         }
     }
 
-    /// Sends the request. Fails if the response is not the expected one: the error says what was sent, and what is wrong.
-    /// Returns the first bytes of the body, as many as the caller wants. If the body must match, its first 64 KiB are read.
+    /// Sends the request. Fails if the response is not the expected one: the error says what was sent, and what is
+    /// wrong. Returns the first bytes of the body, as many as the caller wants. If the body must match, its first 64
+    /// KiB are read.
     pub(crate) async fn send(&self, wanted: usize, deadline: Instant) -> Result<Bytes, String> {
         let limit = if self.body.is_some() { wanted.max(BODY_BYTES) } else { wanted };
         let body = match timeout_at(deadline, self.exchange(limit, deadline)).await {

@@ -14,11 +14,12 @@
 //! | opens many connections | [`Limits::connections`] | the one that waits longest for its peer is closed, silent ones first |
 //! | opens many streams | [`Limits::streams`] | 503; other requests are still served |
 //!
-//! A new connection takes the slot of another one in this order: one that has sent no complete head, one that idles between requests,
-//! one whose body or response makes no progress, and one with a pipelined request; of each kind the oldest. A request that is being
-//! handled is never cut off: if all slots have one, the new connection waits.
+//! A new connection takes the slot of another one in this order: one that has sent no complete head, one that idles
+//! between requests, one whose body or response makes no progress, and one with a pipelined request; of each kind the
+//! oldest. A request that is being handled is never cut off: if all slots have one, the new connection waits.
 //!
-//! At shutdown the listener closes, requests that have arrived get their complete response, and idle connections are closed.
+//! At shutdown the listener closes, requests that have arrived get their complete response, and idle connections are
+//! closed.
 
 use std::time::Duration;
 
@@ -28,8 +29,8 @@ pub(crate) use containerpilot_api::{HEAD_BYTES, HEAD_FIELDS};
 pub(super) const SMALL_BODY_BYTES: usize = 16 * 1024;
 /// Memory for all larger request bodies that a server reads at the same time.
 pub(super) const LARGE_BODIES_BYTES: usize = 16 << 20;
-/// A body that is too long is read and discarded up to this length: a client that is cut off while it sends would not read the
-/// 413.
+/// A body that is too long is read and discarded up to this length: a client that is cut off while it sends would not
+/// read the 413.
 pub(super) const DISCARDED_BODY_BYTES: usize = 16 << 20;
 /// Most chunks of a stream that wait for a slow reader.
 pub(super) const STREAM_CHUNKS: usize = 2048;
@@ -57,8 +58,8 @@ pub(crate) struct Limits {
     pub(crate) connections: usize,
     /// How many of them may be streams.
     pub(crate) streams: usize,
-    /// Whether an HTTP/1.1 connection stays open unless the client sends `Connection: close`. If false, the client has to request it
-    /// with `Connection: keep-alive`.
+    /// Whether an HTTP/1.1 connection stays open unless the client sends `Connection: close`. If false, the client has
+    /// to request it with `Connection: keep-alive`.
     pub(crate) keep_alive: bool,
 }
 
@@ -74,8 +75,8 @@ impl Limits {
         keep_alive: false,
     };
 
-    /// For the telemetry server: a few scrapers and probes, whose requests have no body, and viewers of the live page, each with a
-    /// stream.
+    /// For the telemetry server: a few scrapers and probes, whose requests have no body, and viewers of the live page,
+    /// each with a stream.
     pub(crate) const TELEMETRY: Self = Self {
         head_timeout: Duration::from_secs(10),
         request_timeout: Duration::from_secs(20),

@@ -1,13 +1,13 @@
 //! Resolves host names by `/etc/hosts` and the name servers of `/etc/resolv.conf`.
 //!
-//! glibc's own resolver would load NSS plug-ins of the image's libc into this static binary, and an image built from scratch has
-//! none. Every container engine provides the two files.
+//! glibc's own resolver would load NSS plug-ins of the image's libc into this static binary, and an image built from
+//! scratch has none. Every container engine provides the two files.
 //!
-//! `hosts` parses `/etc/hosts`, `settings` parses `/etc/resolv.conf`, `message` encodes questions and parses answers, and
-//! `ask` sends the questions, with retries and timeouts.
+//! `hosts` parses `/etc/hosts`, `settings` parses `/etc/resolv.conf`, `message` encodes questions and parses answers,
+//! and `ask` sends the questions, with retries and timeouts.
 //!
-//! A look-up is a future on the network thread, with one socket at a time. IPv4 addresses are sorted before IPv6 addresses, because most
-//! containers have only IPv4; within a family the order is the server's.
+//! A look-up is a future on the network thread, with one socket at a time. IPv4 addresses are sorted before IPv6
+//! addresses, because most containers have only IPv4; within a family the order is the server's.
 
 mod ask;
 pub(crate) mod fuzz;
@@ -122,7 +122,8 @@ async fn records_in(
     }
 }
 
-/// The content of a file. One that is missing, not a regular file or unreadable counts as empty; the look-up then fails with an error.
+/// The content of a file. One that is missing, not a regular file or unreadable counts as empty; the look-up then fails
+/// with an error.
 fn read_file(path: &str) -> Vec<u8> {
     regular_file::read(path, FILE_BYTES).unwrap_or_default()
 }

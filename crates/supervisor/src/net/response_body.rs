@@ -1,8 +1,8 @@
 //! Response bodies: complete, or a stream that never makes its producer wait.
 //!
-//! A stream is a bounded queue. The producer offers chunks and never blocks. When the queue is full, the reader is too slow: the
-//! stream ends with a last message about it. Bytes are counted as well as chunks, so that a thousand long lines need
-//! no more memory than a thousand short ones.
+//! A stream is a bounded queue. The producer offers chunks and never blocks. When the queue is full, the reader is too
+//! slow: the stream ends with a last message about it. Bytes are counted as well as chunks, so that a thousand long
+//! lines need no more memory than a thousand short ones.
 
 use std::convert::Infallible;
 use std::pin::Pin;

@@ -106,7 +106,8 @@ impl Listener {
             }
             Self::Tcp(listener) => {
                 let (stream, _) = listener.accept().await?;
-                // Responses are written at once, so there is nothing to coalesce. Without this option they are only slower.
+                // Responses are written at once, so there is nothing to coalesce. Without this option they are only
+                // slower.
                 let _ = stream.set_nodelay(true);
                 Ok((Box::new(stream), None))
             }
@@ -137,8 +138,8 @@ impl<H> Shared<H> {
         let _ = self.shutdown.clone().changed().await;
     }
 
-    /// A slot for a new connection. If none is free, a connection that waits for its peer is closed. If there is no such
-    /// connection either, the new one waits. `None` never happens: the semaphore is not closed.
+    /// A slot for a new connection. If none is free, a connection that waits for its peer is closed. If there is no
+    /// such connection either, the new one waits. `None` never happens: the semaphore is not closed.
     async fn slot(&self) -> Option<OwnedSemaphorePermit> {
         loop {
             if let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() {
@@ -152,9 +153,9 @@ impl<H> Shared<H> {
     }
 }
 
-/// Serves until the sender of `shutdown` sends something or is dropped. Then it accepts the connections that wait in the listen
-/// queue, closes the listener, handles every request that has arrived, and returns when the last connection is closed. Open
-/// streams must be ended by their senders.
+/// Serves until the sender of `shutdown` sends something or is dropped. Then it accepts the connections that wait in
+/// the listen queue, closes the listener, handles every request that has arrived, and returns when the last connection
+/// is closed. Open streams must be ended by their senders.
 pub(crate) async fn serve<H: Handler>(
     listener: Listener,
     limits: Limits,

@@ -1,5 +1,5 @@
-//! The loop's part of a reload: have the configuration loaded, pass the plan to the core, and apply it outside of the core
-//! (R1–R4).
+//! The loop's part of a reload: have the configuration loaded, pass the plan to the core, and apply it outside of the
+//! core (R1–R4).
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -62,8 +62,8 @@ impl<D: Decider> Runtime<D> {
         self.core.core().map(|core| core.variables().set_by_putenv().clone()).unwrap_or_default()
     }
 
-    /// R3: effects refer to the new plan from now on. Pending results are renumbered, and everything outside of the core
-    /// follows.
+    /// R3: effects refer to the new plan from now on. Pending results are renumbered, and everything outside of the
+    /// core follows.
     pub(super) fn replanned(&mut self, plan: &Arc<Plan>, moves: &Moves) {
         let old = std::mem::replace(&mut self.plan, Arc::clone(plan));
         self.executor.replanned(&old, plan, moves);

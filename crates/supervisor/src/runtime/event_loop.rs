@@ -26,7 +26,8 @@ use crate::runtime::oom::OomCounter;
 use crate::runtime::panics::caught;
 use crate::runtime::queries::execution;
 
-/// Signals that are handled in one iteration. A sender that is faster than the loop must not keep it from other sources.
+/// Signals that are handled in one iteration. A sender that is faster than the loop must not keep it from other
+/// sources.
 const MAX_SIGNALS: usize = 64;
 
 /// The descriptors that are always polled. Those of starts and checks follow.
@@ -84,7 +85,8 @@ impl<D: Decider> Runtime<D> {
         fds
     }
 
-    /// Replaces a [`Runtime::wait`] that has panicked and may do so every time: deadlines and all sources are still handled.
+    /// Replaces a [`Runtime::wait`] that has panicked and may do so every time: deadlines and all sources are still
+    /// handled.
     fn wait_after_panic(&mut self, panic: &str) -> Vec<PollFd> {
         self.log_panic("waiting", panic);
         std::thread::sleep(POLL_FAILED_DELAY);
@@ -96,8 +98,8 @@ impl<D: Decider> Runtime<D> {
         fds
     }
 
-    /// Lists the descriptors to poll: signals, messages, SIGCHLD, the control socket and the clock; then the starts in progress and
-    /// the connections of checks.
+    /// Lists the descriptors to poll: signals, messages, SIGCHLD, the control socket and the clock; then the starts in
+    /// progress and the connections of checks.
     fn list_sources(&mut self, fds: &mut Vec<PollFd>) {
         fds.clear();
         // `ppoll` ignores negative descriptors.
@@ -142,8 +144,8 @@ impl<D: Decider> Runtime<D> {
         let ready = |place: usize| fds.get(place).is_some_and(|fd| fd.revents != 0);
         let starts = self.executor.starts.ready(fds.get(FIXED_SOURCES..).unwrap_or_default());
         let notices = self.executor.notices.ready(fds);
-        // First: no time is due by a clock that is out of date, and nothing is started with a lock that was lost while the
-        // machine was asleep (D14).
+        // First: no time is due by a clock that is out of date, and nothing is started with a lock that was lost while
+        // the machine was asleep (D14).
         if ready(4)
             && let Some(reading) = self.clock.change()
         {

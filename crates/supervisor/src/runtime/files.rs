@@ -1,4 +1,5 @@
-//! The loop's part of rendered files (D15): each step runs on a thread of its own, and its result comes back as a message.
+//! The loop's part of rendered files (D15): each step runs on a thread of its own, and its result comes back as a
+//! message.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,7 +1,8 @@
 //! What runs on the network thread for the event loop: the control socket, telemetry, Consul and other watches.
 //!
-//! The thread is started on first use. That fails while no thread or descriptor is free. Then the loop tries again, with a
-//! growing delay, until everything that the plan has is served. The log has one entry when it fails and one when it works again.
+//! The thread is started on first use. That fails while no thread or descriptor is free. Then the loop tries again,
+//! with a growing delay, until everything that the plan has is served. The log has one entry when it fails and one when
+//! it works again.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -142,7 +143,8 @@ impl<D: Decider> Runtime<D> {
         self.record_network_use(EXPORT, followed);
     }
 
-    /// Tries again to start what has failed, if that is due. The control socket follows when the loop sees that it is readable.
+    /// Tries again to start what has failed, if that is due. The control socket follows when the loop sees that it is
+    /// readable.
     pub(super) fn retry_network(&mut self) {
         if self.network.retry_at.take_if(|at| *at <= Instant::now()).is_none() {
             return;

@@ -1,7 +1,7 @@
 //! What processes report about themselves (H11): messages to their `NOTIFY_SOCKET`, and newlines on a descriptor.
 //!
-//! Each run with `ready` has a source of its own in the loop's `ppoll`. A job can send as much as it likes: only so many
-//! messages of one process are read in a tenth of a second.
+//! Each run with `ready` has a source of its own in the loop's `ppoll`. A job can send as much as it likes: only so
+//! many messages of one process are read in a tenth of a second.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -219,7 +219,8 @@ impl Kind {
                 }
                 Err(_) => Message::Nothing,
             },
-            // A newline is the message. What follows is read and dropped: the process must neither wait nor get SIGPIPE.
+            // A newline is the message. What follows is read and dropped: the process must neither wait nor get
+            // SIGPIPE.
             Self::Pipe { pipe, ready } => {
                 let mut buffer = [0; MAX_BYTES];
                 match sys::read(pipe.as_fd(), &mut buffer) {

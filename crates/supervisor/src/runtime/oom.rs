@@ -1,8 +1,8 @@
 //! How many processes of this container the kernel's OOM killer has killed.
 //!
-//! The kernel counts them in the control group: `memory.events` in cgroup v2, `memory.oom_control` in cgroup v1. It counts
-//! before it kills, so the count is up to date when the exit is seen. Without a mounted cgroup file system the count is
-//! unknown and OOM kills are not reported.
+//! The kernel counts them in the control group: `memory.events` in cgroup v2, `memory.oom_control` in cgroup v1. It
+//! counts before it kills, so the count is up to date when the exit is seen. Without a mounted cgroup file system the
+//! count is unknown and OOM kills are not reported.
 
 use std::path::{Path, PathBuf};
 
@@ -40,8 +40,8 @@ impl OomCounter {
     }
 }
 
-/// The files that may contain the count, from the content of `/proc/self/cgroup`. In a container the own group may be the
-/// root of the mounted hierarchy, although it has a name outside.
+/// The files that may contain the count, from the content of `/proc/self/cgroup`. In a container the own group may be
+/// the root of the mounted hierarchy, although it has a name outside.
 fn candidates(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {

@@ -38,8 +38,8 @@ pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 }
 
 impl<D: Decider> Runtime<D> {
-    /// Handles one source of the loop. After a panic the other sources are handled as usual, and so is what this source has
-    /// queued. Returns `None` after a panic.
+    /// Handles one source of the loop. After a panic the other sources are handled as usual, and so is what this source
+    /// has queued. Returns `None` after a panic.
     pub(super) fn guarded<T>(&mut self, during: &str, work: impl FnOnce(&mut Self) -> T) -> Option<T> {
         match caught(|| work(self)) {
             Ok(result) => Some(result),
@@ -76,8 +76,8 @@ pub(super) fn install_hook(sender: LoopSender) {
     std::panic::set_hook(Box::new(move |info| report(info, loop_thread, &sender)));
 }
 
-/// Keeps a panic of the loop for the log, and sends those of other threads to it. A panic that is not caught, and one during
-/// the exit, when no loop receives it, go to standard error.
+/// Keeps a panic of the loop for the log, and sends those of other threads to it. A panic that is not caught, and one
+/// during the exit, when no loop receives it, go to standard error.
 fn report(info: &PanicHookInfo<'_>, loop_thread: ThreadId, sender: &LoopSender) {
     let place = info.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
     let message = format!("{}{}", message(info.payload()), place.unwrap_or_default());

@@ -1,10 +1,11 @@
 //! `http` and `tcp` checks (H5, H10).
 //!
-//! Most checks are a non-blocking connection in the loop's own `ppoll`: it lives for milliseconds, mostly on this machine. The
-//! core cancels a check that times out. Host names are resolved on the network thread, one look-up per name (`look_ups`).
+//! Most checks are a non-blocking connection in the loop's own `ppoll`: it lives for milliseconds, mostly on this
+//! machine. The core cancels a check that times out. Host names are resolved on the network thread, one look-up per
+//! name (`look_ups`).
 //!
-//! A check by https, or of a body, is a task of the network thread (`remote`): a handshake takes a millisecond of computing and
-//! reads files of certificates, and a body needs a complete HTTP client. Neither belongs into the loop.
+//! A check by https, or of a body, is a task of the network thread (`remote`): a handshake takes a millisecond of
+//! computing and reads files of certificates, and a body needs a complete HTTP client. Neither belongs into the loop.
 
 pub(crate) mod fuzz;
 mod look_ups;
@@ -245,7 +246,8 @@ impl State {
                         Ok(Some(error)) | Err(error) => return Progress::Unreachable(describe(&error)),
                     }
                     match (stream.peer_addr(), stream.local_addr()) {
-                        // Without a listener the kernel may choose the same port as the local port: the socket is connected to itself.
+                        // Without a listener the kernel may choose the same port as the local port: the socket is
+                        // connected to itself.
                         (Ok(peer), Ok(own)) if peer == own => {
                             return Progress::Unreachable("connection refused".to_owned());
                         }

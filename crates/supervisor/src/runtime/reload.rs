@@ -1,9 +1,9 @@
 //! Reload requests: loading the configuration, and replying to the clients (R1, R2, R4).
 //!
-//! The configuration is loaded on its own thread, because a disk may be slow and a configuration long; the loop only passes
-//! the new plan to the core. Requests that arrive during a load share one more load, which starts afterwards: it sees all
-//! changes made before the requests, and a hundred requests at once cost two loads. A load that takes too long, such as one
-//! that waits for a FIFO, fails; its thread is left to itself.
+//! The configuration is loaded on its own thread, because a disk may be slow and a configuration long; the loop only
+//! passes the new plan to the core. Requests that arrive during a load share one more load, which starts afterwards: it
+//! sees all changes made before the requests, and a hundred requests at once cost two loads. A load that takes too
+//! long, such as one that waits for a FIFO, fails; its thread is left to itself.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -166,8 +166,8 @@ impl Reloads {
         Some(format!("reload: {why}"))
     }
 
-    /// Handles a finished load. Dry runs get their reply; the other requests wait for the core, which gets the plan in the
-    /// request `id`.
+    /// Handles a finished load. Dry runs get their reply; the other requests wait for the core, which gets the plan in
+    /// the request `id`.
     pub(crate) fn loaded(&mut self, current: &Plan, loaded: Loaded, id: RequestId) -> LoadResult {
         let Loaded { load, result: ReadResult { plan, warnings, mut entries } } = loaded;
         let Some(Load { requests, .. }) = self.loading.take_if(|running| running.number == load) else {
@@ -201,8 +201,8 @@ impl Reloads {
         LoadResult { entries, plan: Some((id, plan)) }
     }
 
-    /// Passes the core's reply to the clients and returns a log entry. Returns the reply itself if it belongs to another
-    /// request.
+    /// Passes the core's reply to the clients and returns a log entry. Returns the reply itself if it belongs to
+    /// another request.
     pub(crate) fn reply(&mut self, id: RequestId, reply: Reply) -> Result<(Level, String), Box<Reply>> {
         let Some((requests, mut summary)) = self.applying.remove(&id) else { return Err(Box::new(reply)) };
         let (outcome, entry) = match reply {

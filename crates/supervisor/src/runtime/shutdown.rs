@@ -26,7 +26,8 @@ const MESSAGE_INTERVAL: Duration = Duration::from_millis(20);
 const TERMINATION_LOG: &str = "/dev/termination-log";
 
 impl<D: Decider> Runtime<D> {
-    /// Kills the remaining processes, deregisters all services, writes the whole log and closes the connections, each until its deadline.
+    /// Kills the remaining processes, deregisters all services, writes the whole log and closes the connections, each
+    /// until its deadline.
     pub(super) fn shut_down(mut self, exit: Exit) -> u8 {
         let ExitDeadlines { descendants, deregister, log, export: export_by, connections } = exit.deadlines;
         let [descendants, deregister, log, export_by, connections] =

@@ -1,7 +1,7 @@
 //! Starts in progress (P3): from the creation of a process until it has executed its program, or has failed to.
 //!
-//! The loop never waits for a child. It polls the result pipe of each start like any other source, and the core gives up
-//! a start that takes too long.
+//! The loop never waits for a child. It polls the result pipe of each start like any other source, and the core gives
+//! up a start that takes too long.
 
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
@@ -75,8 +75,8 @@ impl Starts {
         self.pending.keys().any(|owner| matches!(owner, Owner::Run(_)))
     }
 
-    /// Adds the descriptors to poll. Those of checks are needed while other starts wait for them (P14); otherwise it is early
-    /// enough to look when a check exits or is killed.
+    /// Adds the descriptors to poll. Those of checks are needed while other starts wait for them (P14); otherwise it is
+    /// early enough to look when a check exits or is killed.
     pub(crate) fn add_poll_fds(&mut self, with_checks: bool, fds: &mut Vec<PollFd>) {
         let starts = self.pending.iter();
         let starts = starts.filter(|(owner, _)| with_checks || matches!(owner, Owner::Run(_)));
@@ -199,8 +199,8 @@ impl EffectExecutor {
         let source = Source { job: job.to_owned(), pid: pid.unsigned_abs(), check, hidden, logging, run };
         let is_job = matches!(owner, Owner::Run(_));
         if !self.logs.is_unused() || (is_job && start.output.is_some()) {
-            // There are entries, or output will be read: before further jobs can use up the limit of threads and processes.
-            // Not before the first job, which does not have to wait for it.
+            // There are entries, or output will be read: before further jobs can use up the limit of threads and
+            // processes. Not before the first job, which does not have to wait for it.
             self.logs.start_thread();
         }
         if !is_job && let Some((stdout, stderr)) = start.output.take() {

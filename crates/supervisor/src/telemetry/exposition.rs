@@ -13,7 +13,8 @@ pub(super) enum Kind {
     Gauge,
     Histogram,
     Summary,
-    /// A counter of 3.8 whose name does not end in `_total`. Linters of metric names would complain about the type `counter`.
+    /// A counter of 3.8 whose name does not end in `_total`. Linters of metric names would complain about the type
+    /// `counter`.
     Untyped,
 }
 
@@ -169,8 +170,8 @@ pub(super) fn count_to_f64(count: u64) -> f64 {
     count as f64
 }
 
-/// A number as Prometheus' Go client prints it: the shortest exact form, with an exponent of at least two digits for values below
-/// 1e-4 and from 1e6 on.
+/// A number as Prometheus' Go client prints it: the shortest exact form, with an exponent of at least two digits for
+/// values below 1e-4 and from 1e6 on.
 pub(super) fn number(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();

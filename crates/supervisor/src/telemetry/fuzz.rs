@@ -1,5 +1,5 @@
-//! Fuzz target: any bytes as the output of a sensor and as a value for a metric. Every line of the page stays one line and
-//! ends with a number. Also as a path and as a host name of the live page.
+//! Fuzz target: any bytes as the output of a sensor and as a value for a metric. Every line of the page stays one line
+//! and ends with a number. Also as a path and as a host name of the live page.
 
 use std::time::Duration;
 

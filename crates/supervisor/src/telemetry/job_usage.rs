@@ -1,8 +1,8 @@
 //! CPU time and memory of the jobs, read when they are asked for (T4).
 //!
-//! The processes of a run are the members of its process group, their descendants, and daemons that the supervisor has attributed to
-//! it. Where each run has a cgroup of its own, the processes in it count, and the CPU time is that of the cgroup: it has that of
-//! processes that have exited, too.
+//! The processes of a run are the members of its process group, their descendants, and daemons that the supervisor has
+//! attributed to it. Where each run has a cgroup of its own, the processes in it count, and the CPU time is that of the
+//! cgroup: it has that of processes that have exited, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

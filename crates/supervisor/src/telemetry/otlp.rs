@@ -1,8 +1,8 @@
 //! The export to an OpenTelemetry collector (T6): OTLP over HTTP.
 //!
-//! The event loop turns its steps into spans (`crates/otlp`) and the log thread its entries into records. Both put them, encoded,
-//! into a bounded [`Outbox`] and never wait. One task per kind of data on the network thread sends them. Metrics are read from
-//! the core at an interval. Without the key `otlp` none of this exists.
+//! The event loop turns its steps into spans (`crates/otlp`) and the log thread its entries into records. Both put
+//! them, encoded, into a bounded [`Outbox`] and never wait. One task per kind of data on the network thread sends them.
+//! Metrics are read from the core at an interval. Without the key `otlp` none of this exists.
 
 mod client;
 mod exporter;

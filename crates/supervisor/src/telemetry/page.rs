@@ -8,8 +8,8 @@
 //! | `/page/jobs/NAME`, `watches`, `locks`, `files` | the explanation of one of them, as JSON ([`details`]) |
 //!
 //! The port may be public inside a cluster. Therefore the event loop removes what must not be shown before it replies
-//! (`containerpilot_core::report::redact`), every response has strict headers ([`headers`]), and requests under a public host name that is
-//! not configured are refused ([`hosts`]).
+//! (`containerpilot_core::report::redact`), every response has strict headers ([`headers`]), and requests under a
+//! public host name that is not configured are refused ([`hosts`]).
 
 mod details;
 mod feed;

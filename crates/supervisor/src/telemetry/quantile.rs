@@ -1,22 +1,23 @@
 //! Approximate quantiles of a stream of values in bounded memory.
 //!
-//! Samples are kept sorted. Each sample represents itself and some discarded values below it; the number it may represent
-//! shrinks towards the top (Cormode, Korn, Muthukrishnan and Srivastava, "Effective Computation of Biased Quantiles over
-//! Data Streams"). All error bounds of Prometheus' Go client follow one rule: a tenth of the share of values above
-//! the quantile. Go's implementation tracks each target separately and violates that bound for values in descending order. The
-//! number of values above a value never decreases, so here the bound holds for every order.
+//! Samples are kept sorted. Each sample represents itself and some discarded values below it; the number it may
+//! represent shrinks towards the top (Cormode, Korn, Muthukrishnan and Srivastava, "Effective Computation of Biased
+//! Quantiles over Data Streams"). All error bounds of Prometheus' Go client follow one rule: a tenth of the share of
+//! values above the quantile. Go's implementation tracks each target separately and violates that bound for values in
+//! descending order. The number of values above a value never decreases, so here the bound holds for every order.
 
 /// The quantiles of a summary, each with the maximum error of its rank.
 pub(super) const TARGETS: [(f64, f64); 3] = [(0.5, 0.05), (0.9, 0.01), (0.99, 0.001)];
 
 /// The error of a rank, as a share of the values above it.
 const ERROR: f64 = 0.1;
-/// How many values one sample may represent, as a share of the values above it. The result lies within half of that below and
-/// above the wanted rank, but there are more values above the lower end: hence 0.2 / 1.1, rounded down, instead of 0.2.
+/// How many values one sample may represent, as a share of the values above it. The result lies within half of that
+/// below and above the wanted rank, but there are more values above the lower end: hence 0.2 / 1.1, rounded down,
+/// instead of 0.2.
 const WIDTH: f64 = 0.18;
 
-/// Maximum number of samples. A sequence designed to defeat the compression reaches it after some hundred thousand values, and
-/// then loses accuracy instead of using more memory.
+/// Maximum number of samples. A sequence designed to defeat the compression reaches it after some hundred thousand
+/// values, and then loses accuracy instead of using more memory.
 const MAX_SAMPLES: usize = 5000;
 
 /// How many values are buffered before they are merged. Up to this number of values the quantiles are exact.
@@ -90,7 +91,8 @@ impl Stream {
                 merged.push(sample);
                 below_all = false;
             }
-            // Its rank may be any of those that the next sample represents. The rank of a new maximum or minimum is known.
+            // Its rank may be any of those that the next sample represents. The rank of a new maximum or minimum is
+            // known.
             let next = if below_all { None } else { old.peek() };
             let uncertainty = next.map_or(0, |next| next.width + next.uncertainty - 1);
             merged.push(Sample { value, width: 1, uncertainty });

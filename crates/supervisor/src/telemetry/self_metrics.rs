@@ -1,7 +1,7 @@
 //! The supervisor's own metrics (T3, T4).
 //!
-//! No label is unbounded: names of jobs, checks and watches are those of the plan, event codes those of a fixed list, routes those of
-//! the control socket's table. Jobs with the same name share a sample.
+//! No label is unbounded: names of jobs, checks and watches are those of the plan, event codes those of a fixed list,
+//! routes those of the control socket's table. Jobs with the same name share a sample.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;

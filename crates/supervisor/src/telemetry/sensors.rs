@@ -1,7 +1,7 @@
 //! Sensors: programs whose last output line is a value of a metric (T2).
 //!
-//! The core decides when a sensor runs and for how long, as for any job. Its output stays in the pipe until the run exits and is
-//! then read at once. A program that fills the pipe blocks until its timeout.
+//! The core decides when a sensor runs and for how long, as for any job. Its output stays in the pipe until the run
+//! exits and is then read at once. A program that fills the pipe blocks until its timeout.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -51,8 +51,8 @@ impl SensorOutputs {
         }
     }
 
-    /// A run has exited. If it was a successful run of a sensor, records the last line of its output. An invalid output is
-    /// returned, unless the previous run failed in the same way.
+    /// A run has exited. If it was a successful run of a sensor, records the last line of its output. An invalid output
+    /// is returned, unless the previous run failed in the same way.
     pub(crate) fn exited(&mut self, run: RunId, success: bool) -> Option<InvalidOutput> {
         let SensorRun { job, metric, output } = self.running.remove(&run).filter(|_| success)?;
         let text = read_end(&output);

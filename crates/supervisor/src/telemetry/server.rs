@@ -1,8 +1,8 @@
 //! The telemetry server: pages for programs over HTTP (T1), and one for people (T5, [`page`]).
 //!
-//! Every page is rendered from a [`Snapshot`] of the core. One query to the event loop is in progress at a time, and its result
-//! is reused for 100 ms, so the loop gets at most ten queries a second from any number of clients. The page for people has
-//! limits of its own.
+//! Every page is rendered from a [`Snapshot`] of the core. One query to the event loop is in progress at a time, and
+//! its result is reused for 100 ms, so the loop gets at most ten queries a second from any number of clients. The page
+//! for people has limits of its own.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -33,7 +33,8 @@ const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a snapshot is reused.
 const SNAPSHOT_LIFETIME: Duration = Duration::from_millis(100);
 
-/// After a reload the old listener may need a moment to close: the number and the interval of attempts before an error is logged.
+/// After a reload the old listener may need a moment to close: the number and the interval of attempts before an error
+/// is logged.
 const QUIET_ATTEMPTS: u32 = 10;
 const QUIET_INTERVAL: Duration = Duration::from_millis(50);
 /// The interval of attempts after that.
@@ -64,7 +65,8 @@ fn listen(wanted: &plan::Telemetry) -> Result<TcpListener, ListenError> {
     let address = SocketAddr::new(wanted.address, wanted.port);
     let bind = || {
         let listener = TcpListener::bind(address)?;
-        // The standard library allows 128 waiting connections. Beyond the limit, a probe of the scheduler would wait a second.
+        // The standard library allows 128 waiting connections. Beyond the limit, a probe of the scheduler would wait a
+        // second.
         nix::sys::socket::listen(&listener, Backlog::MAXCONN)?;
         listener.set_nonblocking(true)?;
         Ok(listener)
@@ -108,8 +110,8 @@ impl Telemetry {
         self.wanted == address
     }
 
-    /// R3: applies another plan. The server stays if its address does. Otherwise it stops, and a new one listens as soon as
-    /// its address is free. That never fails the reload.
+    /// R3: applies another plan. The server stays if its address does. Otherwise it stops, and a new one listens as
+    /// soon as its address is free. That never fails the reload.
     pub(crate) fn follow(
         current: Option<Self>,
         wanted: Option<&plan::Telemetry>,

@@ -137,7 +137,8 @@ impl Store {
     }
 }
 
-/// Parses a number as Go does: with surrounding whitespace, `NaN` and `inf`. Numbers beyond the range of f64 are invalid.
+/// Parses a number as Go does: with surrounding whitespace, `NaN` and `inf`. Numbers beyond the range of f64 are
+/// invalid.
 fn parse_number(text: &str) -> Option<f64> {
     let text = text.trim();
     let value: f64 = text.parse().ok()?;

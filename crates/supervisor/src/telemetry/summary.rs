@@ -1,7 +1,7 @@
 //! A summary: quantiles of the last ten minutes, and count and sum since the start (T2).
 //!
-//! Five streams receive every value. Every two minutes the oldest is cleared and becomes the youngest. Quantiles are read from the
-//! oldest stream, which covers the last eight to ten minutes.
+//! Five streams receive every value. Every two minutes the oldest is cleared and becomes the youngest. Quantiles are
+//! read from the oldest stream, which covers the last eight to ten minutes.
 
 use std::time::Duration;
 

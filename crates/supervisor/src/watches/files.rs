@@ -22,7 +22,8 @@ use super::find_file::{self, Interest};
 use crate::messages::LoopMessage;
 use crate::messages::channel::{Receiver, Sender};
 
-/// How long a file must be quiet before it is read, and how long that is waited for. A program may write it in several steps.
+/// How long a file must be quiet before it is read, and how long that is waited for. A program may write it in several
+/// steps.
 const QUIET: Duration = Duration::from_millis(20);
 const LONGEST_UNREST: Duration = Duration::from_millis(200);
 /// Pause before the thread goes on after a panic.

@@ -1,8 +1,8 @@
 //! Finds a watched file, and reads it.
 //!
-//! The path is followed by hand, name by name and link by link, so that each directory in which a name is looked up can be followed
-//! before the look-up. Then no change is missed, whether a file is renamed over the old one, a link such as Kubernetes' `..data`
-//! is swapped, or a directory appears.
+//! The path is followed by hand, name by name and link by link, so that each directory in which a name is looked up can
+//! be followed before the look-up. Then no change is missed, whether a file is renamed over the old one, a link such as
+//! Kubernetes' `..data` is swapped, or a directory appears.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -31,8 +31,8 @@ pub(super) enum Interest {
     Contents,
 }
 
-/// Follows a path to its end. `visit` is called with every directory and what is looked up in it, before the look-up, and with
-/// the end itself. Returns the end, `None` if it does not exist.
+/// Follows a path to its end. `visit` is called with every directory and what is looked up in it, before the look-up,
+/// and with the end itself. Returns the end, `None` if it does not exist.
 pub(super) fn find(path: &Path, mut visit: impl FnMut(&Path, Interest)) -> io::Result<Option<PathBuf>> {
     let mut at = PathBuf::from("/");
     let mut rest: VecDeque<OsString> = names(path);

@@ -20,7 +20,8 @@ use crate::net::resolve::{self, Data, Found};
 pub(super) const CONCURRENT_POLLS: usize = 256;
 /// The bounds of the time that one poll may take; in between it is the interval.
 const TIMEOUT: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
-/// A name server that has not answered is asked again after this time: the interval may be hours, because the TTL decides.
+/// A name server that has not answered is asked again after this time: the interval may be hours, because the TTL
+/// decides.
 const DNS_RETRY: Duration = Duration::from_secs(5);
 /// A shorter TTL counts as this.
 const SHORTEST_TTL: Duration = Duration::from_secs(1);

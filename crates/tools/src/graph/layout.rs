@@ -1,9 +1,9 @@
 //! Places boxes and arrows in columns, from left to right.
 //!
 //! This is Sugiyama's method: reverse arrows until there is no cycle, put each box into the column after all its
-//! predecessors, give long arrows a lane in each column they cross, order each column so that few arrows cross, and move
-//! boxes up or down towards their neighbours. All coordinates are whole pixels and depend only on the order of boxes and
-//! arrows, so the same plan gives the same picture.
+//! predecessors, give long arrows a lane in each column they cross, order each column so that few arrows cross, and
+//! move boxes up or down towards their neighbours. All coordinates are whole pixels and depend only on the order of
+//! boxes and arrows, so the same plan gives the same picture.
 
 use std::cmp::Reverse;
 
@@ -14,8 +14,8 @@ const COLUMN_GAP: i64 = 64;
 const MARGIN: i64 = 16;
 /// The height of the lane of an arrow that crosses a column.
 const LANE: i64 = 6;
-/// Arrows across more columns, and all arrows once there are this many boxes and lanes, are drawn straight. This keeps the
-/// work linear.
+/// Arrows across more columns, and all arrows once there are this many boxes and lanes, are drawn straight. This keeps
+/// the work linear.
 const MAX_SPAN: usize = 24;
 const MAX_LANES: usize = 20_000;
 const ROUNDS: usize = 8;

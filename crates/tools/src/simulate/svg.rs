@@ -312,7 +312,8 @@ impl<'a> Picture<'a> {
         18 + i64::try_from(row).unwrap_or(0) * 15
     }
 
-    /// What went wrong in a lane: kills, failed exits, timeouts. A process that exits on the stop signal that it was sent has obeyed.
+    /// What went wrong in a lane: kills, failed exits, timeouts. A process that exits on the stop signal that it was
+    /// sent has obeyed.
     fn failures(&self) -> Vec<(&Entry, usize)> {
         let mut failures = Vec::new();
         let mut sent: BTreeMap<&str, String> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! The commands that work on files and need no supervisor: simulate, graph, audit, migrate, schema, completions, man and the
-//! pages of the manual; and what the repository generates with them.
+//! The commands that work on files and need no supervisor: simulate, graph, audit, migrate, schema, completions, man
+//! and the pages of the manual; and what the repository generates with them.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
 mod files;

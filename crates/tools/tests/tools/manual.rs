@@ -104,7 +104,8 @@ fn command(folder: &Path, program: &str) -> Command {
     let mut command = Command::new(program);
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", folder.join("bin").display());
     command.env_clear().env("PATH", path).current_dir(folder.join("here"));
-    // A socket of its own, because tests run in parallel. It is not in the page's directory, whose path may be too long.
+    // A socket of its own, because tests run in parallel. It is not in the page's directory, whose path may be too
+    // long.
     let page = folder.file_name().unwrap_or_default().to_string_lossy();
     let socket = format!("containerpilot-{}-{page}.socket", std::process::id());
     command.env("CONTAINERPILOT_SOCKET", std::env::temp_dir().join(socket));

@@ -27,7 +27,8 @@ fn links(page: &str) -> impl Iterator<Item = &str> {
     files.filter(|file| !file.is_empty() && !file.contains("://") && !file.starts_with("mailto:"))
 }
 
-/// A folder of one test, with scripts in place of the programs, which take long to compress with their debug information.
+/// A folder of one test, with scripts in place of the programs, which take long to compress with their debug
+/// information.
 struct Workplace {
     folder: PathBuf,
 }
@@ -147,8 +148,8 @@ fn x15_only_the_full_package_has_the_tools() {
     }
 }
 
-/// Every action is named by a full commit hash and has its version beside it, no job has more rights than it names, and no token stays in
-/// a clone. `scripts/test-workflows` checks more, with tools from the network.
+/// Every action is named by a full commit hash and has its version beside it, no job has more rights than it names, and
+/// no token stays in a clone. `scripts/test-workflows` checks more, with tools from the network.
 #[test]
 fn workflows_pin_actions_and_name_their_rights() {
     let folder = repository().join(".github/workflows");

@@ -1,7 +1,8 @@
 //! The streams of exited processes: everything that was written is read (P4), within bounds.
 //!
-//! A process has exited when its own process has, but others may hold its pipes open: children that it left, or a process that
-//! it passed them to. What they write is still read, until newer runs of the same job leave too many such pipes.
+//! A process has exited when its own process has, but others may hold its pipes open: children that it left, or a
+//! process that it passed them to. What they write is still read, until newer runs of the same job leave too many such
+//! pipes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::SystemTime;
@@ -15,8 +16,8 @@ use super::{LogWorker, context};
 /// How many streams of exited processes wait until the log can be written. Without a bound a job that restarts quickly
 /// would use up all descriptors while the log is not read.
 const MAX_UNREAD: usize = 256;
-/// How many streams of exited processes of one job, or of one of its checks, are kept while others hold them open: those of eight
-/// runs.
+/// How many streams of exited processes of one job, or of one of its checks, are kept while others hold them open:
+/// those of eight runs.
 const MAX_LINGERING: usize = 16;
 
 /// The streams of exited processes that other processes hold open, by job and check, the oldest first.
@@ -57,8 +58,8 @@ impl LogWorker {
         self.limit_lingering(number);
     }
 
-    /// Closes the oldest stream of a job if too many are held open by other processes. What is in its pipe is read; a process
-    /// that writes to it later gets SIGPIPE.
+    /// Closes the oldest stream of a job if too many are held open by other processes. What is in its pipe is read; a
+    /// process that writes to it later gets SIGPIPE.
     fn limit_lingering(&mut self, number: u64) {
         let Some(stream) = self.streams.get(&number).filter(|stream| !stream.is_at_end()) else { return };
         let Some(oldest) = self.lingering.add(number, stream.source()) else { return };
@@ -68,7 +69,8 @@ impl LogWorker {
         }
     }
 
-    /// Reads what was in a pipe when the drain began. What a surviving process writes later is read, but not waited for.
+    /// Reads what was in a pipe when the drain began. What a surviving process writes later is read, but not waited
+    /// for.
     pub(super) fn drain(&mut self, number: u64) {
         let Some(stream) = self.streams.get_mut(&number) else { return };
         let mut context = context(&mut self.writer, &mut self.held, &self.shared);

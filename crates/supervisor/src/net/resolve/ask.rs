@@ -213,7 +213,8 @@ fn error_text(error: &io::Error) -> String {
     }
 }
 
-/// An unpredictable id, so that an answer cannot be forged without seeing the question. Hash maps have unpredictable keys.
+/// An unpredictable id, so that an answer cannot be forged without seeing the question. Hash maps have unpredictable
+/// keys.
 fn random_id() -> u16 {
     let [low, high, ..] = RandomState::new().build_hasher().finish().to_be_bytes();
     u16::from_be_bytes([low, high])

@@ -1,7 +1,7 @@
 //! DNS messages (RFC 1035, RFC 3596 for IPv6, RFC 2782 for services).
 //!
-//! Anyone can send us an answer, so nothing in it is trusted: every length is checked, a compression pointer may only point
-//! backwards, and a message that does not match the question is ignored.
+//! Anyone can send us an answer, so nothing in it is trusted: every length is checked, a compression pointer may only
+//! point backwards, and a message that does not match the question is ignored.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -180,8 +180,8 @@ pub(super) fn parse_answer(bytes: &[u8], id: u16, name: &Name, record: DnsRecord
     Some(Answered { answer, truncated })
 }
 
-/// The records of a name, following aliases. A truncated answer may end anywhere. A record is valid for no longer than the aliases
-/// before it.
+/// The records of a name, following aliases. A truncated answer may end anywhere. A record is valid for no longer than
+/// the aliases before it.
 fn records(
     reader: &mut Reader,
     answers: u16,

@@ -72,8 +72,8 @@ impl Settings {
         }
     }
 
-    /// The names to try, in order. A long name is tried unchanged first, a short name with each search domain first. A name that
-    /// ends in a dot is only tried unchanged.
+    /// The names to try, in order. A long name is tried unchanged first, a short name with each search domain first. A
+    /// name that ends in a dot is only tried unchanged.
     pub(super) fn candidates(&self, host: &str) -> Vec<String> {
         if let Some(absolute) = host.strip_suffix('.') {
             return vec![absolute.to_owned()];

@@ -23,7 +23,8 @@ impl Connections {
         Registered { connections: Arc::clone(self), activity }
     }
 
-    /// Closes the connection that can be missed most. None is closed if all of them have a request that is being handled.
+    /// Closes the connection that can be missed most. None is closed if all of them have a request that is being
+    /// handled.
     pub(super) fn evict_one(&self) {
         let mut all = self.all();
         let candidates = all.iter().enumerate().filter_map(|(place, (fd, activity))| {

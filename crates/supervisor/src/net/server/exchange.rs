@@ -1,4 +1,5 @@
-//! One request and its response: reads the body within its bounds, calls the handler, and decides whether the connection stays open.
+//! One request and its response: reads the body within its bounds, calls the handler, and decides whether the
+//! connection stays open.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -80,8 +81,8 @@ pub(super) async fn respond<H: Handler>(
     Ok(response.map(|body| BodyInProgress { body, _guard: guard, _stream_slot: stream_slot }))
 }
 
-/// Whether the client wants to send further requests on this connection. With `by_default`, HTTP/1.1 clients do unless they
-/// send `Connection: close`.
+/// Whether the client wants to send further requests on this connection. With `by_default`, HTTP/1.1 clients do unless
+/// they send `Connection: close`.
 fn wants_keep_alive(head: &Parts, by_default: bool) -> bool {
     let has_token = |token: &str| {
         let values = head.headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
@@ -147,8 +148,8 @@ async fn read_body<H>(
             (body, permit) = (BytesMut::new(), None);
             continue;
         }
-        // Only once bytes have arrived: a client that announces a body and sends nothing must not block others. One permit is
-        // enough for the whole body, so that two half-read bodies never wait for each other.
+        // Only once bytes have arrived: a client that announces a body and sends nothing must not block others. One
+        // permit is enough for the whole body, so that two half-read bodies never wait for each other.
         if received > SMALL_BODY_BYTES && permit.is_none() {
             let acquired = timeout(shared.limits.stall_timeout, shared.large_bodies.acquire()).await;
             permit = acquired.map_err(|_| Refusal::Busy)?.ok();

@@ -1,7 +1,8 @@
 //! A server's side of a connection, with time limits on writes.
 //!
-//! hyper and the request handling bound every read. A peer that sends a request and does not read the response would keep that
-//! response in memory forever. Here a write fails if it makes no progress for a while, or beyond the request's deadline.
+//! hyper and the request handling bound every read. A peer that sends a request and does not read the response would
+//! keep that response in memory forever. Here a write fails if it makes no progress for a while, or beyond the
+//! request's deadline.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -23,7 +24,8 @@ pub(super) trait Socket: AsyncRead + AsyncWrite + AsRawFd + Unpin + Send {
 }
 
 impl Socket for UnixStream {
-    /// `printf … | nc -N -U SOCKET` closes one direction and waits for the response. `POLLHUP` distinguishes the two cases.
+    /// `printf … | nc -N -U SOCKET` closes one direction and waits for the response. `POLLHUP` distinguishes the two
+    /// cases.
     fn peer_has_gone(&self) -> bool {
         let mut polled = [PollFd::new(self.as_fd(), PollFlags::empty())];
         let hung_up = |fd: &PollFd<'_>| fd.revents().is_some_and(|found| found.contains(PollFlags::POLLHUP));
@@ -32,7 +34,8 @@ impl Socket for UnixStream {
 }
 
 impl Socket for TcpStream {
-    /// TCP cannot distinguish the two cases. Clients that disconnect are far more frequent than clients that half-close.
+    /// TCP cannot distinguish the two cases. Clients that disconnect are far more frequent than clients that
+    /// half-close.
     fn peer_has_gone(&self) -> bool {
         true
     }
@@ -102,8 +105,8 @@ impl Activity {
         self.state().reading_body = false;
     }
 
-    /// The value of a connection that waits for its peer, and since when it does; `None` if a request is being handled or has
-    /// arrived.
+    /// The value of a connection that waits for its peer, and since when it does; `None` if a request is being handled
+    /// or has arrived.
     pub(super) fn value(&self, has_unread_bytes: impl FnOnce() -> bool) -> Option<(Value, Instant)> {
         let state = self.state();
         let value = match *state {
@@ -200,7 +203,8 @@ impl AsyncRead for TimedSocket {
         let before = buffer.filled().len();
         let result = Pin::new(&mut this.socket).poll_read(context, buffer);
         let at_end = matches!(result, Poll::Ready(Ok(()))) && buffer.filled().len() == before;
-        // A peer that closed only its sending direction still waits for the response. Every wait for more bytes has a timeout.
+        // A peer that closed only its sending direction still waits for the response. Every wait for more bytes has a
+        // timeout.
         if at_end && !this.socket.peer_has_gone() { Poll::Pending } else { result }
     }
 }

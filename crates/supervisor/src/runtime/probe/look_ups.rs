@@ -1,5 +1,5 @@
-//! The look-ups of checks by host name. Checks of the same name share one look-up. A look-up that no check waits for any more is
-//! aborted, so a silent name server cannot pile them up.
+//! The look-ups of checks by host name. Checks of the same name share one look-up. A look-up that no check waits for
+//! any more is aborted, so a silent name server cannot pile them up.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +13,8 @@ use tokio::task::AbortHandle;
 use crate::messages::{LoopMessage, LoopSender};
 use crate::net::{LazyNet, resolve};
 
-/// Look-ups in progress at the same time, each with one socket. Further ones wait until one ends, or until their checks time out.
+/// Look-ups in progress at the same time, each with one socket. Further ones wait until one ends, or until their checks
+/// time out.
 const CONCURRENT_LOOK_UPS: usize = 32;
 
 #[derive(Debug)]

@@ -1,8 +1,7 @@
 //! The explanation of one job, watch, lock or file, with the usage and the last lines of a job.
 //!
-//! Explanations are requested one after the other and at most [`PER_SECOND`] times a second from the event loop, for all
-//! viewers together.
-//! The usage of processes is read when a viewer requests it, at most once a second.
+//! Explanations are requested one after the other and at most [`PER_SECOND`] times a second from the event loop, for
+//! all viewers together. The usage of processes is read when a viewer requests it, at most once a second.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};

@@ -1,11 +1,13 @@
 //! The state of everything for any number of viewers, as server-sent events.
 //!
-//! While there is a viewer, one task reads the state: when the journal has a new record, and at least every second, because not every
-//! change is an event; five times a second at most. It ends with the last viewer, so a page without a viewer costs nothing.
+//! While there is a viewer, one task reads the state: when the journal has a new record, and at least every second,
+//! because not every change is an event; five times a second at most. It ends with the last viewer, so a page without a
+//! viewer costs nothing.
 //!
-//! The supervisor never waits for a viewer. A viewer has one message in progress. What changes meanwhile is joined: the next message has
-//! the last state of each item that has changed since the one before. A viewer that does not read is disconnected by the server's
-//! limit for stalled writes, and a browser that connects again starts with a complete state.
+//! The supervisor never waits for a viewer. A viewer has one message in progress. What changes meanwhile is joined: the
+//! next message has the last state of each item that has changed since the one before. A viewer that does not read is
+//! disconnected by the server's limit for stalled writes, and a browser that connects again starts with a complete
+//! state.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -221,7 +223,8 @@ async fn keep_until_exit(feed: &Feed) -> Option<()> {
     }
 }
 
-/// Tells one viewer what changes, until it leaves, the page is configured in another way, the server stops or the event loop has exited.
+/// Tells one viewer what changes, until it leaves, the page is configured in another way, the server stops or the event
+/// loop has exited.
 async fn view(
     feed: Arc<Feed>,
     mut sender: StreamSender,

@@ -30,8 +30,8 @@ pub(super) struct Document {
     pub(super) policy: String,
 }
 
-/// Made at the first request. The policy names the style and the script by their hashes: nothing else is applied or executed, and no
-/// text can be turned into markup by mistake (`require-trusted-types-for`).
+/// Made at the first request. The policy names the style and the script by their hashes: nothing else is applied or
+/// executed, and no text can be turned into markup by mistake (`require-trusted-types-for`).
 pub(super) static DOCUMENT: LazyLock<Document> = LazyLock::new(|| {
     let text = include_str!("page.html").replace("{{style}}", STYLE).replace("{{script}}", SCRIPT);
     let policy = format!(
@@ -70,7 +70,8 @@ pub(super) fn add(mut response: Response, policy: &str) -> Response {
     response
 }
 
-/// Whether a browser says that another site makes the request. It could not read the response, but use up streams and queries.
+/// Whether a browser says that another site makes the request. It could not read the response, but use up streams and
+/// queries.
 pub(super) fn is_cross_site(headers: &HeaderMap) -> bool {
     headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none")
 }

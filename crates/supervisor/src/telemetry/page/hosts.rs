@@ -1,13 +1,15 @@
 //! Under which host names the page may be requested.
 //!
-//! A website can point a name of its own at the address of this server, and a browser then lets it read what is there (DNS rebinding).
-//! Such a name is a public one. Addresses, names without a dot, and names that cannot be registered are no danger.
+//! A website can point a name of its own at the address of this server, and a browser then lets it read what is there
+//! (DNS rebinding). Such a name is a public one. Addresses, names without a dot, and names that cannot be registered
+//! are no danger.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use hyper::header::{HOST, HeaderMap};
 
-/// Ends of names that cannot be registered in public: RFC 6761, RFC 6762, RFC 8375, the domain of ICANN for private use, and Consul's default.
+/// Ends of names that cannot be registered in public: RFC 6761, RFC 6762, RFC 8375, the domain of ICANN for private
+/// use, and Consul's default.
 const PRIVATE: [&str; 8] =
     [".localhost", ".local", ".internal", ".test", ".home.arpa", ".svc", ".lan", ".consul"];
 

@@ -1,5 +1,5 @@
-//! Converted files run beside the original: the same programs, once under supervisord or honcho and once under containerpilot, record what
-//! happens to them, and both records must agree (C11).
+//! Converted files run beside the original: the same programs, once under supervisord or honcho and once under
+//! containerpilot, record what happens to them, and both records must agree (C11).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use crate::support::program::{containerpilot, repository};
 
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// `sh run.sh NAME SECONDS CODE…`: the first run exits with the first code after so many seconds, and so on. When there are no more codes, it
-/// runs until SIGTERM.
+/// `sh run.sh NAME SECONDS CODE…`: the first run exits with the first code after so many seconds, and so on. When there
+/// are no more codes, it runs until SIGTERM.
 const PROGRAM: &str = r#"
 name=$1 seconds=$2
 shift 2

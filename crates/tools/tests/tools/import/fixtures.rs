@@ -12,8 +12,8 @@ use crate::{fixture, tools};
 /// Every program has at least this many fixtures.
 const FEWEST: usize = 10;
 
-/// Converts all fixtures of `tests/tools/import/KIND` with `migrate -from KIND NAME`, in that folder. What is printed, the exit code and
-/// what `check` says about the result must be as expected. The result must always be valid.
+/// Converts all fixtures of `tests/tools/import/KIND` with `migrate -from KIND NAME`, in that folder. What is printed,
+/// the exit code and what `check` says about the result must be as expected. The result must always be valid.
 pub(crate) fn convert_all(kind: &str) {
     let folder = folder(kind);
     let bless = std::env::var_os("BLESS").is_some_and(|value| value == "1");

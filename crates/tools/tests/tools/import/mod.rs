@@ -1,7 +1,8 @@
-//! `migrate -from PROGRAM`: the real binary converts the fixtures of each program, and `check` accepts the results (C11).
+//! `migrate -from PROGRAM`: the real binary converts the fixtures of each program, and `check` accepts the results
+//! (C11).
 //!
-//! A fixture is a file or a folder `tests/tools/import/KIND/NAME`; `tests/tools/import/KIND/NAME.expected` has what the command prints.
-//! `BLESS=1` rewrites the expected files.
+//! A fixture is a file or a folder `tests/tools/import/KIND/NAME`; `tests/tools/import/KIND/NAME.expected` has what the
+//! command prints. `BLESS=1` rewrites the expected files.
 
 mod beside;
 mod fixtures;

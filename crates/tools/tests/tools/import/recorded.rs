@@ -1,8 +1,9 @@
-//! Converted files of programs that the tests cannot install: `tests/tools/import/recorded/KIND/NAME/record` is what Pebble 1.32.1 and
-//! process-compose 1.122 (without its user interface) did with the file beside it, and the converted file must do the same (C11).
+//! Converted files of programs that the tests cannot install: `tests/tools/import/recorded/KIND/NAME/record` is what
+//! Pebble 1.32.1 and process-compose 1.122 (without its user interface) did with the file beside it, and the converted
+//! file must do the same (C11).
 //!
-//! The processes, which are runs of `run.sh`, append to the record what happens to them. `-- SIGTERM` in it is the signal to the
-//! supervisor, and its last line is the exit code of the supervisor.
+//! The processes, which are runs of `run.sh`, append to the record what happens to them. `-- SIGTERM` in it is the
+//! signal to the supervisor, and its last line is the exit code of the supervisor.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -19,7 +20,8 @@ const LIMIT: Duration = Duration::from_secs(90);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Record {
-    /// The lines until the supervisor was sent SIGTERM, or until its end. They are sorted: the order of independent processes is random.
+    /// The lines until the supervisor was sent SIGTERM, or until its end. They are sorted: the order of independent
+    /// processes is random.
     before: Vec<String>,
     /// The lines after that, sorted.
     after: Vec<String>,
@@ -41,7 +43,8 @@ impl Record {
     }
 }
 
-/// Runs a converted file as the original ran: until the record has the lines that it had before SIGTERM, or until the end.
+/// Runs a converted file as the original ran: until the record has the lines that it had before SIGTERM, or until the
+/// end.
 fn agrees(kind: &str, name: &str, ordered: &[&str]) {
     let source = fixtures::folder("recorded");
     let recorded = fs::read_to_string(source.join(kind).join(name).join("record")).unwrap();

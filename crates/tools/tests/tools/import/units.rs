@@ -1,4 +1,5 @@
-//! The fixtures `beside-*` of s6 run under s6 and under containerpilot, with the same record of what their programs did.
+//! The fixtures `beside-*` of s6 run under s6 and under containerpilot, with the same record of what their programs
+//! did.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -50,8 +51,8 @@ fn finish(mut supervisor: Child, path: &Path, expected: &[&str]) -> Vec<String> 
     record(path)
 }
 
-/// Runs a scan directory under s6-svscan, and under containerpilot after its conversion. Both must leave the expected record.
-/// `/tmp/import-beside-log` in a fixture is a folder of each run.
+/// Runs a scan directory under s6-svscan, and under containerpilot after its conversion. Both must leave the expected
+/// record. `/tmp/import-beside-log` in a fixture is a folder of each run.
 fn beside_s6(name: &str, expected: &[&str], log: &str) {
     for original in [true, false] {
         let scratch = Scratch::new(&format!("{name}-{original}"));
@@ -61,7 +62,8 @@ fn beside_s6(name: &str, expected: &[&str], log: &str) {
         let here = logs.to_str().unwrap();
         copy(&folder("s6").join(name), &services, &|text| text.replace("/tmp/import-beside-log", here));
         let mut command = if original {
-            // A shell cannot trap a signal that is ignored when it starts, as SIGINT is in a background job of a script.
+            // A shell cannot trap a signal that is ignored when it starts, as SIGINT is in a background job of a
+            // script.
             let mut command = Command::new("env");
             command.args(["--default-signal", "s6-svscan"]);
             command
@@ -103,7 +105,8 @@ fn c11_s6_log_and_the_file_of_a_job_have_the_same_lines() {
     beside_s6("beside-log", &["talk up"], "one\ntwo\n");
 }
 
-/// The order of starts and stops is the one that systemd 252 had, as PID 1 of a PID namespace with the units of this fixture.
+/// The order of starts and stops is the one that systemd 252 had, as PID 1 of a PID namespace with the units of this
+/// fixture.
 #[test]
 fn c11_units_start_and_stop_in_the_order_of_systemd() {
     let scratch = Scratch::new("order");
