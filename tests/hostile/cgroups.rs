@@ -63,8 +63,8 @@ fn ends_with_the_supervisor(rank: Rank, script: &str, reason: &str) {
             user: 'nobody', when: {{ source: 'a', once: 'exitSuccess' }} }}]"
     );
     let mut hostile = Hostile::with_setup(rank, script, 1, &config);
-    let log = hostile.log();
-    assert!(log.contains("runs have no cgroups of their own: ") && log.contains(reason), "{log}");
+    let said = |log: &str| log.contains("runs have no cgroups of their own: ") && log.contains(reason);
+    wait_until("the log says why there are no cgroups", || said(&hostile.log()));
     hostile.await_job("b", "is complete", |job| job["state"] == "complete");
     wait_until("one daemon is killed", || hostile.hostile_processes().len() <= 1);
     assert_eq!(hostile.hostile_processes().len(), 1);
