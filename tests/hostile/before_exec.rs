@@ -139,7 +139,7 @@ fn p3_child_that_does_not_reach_exec_within_10s_is_killed_and_counts_as_a_failed
     hostile.await_state("next", "running");
     let took = began.elapsed();
     assert!((8..=40).contains(&took.as_secs()), "{took:?}");
-    assert!(hostile.log().contains("did not reach exec"), "{}", hostile.log());
+    hostile.await_log("did not reach exec");
     hostile.stops();
 }
 

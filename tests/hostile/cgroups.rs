@@ -26,9 +26,8 @@ fn ends_with_its_job(rank: Rank, group: &Delegated, script: &str) {
     hostile.await_job("a", "is complete", |job| job["state"] == "complete");
     wait_until("the daemon is killed", || hostile.hostile_processes().is_empty());
     assert_eq!(hostile.job("main")["state"], "running");
-    let log = hostile.log();
-    assert!(log.contains("each run has a cgroup of its own in"), "{log}");
-    assert!(log.contains("left processes outside of its process group, sent SIGTERM"), "{log}");
+    hostile.await_log("each run has a cgroup of its own in");
+    hostile.await_log("left processes outside of its process group, sent SIGTERM");
     hostile.stops();
     group.assert_empty();
 }
@@ -63,8 +62,8 @@ fn ends_with_the_supervisor(rank: Rank, script: &str, reason: &str) {
             user: 'nobody', when: {{ source: 'a', once: 'exitSuccess' }} }}]"
     );
     let mut hostile = Hostile::with_setup(rank, script, 1, &config);
-    let said = |log: &str| log.contains("runs have no cgroups of their own: ") && log.contains(reason);
-    wait_until("the log says why there are no cgroups", || said(&hostile.log()));
+    hostile.await_log("runs have no cgroups of their own: ");
+    hostile.await_log(reason);
     hostile.await_job("b", "is complete", |job| job["state"] == "complete");
     wait_until("one daemon is killed", || hostile.hostile_processes().len() <= 1);
     assert_eq!(hostile.hostile_processes().len(), 1);

@@ -117,6 +117,11 @@ impl Hostile {
         hostile
     }
 
+    /// Waits until the log has a text: the log is written by a thread, and may be behind what the control socket says.
+    pub(crate) fn await_log(&self, text: &str) {
+        wait_until(text, || self.log().contains(text));
+    }
+
     /// Starts it without connecting to the control socket.
     pub(crate) fn unanswered(rank: Rank, script: &str, stop_timeout: u64, config: &str) -> Self {
         let config = whole(stop_timeout, config);

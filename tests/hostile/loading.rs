@@ -154,11 +154,7 @@ fn p15_secret_log_file_and_rendered_files_that_do_not_answer_hold_up_no_other_jo
         let stderr = hostile.run.stderr();
         assert!(stderr.contains("/stuck/template` could not be read within 1s"), "{stderr}");
         hostile.await_job("template", "waits", |job| job["state"] != "running");
-        assert!(
-            hostile.log().contains("did not answer when the configuration was loaded"),
-            "{}",
-            hostile.log()
-        );
+        hostile.await_log("did not answer when the configuration was loaded");
         hostile.stops_with_hooks();
     });
 }
@@ -177,6 +173,7 @@ fn p15_paths_that_do_not_answer_hold_up_no_reload() {
             request(&hostile.socket(), "GET", "/v3/status").unwrap().contains("\"new\"")
         });
         hostile.await_state("new", "running");
+        hostile.await_log("new started");
         assert_warnings(&hostile.log());
         hostile.stops();
     });
