@@ -62,10 +62,12 @@ fn p3_s4_container_without_a_free_process_still_answers_and_stops() {
             skip("no control group with a limit of processes can be made");
             return;
         };
-        let config = "jobs: [{ name: 'fill', exec: ['@/hostile', 'fill'], user: 'nobody' },
+        // After the control socket has answered: its thread is a process, too, and is started when it is needed.
+        let config = "jobs: [{ name: 'fill', exec: ['@/hostile', 'fill'], user: 'nobody', when: { source: 'SIGUSR2' } },
             { name: 'tick', exec: '/bin/true', when: { interval: '100ms' } }]";
         let script = format!("echo $$ > {}/cgroup.procs", group.0.display());
         let mut hostile = Hostile::with_setup(rank, &script, 1, config);
+        hostile.send(12);
         hostile.await_ready(1);
         hostile.await_job("tick", "is tried again", |job| job["runs"]["failure"].as_u64() > Some(3));
         hostile.stops();
