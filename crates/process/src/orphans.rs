@@ -1,7 +1,7 @@
 //! Finds processes that outlive their run outside of its process group, such as daemons (P4).
 //!
-//! An orphan becomes a child of the supervisor. The loop lists its children when a run has ended or an orphan was
-//! reaped. Each child that it has not started is attributed to a run by its cgroup, or by a variable in its
+//! An orphan becomes a child of the supervisor. The loop lists its children when a run has ended, and after the exit of
+//! an orphan while a process of an ended run may be left. Each child that it has not started is attributed to a run by its cgroup, or by a variable in its
 //! environment. Reading that can block without a limit, because the process controls its own memory; so a thread does
 //! it, and the loop only waits for its report. There is at most one such thread, and none while there are no orphans.
 //!
@@ -108,9 +108,10 @@ pub struct Orphans {
     /// Processes of the supervisor that it no longer waits for. Reading their memory might block.
     abandoned: BTreeSet<i32>,
     reading: Option<Reading>,
-    /// Whether a process of an ended run may be left. When a look has found none, there will be none: those of a run
-    /// descend from each other, and the first one is a child of the supervisor.
-    is_open: bool,
+    /// Whether a process of an ended run may be left. When all children are known to belong to runs that have not
+    /// ended, there is none: the processes of a run descend from each other, and the first one of those that are left
+    /// is a child of the supervisor.
+    may_be_left: bool,
     /// When the children are listed next, and the earliest time for that.
     due: Option<Instant>,
     not_before: Option<Instant>,
@@ -128,7 +129,7 @@ impl Orphans {
 
     /// Has the children listed soon.
     pub(super) fn request(&mut self) {
-        self.is_open = true;
+        self.may_be_left = true;
         self.request_at(Instant::now());
     }
 
@@ -148,7 +149,7 @@ impl Orphans {
         match self.adopted.remove(&pid) {
             Some(Adopted::Unmarked) => {}
             Some(Adopted::Of(run, _)) if is_live(run) => {}
-            _ if self.is_open => self.request_at(Instant::now() + SETTLE),
+            _ if self.may_be_left => self.request_at(Instant::now() + SETTLE),
             _ => {}
         }
     }
@@ -284,7 +285,7 @@ impl Reaper {
         }
         let found = self.signal_orphans();
         // What the thread lists is not known yet.
-        self.orphans.is_open |= list;
+        self.orphans.may_be_left |= list;
         let warning = self.orphans.read(list, self.cgroups.path());
         let now = Instant::now();
         self.orphans.not_before = Some(now + now.duration_since(started) * (SHARE - 1));
@@ -335,7 +336,7 @@ impl Reaper {
         found
     }
 
-    /// Forgets the ended runs of which no process is left.
+    /// When all children are known: notes whether one may be of an ended run, and forgets the runs of which none is left.
     fn forget_killed(&mut self) {
         let adopted = &self.orphans.adopted;
         let is_unread = self.orphans.reading.is_some()
@@ -345,8 +346,9 @@ impl Reaper {
             return;
         }
         let is_live = |run: RunId| self.pids.contains_key(&Owner::Run(run));
-        self.orphans.is_open =
-            adopted.values().any(|adopted| matches!(adopted, Adopted::Of(run, _) if !is_live(*run)));
+        let is_of_live_run = |adopted: &Adopted| matches!(adopted, Adopted::Of(run, _) if is_live(*run));
+        self.orphans.may_be_left =
+            !self.orphans.abandoned.is_empty() || !adopted.values().all(is_of_live_run);
         if self.orphans.killed.is_empty() {
             return;
         }

@@ -178,11 +178,25 @@ isolated! {
         sys::kill_process(leader, Signal::KILL).unwrap();
         fixture.until_found(RunId(2));
         fixture.settle();
-        assert!(fixture.reaper.orphans.is_open, "a daemon of an ended run ignores SIGTERM");
+        assert!(fixture.reaper.orphans.may_be_left, "a daemon of an ended run ignores SIGTERM");
         fixture.reaper.kill_orphans(RunId(2));
         until(|| { fixture.turn(); proc::all_children().unwrap().len() == 1 });
         fixture.settle();
-        assert!(!fixture.reaper.orphans.is_open);
+        assert!(!fixture.reaper.orphans.may_be_left);
+    }
+
+    fn p3_p4_daemon_of_a_process_that_is_no_longer_waited_for_is_found_when_that_exits() {
+        let mut fixture = Fixture::new();
+        let leader = fixture.start(RUN, "setsid sleep 1000 & exec sleep 1000");
+        until(|| children_of(leader).iter().any(|child| sys::group_of(*child) == Some(*child)));
+        // As by `abandon`, but SIGKILL does not end it yet.
+        fixture.reaper.owners.remove(&leader);
+        fixture.reaper.pids.remove(&Owner::Run(RUN));
+        fixture.reaper.orphans.abandon(leader);
+        assert_eq!(fixture.settle(), [leader]);
+        sys::kill_process(leader, Signal::KILL).unwrap();
+        fixture.until_found(RUN);
+        until(|| fixture.turn().is_empty() && proc::all_children().unwrap().is_empty());
     }
 
     fn p4_daemon_that_ignores_sigterm_is_killed_with_its_children() {
