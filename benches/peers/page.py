@@ -2,6 +2,7 @@
 import json
 import os
 import platform
+import textwrap
 import time
 
 import picture
@@ -241,6 +242,14 @@ def pictures(result):
     return {f"peers/{name}.svg": text for name, text in files.items()}
 
 
+def wrapped(line):
+    """A line of prose in lines of at most 120 characters; a row of a table, a picture or a command stays one line."""
+    if len(line) <= 120 or line[:1] in "|!<#":
+        return line
+    indent = "  " if line.startswith("- ") else ""
+    return textwrap.fill(line, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
 def render(kept):
     """All files by name."""
     result = Result(kept)
@@ -288,7 +297,7 @@ def render(kept):
     out += fairness(kept)
     out += versions(kept)
     out += REPEAT
-    return {"peers.md": "\n".join(line for line in out if line is not None), **drawn}
+    return {"peers.md": "\n".join(wrapped(line) for line in out if line is not None), **drawn}
 
 
 def fairness(kept):

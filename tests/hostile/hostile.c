@@ -337,7 +337,8 @@ static int bomb(void)
     }
 }
 
-/* fill: forks until no further process is allowed, and again when one of others has exited. The children ignore SIGTERM. */
+/* fill: forks until no further process is allowed, and again when one of another job has exited. The children ignore
+ * SIGTERM. */
 static int fill(void)
 {
     signal(SIGCHLD, SIG_IGN);

@@ -1,9 +1,10 @@
 //! Finds processes that outlive their run outside of its process group, such as daemons (P4).
 //!
 //! An orphan becomes a child of the supervisor. The loop lists its children when a run has ended, and after the exit of
-//! an orphan while a process of an ended run may be left. Each child that it has not started is attributed to a run by its cgroup, or by a variable in its
-//! environment. Reading that can block without a limit, because the process controls its own memory; so a thread does
-//! it, and the loop only waits for its report. There is at most one such thread, and none while there are no orphans.
+//! an orphan while a process of an ended run may be left. Each child that it has not started is attributed to a run by
+//! its cgroup, or by a variable in its environment. Reading that can block without a limit, because the process controls
+//! its own memory; so a thread does it, and the loop only waits for its report. There is at most one such thread, and
+//! none while there are no orphans.
 //!
 //! The loop is the only one that reaps. A pid in `adopted` is removed when it is reaped, so it always means the same
 //! process, and signals never hit another one.
@@ -332,12 +333,13 @@ impl Reaper {
             }
             let _ = sys::kill_process(*pid, signal);
         }
-        self.forget_killed();
+        self.note_what_is_left();
         found
     }
 
-    /// When all children are known: notes whether one may be of an ended run, and forgets the runs of which none is left.
-    fn forget_killed(&mut self) {
+    /// When all children are known: notes whether one may be of an ended run, and forgets the runs of which none is
+    /// left.
+    fn note_what_is_left(&mut self) {
         let adopted = &self.orphans.adopted;
         let is_unread = self.orphans.reading.is_some()
             || self.orphans.due.is_some()

@@ -115,7 +115,7 @@ impl Start {
         let look = || proc::has_executed(self.pid) != Some(false);
         match sys::wait_pid_nowait(self.pid) {
             Ok(WaitState::Exited(_, ExitStatus::Code(_))) => true,
-            // It may have been killed in `execve`.
+            // It may have been killed in `execve`. One that is killed there and has not exited yet counts as executed.
             Ok(WaitState::Exited(_, ExitStatus::Signal(_))) => look(),
             _ => executing.unwrap_or_else(look),
         }
