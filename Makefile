@@ -53,7 +53,7 @@ sim:
 # Every order of everything that can happen to plans of two or three jobs. SEARCH narrows it: SEARCH='--plans draining --depth 8'.
 SEARCH ?=
 search:
-	cargo build --workspace --bin containerpilot-oracle
+	cargo build --workspace --tests --bin containerpilot-oracle
 	target/debug/containerpilot-oracle --exhaustive --jobs 2 --outside 0 --faults 1 --states 20000 $(SEARCH)
 	target/debug/containerpilot-oracle --exhaustive --jobs 2 --outside 1 --faults 0 --states 20000 $(SEARCH)
 	target/debug/containerpilot-oracle --exhaustive --jobs 2 --outside 2 --faults 1 --states 5000 $(SEARCH)
