@@ -11,6 +11,7 @@ mod jobs;
 mod log_files;
 mod logging;
 mod panics;
+mod process_groups;
 mod processes;
 mod quickstart;
 mod requires;

@@ -33,7 +33,8 @@ pub enum Effect {
         run: RunId,
     },
     /// Send a signal to the process of a run and to its process group, also before its program was executed. SIGKILL also
-    /// goes to processes of the run that have left the group.
+    /// goes to processes of the run that have left the group. If the process has exited, send it to all that is left of
+    /// the run (S14).
     Kill {
         /// The run.
         run: RunId,
@@ -41,7 +42,7 @@ pub enum Effect {
         signal: Signal,
         /// With `Process`, the signal does not go to the process group (S9).
         scope: StopScope,
-        /// Why.
+        /// Why. A signal that ends the run is not followed by SIGTERM when its process has exited.
         reason: KillReason,
     },
     /// Send SIGKILL to what remains of a run that has ended: its process group, and processes that have left it (P4).
@@ -202,8 +203,7 @@ pub struct ExitDeadlines {
     pub connections: Time,
 }
 
-/// Why a signal is sent. The runtime ignores it; tests use it to judge whether the signal was right, since SIGKILL may
-/// also be a job's stop signal.
+/// Why a signal is sent. Tests judge by it whether the signal was right, since SIGKILL may also be a job's stop signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KillReason {
     /// The job stops (S2).
@@ -226,6 +226,14 @@ pub enum KillReason {
     ByHand,
     /// Signals are forwarded to the main program (S7).
     Forwarded,
+}
+
+impl KillReason {
+    /// Returns true if the run is to end by the signal.
+    #[must_use]
+    pub const fn ends_run(self) -> bool {
+        !matches!(self, Self::ByHand | Self::Forwarded)
+    }
 }
 
 /// The desired state of a service in the catalog.

@@ -42,12 +42,17 @@ pub enum Input {
         run: RunId,
         /// How it exited.
         status: ExitStatus,
-        /// True if other processes of its group remain. They have already been sent SIGTERM.
-        orphans: bool,
+        /// What is left of the run.
+        remains: Remains,
     },
     /// Processes of a run that has ended were found, for example daemons in a session of their own (P4). They have
     /// already been sent SIGTERM.
     OrphansFound {
+        /// The run.
+        run: RunId,
+    },
+    /// Nothing is left of a run of which something was left when its process exited (S14).
+    OrphansGone {
         /// The run.
         run: RunId,
     },
@@ -146,6 +151,19 @@ impl Moves {
             other => other,
         })
     }
+}
+
+/// What is left of a run whose process has exited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remains {
+    /// No other process.
+    Nothing,
+    /// Other processes of its process group: their names and pids, for people. They have already been sent SIGTERM,
+    /// unless they got a signal that ends the run together with the process. `OrphansGone` follows.
+    Group(String),
+    /// Perhaps processes that have left the process group. `OrphansGone` follows, after `OrphansFound` if there are any.
+    /// Only for a run that was sent a signal that ends it.
+    Unknown,
 }
 
 /// What a rendering has made.

@@ -11,7 +11,7 @@ use containerpilot_core::answer::{Answer, Instance};
 use containerpilot_core::effect::Effect;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::{CheckRunId, RenderId, RunId, WatchIx};
-use containerpilot_core::input::RenderedText;
+use containerpilot_core::input::{Remains, RenderedText};
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{
     Command, EventPattern, FileData, FileTest, Plan, RenderedFile, Repeat, RequiredSource, Requirement,
@@ -297,7 +297,7 @@ impl<'a> Judge<'a> {
             Item::Started(run) => self.step(Input::Started { run, pid: 1 }, &[]),
             Item::Exited(run) => {
                 let status = containerpilot_core::input::ExitStatus::Code(0);
-                self.step(Input::Exited { run, status, orphans: false }, &[])
+                self.step(Input::Exited { run, status, remains: Remains::Nothing }, &[])
             }
         }
     }

@@ -342,6 +342,7 @@ impl<'a> Oracle<'a> {
         for effect in new {
             match effect {
                 Effect::Abandon { run } => self.see_abandon(*run)?,
+                Effect::KillOrphans { run } if self.job_of(*run).is_some() => self.see_abandon(*run)?,
                 Effect::CancelStart { run } => self.see_cancel_start(*run)?,
                 _ => {}
             }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use containerpilot_core::catalog::lock_requests::{LockAction, LockOutcome, LockRequest};
 use containerpilot_core::ids::RunId;
-use containerpilot_core::input::ExitStatus;
+use containerpilot_core::input::{ExitStatus, Remains};
 use containerpilot_core::plan::{Lock, Signal};
 use containerpilot_core::rng::Rng;
 use containerpilot_core::{Input, Time};
@@ -494,7 +494,7 @@ impl World<'_> {
                     && supervisor.processes.get(&run) == Some(&Some(at))
                 {
                     supervisor.processes.remove(&run);
-                    self.step(nth, Some(Input::Exited { run, status, orphans: false }))?;
+                    self.step(nth, Some(Input::Exited { run, status, remains: Remains::Nothing }))?;
                     self.pursue(nth)?;
                 }
             }

@@ -8,6 +8,7 @@ use containerpilot_core::plan::{
     Catalog, Check, Drain, Exec, Job, OnCompletion, OnUnhealthy, Restarts, Signal, Trigger, When,
 };
 use containerpilot_core::request::Request;
+use containerpilot_simulation::world::script::Rest;
 
 use crate::invariants::Violation;
 use crate::runner;
@@ -138,7 +139,7 @@ const SIMPLIFICATIONS: [Simplification; 24] = [
         s.versions[v].scripts[n]
             .runs
             .iter_mut()
-            .fold(false, |any, run| put(&mut run.orphans, false) | clear(&mut run.daemons) | any)
+            .fold(false, |any, run| put(&mut run.rest, Rest::Nothing) | clear(&mut run.daemons) | any)
     },
     |s, v, n| s.versions[v].scripts[n].checks.iter_mut().fold(false, |any, checks| shorten(checks) | any),
     |s, v, n| {

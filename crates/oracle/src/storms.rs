@@ -10,7 +10,7 @@ use std::time::Duration;
 use containerpilot_core::effect::Effect;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
-use containerpilot_core::input::{ExitStatus, StartError, StartErrorKind};
+use containerpilot_core::input::{ExitStatus, Remains, StartError, StartErrorKind};
 use containerpilot_core::log_entry::LogEvent;
 use containerpilot_core::plan::{
     Check, Command, Drain, EventPattern, FirstTick, Health, Job, OnUnhealthy, Plan, Probe, Repeat, Restarts,
@@ -366,7 +366,7 @@ impl<'a> Judge<'a> {
             }
             Process::Job(run) => {
                 let status = ExitStatus::Code(u8::from(!fate.succeeds));
-                self.step(Input::Exited { run, status, orphans: false })
+                self.step(Input::Exited { run, status, remains: Remains::Nothing })
             }
             Process::Program(check) => {
                 let passes = fate.starts && fate.succeeds;

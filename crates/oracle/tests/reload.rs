@@ -8,7 +8,7 @@ use std::time::Duration;
 use containerpilot_core::effect::{DesiredService, Effect};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
-use containerpilot_core::input::{ExitStatus, Input};
+use containerpilot_core::input::{ExitStatus, Input, Remains};
 use containerpilot_core::plan::{DEFAULT_STOP_ON, Drain, Plan, Role, Signal, Trigger};
 use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::rng::Rng;
@@ -58,7 +58,7 @@ impl CalmWorld {
                     }
                     Effect::Kill { run, signal, .. } if self.running.remove(&run).is_some() => {
                         let status = ExitStatus::Signal(signal);
-                        inputs.push_back(Input::Exited { run, status, orphans: false });
+                        inputs.push_back(Input::Exited { run, status, remains: Remains::Nothing });
                     }
                     Effect::RunCheck { run, .. } => inputs.push_back(passed(run)),
                     Effect::Advertise { job, desired: DesiredService::Absent } => {

@@ -8,7 +8,7 @@ use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input as File, Options, load};
 use containerpilot_core::ids::{CheckRunId, RenderId, RunId, WatchIx};
-use containerpilot_core::input::{Answer, ExitStatus, RenderedText, StartError, StartErrorKind};
+use containerpilot_core::input::{Answer, ExitStatus, Remains, RenderedText, StartError, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
 use containerpilot_core::{Core, Effect, Input, Request, RequestId, Time};
 use containerpilot_otlp::{Key, Span, Step, Tracer, Value};
@@ -100,7 +100,7 @@ impl World {
 
     fn exits(&mut self, job: &str, status: ExitStatus) {
         let run = self.runs.remove(job).unwrap_or_else(|| panic!("`{job}` does not run"));
-        self.input(Input::Exited { run, status, orphans: false });
+        self.input(Input::Exited { run, status, remains: Remains::Nothing });
     }
 
     fn checked(&mut self, result: Result<(), &str>) {

@@ -20,8 +20,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use containerpilot_core::ids::RunId;
-use containerpilot_core::inserted;
 use containerpilot_core::plan::Signal;
+use containerpilot_core::{SortedMap, inserted};
 
 pub use self::mark::{MARK, mark};
 pub use self::reader::Report;
@@ -50,6 +50,12 @@ const MAX_ATTEMPTS: u8 = 3;
 /// A thread that needs longer is reported.
 const SLOW_READ: Duration = Duration::from_secs(1);
 
+/// How long the end of a run waits for a look at all orphans, of which other jobs may have very many.
+const ATTRIBUTION: Duration = Duration::from_secs(1);
+
+/// How often a process group is looked at whose members are not children of the supervisor.
+const GROUP_INTERVAL: Duration = Duration::from_millis(100);
+
 /// A child that the supervisor has not started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Adopted {
@@ -70,6 +76,13 @@ pub(super) struct OrphanedGroup {
     pub(super) reaped: Option<u64>,
 }
 
+impl OrphanedGroup {
+    /// Whether it has members. While it has, no new process gets its number.
+    pub(super) fn exists(self) -> bool {
+        !sys::process_exists(self.group) && sys::group_exists(self.group)
+    }
+}
+
 /// A thread that reads environments.
 #[derive(Debug)]
 struct Reading {
@@ -86,6 +99,8 @@ struct Reading {
 pub struct Look {
     /// The ended runs of which processes were found and sent SIGTERM.
     pub found: BTreeSet<RunId>,
+    /// The runs of which nothing is left any more (S14).
+    pub gone: Vec<RunId>,
     pub warning: Option<String>,
 }
 
@@ -106,6 +121,10 @@ pub struct Orphans {
     killed: BTreeSet<RunId>,
     /// The process groups that have no child of the supervisor and are killed if they are still those of their run.
     groups: Vec<OrphanedGroup>,
+    /// The ended runs of which something was left, and since when their process group is gone.
+    ending: SortedMap<RunId, Option<Instant>>,
+    /// When they are looked at again without an exit.
+    next_end: Option<Instant>,
     /// Processes of the supervisor that it no longer waits for. Reading their memory might block.
     abandoned: BTreeSet<i32>,
     reading: Option<Reading>,
@@ -159,6 +178,26 @@ impl Orphans {
     pub(super) fn abandon(&mut self, pid: i32) {
         self.abandoned.insert(pid);
         self.request();
+    }
+
+    /// Has the end of what is left of a run reported.
+    pub(super) fn expect_end(&mut self, run: RunId) {
+        self.ending.insert(run, None);
+    }
+
+    pub(super) fn is_ending(&self, run: RunId) -> bool {
+        self.ending.contains_key(&run)
+    }
+
+    pub(super) fn forget_end(&mut self, run: RunId) {
+        self.ending.remove(&run);
+    }
+
+    /// Whether all children are known, or will be only when a thread is done that takes long.
+    fn is_settled(&self) -> bool {
+        let is_read = self.reading.as_ref().is_none_or(|reading| reading.is_reported);
+        let is_unread = |adopted: &Adopted| matches!(adopted, Adopted::Unread(_));
+        is_read && self.due.is_none() && !self.adopted.values().any(is_unread)
     }
 
     /// Has every process of a run killed.
@@ -251,7 +290,84 @@ impl Orphans {
 impl Reaper {
     /// When the loop must look for orphans.
     pub fn next_look(&self) -> Option<Instant> {
-        self.orphans.due
+        self.orphans.due.into_iter().chain(self.orphans.next_end).min()
+    }
+
+    /// Whether a process may be left that has left the process group of its run.
+    pub(super) fn may_have_daemons(&self) -> bool {
+        if self.orphans.report.is_none() || matches!(sys::wait_nowait(), Ok(WaitState::NoChild)) {
+            return false;
+        }
+        let is_live = |run: RunId| self.pids.contains_key(&Owner::Run(run));
+        let may_be_daemon = |pid: &i32| match self.orphans.adopted.get(pid) {
+            Some(Adopted::Unmarked) => false,
+            Some(Adopted::Of(run, _)) => !is_live(*run),
+            Some(Adopted::Unread(_)) => true,
+            None => !self.owners.contains_key(pid) && !self.orphans.abandoned.contains(pid),
+        };
+        match proc::children() {
+            Ok(children) => children.iter().any(may_be_daemon),
+            Err(_) => proc::is_mounted(),
+        }
+    }
+
+    /// Sends a signal to the processes of a run that have left its process group.
+    pub(super) fn signal_daemons(&self, run: RunId, signal: Signal) {
+        let group = self.orphaned_groups.get(&run).map(|orphaned| orphaned.group);
+        for (pid, adopted) in &self.orphans.adopted {
+            if matches!(adopted, Adopted::Of(of, _) if *of == run) && sys::group_of(*pid) != group {
+                let _ = sys::kill_process(*pid, signal);
+            }
+        }
+    }
+
+    /// Has the children listed when the process group of an ended run is gone: its last processes may have left daemons.
+    fn note_ended_groups(&mut self) {
+        let mut has_ended = false;
+        for (run, since) in self.orphans.ending.iter_mut() {
+            let exists = self.orphaned_groups.get(run).is_some_and(|orphaned| orphaned.exists());
+            if since.is_none() && !exists {
+                (*since, has_ended) = (Some(Instant::now()), true);
+            }
+        }
+        if has_ended {
+            self.orphans.request();
+        }
+    }
+
+    /// The runs of which nothing is left any more.
+    fn gone_runs(&mut self) -> Vec<RunId> {
+        self.orphans.next_end = None;
+        if self.orphans.ending.is_empty() {
+            return Vec::new();
+        }
+        let now = Instant::now();
+        let has_children = !matches!(sys::wait_nowait(), Ok(WaitState::NoChild));
+        let is_settled = self.orphans.is_settled();
+        let (mut gone, mut next) = (Vec::new(), Vec::new());
+        for (run, since) in self.orphans.ending.iter() {
+            let is_of_run = |adopted: &Adopted| matches!(adopted, Adopted::Of(of, _) if of == run);
+            match since {
+                // Only the exit of a child is signalled.
+                None => {
+                    let group = self.orphaned_groups.get(run).map(|orphaned| orphaned.group);
+                    if !group.is_some_and(sys::has_child_in_group) {
+                        next.push(now + GROUP_INTERVAL);
+                    }
+                }
+                Some(_) if has_children && self.orphans.adopted.values().any(is_of_run) => {}
+                Some(since) if has_children && !is_settled && now < *since + ATTRIBUTION => {
+                    next.push(*since + ATTRIBUTION);
+                }
+                Some(_) => gone.push(*run),
+            }
+        }
+        for run in &gone {
+            self.orphans.ending.remove(run);
+            self.orphaned_groups.remove(run);
+        }
+        self.orphans.next_end = next.into_iter().min();
+        gone
     }
 
     /// What is known about the processes of runs. Without cgroups, daemons are looked for now, to be known the next
@@ -271,6 +387,13 @@ impl Reaper {
 
     /// Looks for processes of ended runs, if that is due.
     pub fn look_for_orphans(&mut self) -> Look {
+        self.note_ended_groups();
+        let mut look = self.look_at_children();
+        look.gone = self.gone_runs();
+        look
+    }
+
+    fn look_at_children(&mut self) -> Look {
         let started = Instant::now();
         if self.orphans.due.take_if(|due| *due <= started).is_none() {
             return Look::default();
@@ -290,7 +413,7 @@ impl Reaper {
         let warning = self.orphans.read(list, self.cgroups.path());
         let now = Instant::now();
         self.orphans.not_before = Some(now + now.duration_since(started) * (SHARE - 1));
-        Look { found, warning }
+        Look { found, warning, gone: Vec::new() }
     }
 
     /// The thread has read environments.
@@ -309,7 +432,8 @@ impl Reaper {
         if self.orphans.adopted.len() > had_children {
             self.orphans.request();
         }
-        Look { found: self.signal_orphans(), warning: None }
+        let found = self.signal_orphans();
+        Look { found, warning: None, gone: self.gone_runs() }
     }
 
     /// Signals the processes of ended runs that have not got their signal. Returns the runs that were sent SIGTERM.

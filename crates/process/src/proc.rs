@@ -37,6 +37,25 @@ pub fn children() -> io::Result<Vec<i32>> {
     children_of_thread(&format!("/proc/self/task/{own}/children"))
 }
 
+/// The children that are in a process group, by name and pid, for people.
+pub fn names_in_group(group: i32) -> String {
+    const SHOWN: usize = 3;
+    let mut members = children().unwrap_or_default();
+    members.retain(|pid| sys::group_of(*pid) == Some(group));
+    let name = |pid: &i32| {
+        // The process chooses its name.
+        let name = kernel_text(format!("/proc/{pid}/comm")).unwrap_or_default();
+        format!("{} ({pid})", String::from_utf8_lossy(name.trim_ascii()).escape_debug())
+    };
+    let mut names: Vec<String> = members.iter().take(SHOWN).map(name).collect();
+    match members.len().saturating_sub(SHOWN) {
+        0 if names.is_empty() => return "not children of the supervisor".into(),
+        0 => {}
+        others => names.push(format!("{others} more")),
+    }
+    names.join(", ")
+}
+
 /// Returns true if there is a `/proc` of this PID namespace.
 pub fn is_mounted() -> bool {
     fs::read_link("/proc/self").is_ok_and(|own| own.to_str() == Some(std::process::id().to_string().as_str()))

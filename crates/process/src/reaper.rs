@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use containerpilot_core::SortedMap;
 use containerpilot_core::ids::{CheckRunId, RunId};
-use containerpilot_core::input::{ExitStatus, Input, StartError};
+use containerpilot_core::input::{ExitStatus, Input, Remains, StartError};
 use containerpilot_core::plan::{Signal, StopScope};
 use containerpilot_core::report::words;
 use nix::errno::Errno;
@@ -50,13 +50,13 @@ impl Owner {
 }
 
 /// A process of the supervisor that has exited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exited {
     pub owner: Owner,
     pub pid: i32,
     pub status: ExitStatus,
-    /// Whether its process group still has members.
-    pub orphans: bool,
+    /// What is left of its run.
+    pub remains: Remains,
     /// False if it was killed before it had executed its program.
     pub executed: bool,
 }
@@ -65,7 +65,7 @@ impl Exited {
     /// The input for the core.
     pub fn input(&self) -> Input {
         match self.owner {
-            Owner::Run(run) => Input::Exited { run, status: self.status, orphans: self.orphans },
+            Owner::Run(run) => Input::Exited { run, status: self.status, remains: self.remains.clone() },
             Owner::Check(check) => {
                 let passed = self.status.is_success();
                 let result = if passed { Ok(()) } else { Err(words::exit(self.status)) };
@@ -110,6 +110,8 @@ pub struct Reaper {
     pub(super) pids: SortedMap<Owner, i32>,
     /// Those of `pids` that may not have executed their program.
     starting: BTreeSet<Owner>,
+    /// The runs that were sent a signal that ends them, and whether it went to the process group.
+    ending: SortedMap<RunId, StopScope>,
     /// The process groups of exited runs that still had members.
     pub(super) orphaned_groups: SortedMap<RunId, OrphanedGroup>,
     pub(super) orphans: Orphans,
@@ -191,44 +193,86 @@ impl Reaper {
         self.pids.remove(&owner);
         let was_starting = self.starting.remove(&owner);
         // The zombie still holds the pid, so the signal reaches only members of its own group. The result of a check is
-        // known; its remaining processes are killed, or each check could leave another one running.
-        let signal = match owner {
-            Owner::Run(_) => Signal::TERM,
-            Owner::Check(_) => Signal::KILL,
+        // known; its remaining processes are killed, or each check could leave another one running. A group that was
+        // sent the stop signal does not get another one (S14).
+        let (signal, ending) = match owner {
+            Owner::Run(run) => match self.ending.remove(&run) {
+                ending @ Some(StopScope::Group) => (None, ending),
+                ending => (Some(Signal::TERM), ending),
+            },
+            Owner::Check(_) => (Some(Signal::KILL), None),
         };
-        let _ = sys::kill_group(pid, signal);
+        if let Some(signal) = signal {
+            let _ = sys::kill_group(pid, signal);
+        }
         // Only the zombie tells. Without a signal it has executed its program, or has reported why not.
         let is_unknown = was_starting && matches!(status, ExitStatus::Signal(_));
         let executed = !is_unknown || proc::has_executed(pid) != Some(false);
         let reaped = sys::reap(pid);
-        let orphans = match owner {
-            Owner::Run(_) => sys::group_exists(pid),
-            Owner::Check(_) => false,
-        };
+        let mut remains = Remains::Nothing;
         if let Owner::Run(run) = owner {
-            if orphans {
-                self.orphaned_groups.insert(run, OrphanedGroup { group: pid, reaped: proc::ticks() });
-            }
             self.orphans.request();
             self.cgroups.ended(run);
+            remains = self.remains(run, pid, ending.is_some());
         }
-        exited.push(Exited { owner, pid, status, orphans, executed });
+        exited.push(Exited { owner, pid, status, remains, executed });
         reaped.is_ok()
+    }
+
+    /// What is left of a run whose process was reaped just now. It is reported when it is gone.
+    fn remains(&mut self, run: RunId, group: i32, was_ended: bool) -> Remains {
+        let remains = if sys::group_exists(group) {
+            self.orphaned_groups.insert(run, OrphanedGroup { group, reaped: proc::ticks() });
+            Remains::Group(proc::names_in_group(group))
+        } else if was_ended && self.may_have_daemons() {
+            Remains::Unknown
+        } else {
+            return Remains::Nothing;
+        };
+        self.orphans.expect_end(run);
+        remains
     }
 
     /// Sends a signal to a process that is not reaped and, unless it is for the process alone (S9), to its process
     /// group. Does nothing if it is reaped. SIGKILL also goes to processes of the run that have left the group.
-    pub fn kill(&mut self, owner: Owner, signal: Signal, scope: StopScope) -> Result<(), Errno> {
-        let Some(pid) = self.pids.get(&owner) else { return Ok(()) };
+    ///
+    /// What is left of a run whose process is reaped gets it, too. With `ends`, the run is to end by it.
+    pub fn kill(&mut self, owner: Owner, signal: Signal, scope: StopScope, ends: bool) -> Result<(), Errno> {
+        let Some(pid) = self.pids.get(&owner) else {
+            if let Owner::Run(run) = owner
+                && self.orphans.is_ending(run)
+            {
+                self.signal_rest(run, signal);
+            }
+            return Ok(());
+        };
         let sent = match scope {
             StopScope::Group => kill_with_group(*pid, signal),
             StopScope::Process => sys::kill_process(*pid, signal),
         };
-        if let (Owner::Run(run), Signal::KILL) = (owner, signal) {
-            self.orphans.kill(run);
-            self.cgroups.kill(run);
+        if let Owner::Run(run) = owner {
+            if ends || signal == Signal::KILL {
+                self.ending.insert(run, scope);
+            }
+            if signal == Signal::KILL {
+                self.orphans.kill(run);
+                self.cgroups.kill(run);
+            }
         }
         sent
+    }
+
+    /// Sends a signal to what is left of a run whose process is reaped.
+    fn signal_rest(&mut self, run: RunId, signal: Signal) {
+        if signal == Signal::KILL {
+            return self.kill_rest(run);
+        }
+        if let Some(orphaned) = self.orphaned_groups.get(&run).filter(|orphaned| orphaned.exists())
+            && sys::has_child_in_group(orphaned.group)
+        {
+            let _ = sys::kill_group(orphaned.group, signal);
+        }
+        self.signal_daemons(run, signal);
     }
 
     /// Kills every process of the supervisor, with its process group.
@@ -245,18 +289,23 @@ impl Reaper {
     /// group is gone. If none exists, but a child of the supervisor (an orphan of that run) is in the group, it is the
     /// old group until that child is reaped, which does not happen in between. Without such a child, the members must
     /// be found first.
-    pub fn kill_orphans(&mut self, run: RunId) {
+    fn kill_rest(&mut self, run: RunId) {
         self.orphans.kill(run);
         self.cgroups.kill(run);
-        let Some(orphaned) = self.orphaned_groups.remove(&run) else { return };
-        if sys::process_exists(orphaned.group) || !sys::group_exists(orphaned.group) {
-            return;
-        }
+        let orphaned = self.orphaned_groups.get(&run).copied();
+        let Some(orphaned) = orphaned.filter(|orphaned| orphaned.exists()) else { return };
         if sys::has_child_in_group(orphaned.group) {
             let _ = sys::kill_group(orphaned.group, Signal::KILL);
         } else {
             self.orphans.kill_group(orphaned);
         }
+    }
+
+    /// Kills what remains of a run that has ended, and forgets it.
+    pub fn kill_orphans(&mut self, run: RunId) {
+        self.kill_rest(run);
+        self.orphaned_groups.remove(&run);
+        self.orphans.forget_end(run);
     }
 
     /// The run of a process that is not reaped.
@@ -276,6 +325,7 @@ impl Reaper {
         self.orphans.abandon(pid);
         let _ = kill_with_group(pid, Signal::KILL);
         if let Owner::Run(run) = owner {
+            self.ending.remove(&run);
             self.cgroups.kill(run);
             self.cgroups.ended(run);
         }

@@ -11,8 +11,8 @@ use containerpilot_core::plan::{Catalog, Job, Plan, Watch, WatchKind};
 use crate::defaults;
 use crate::scenario::{CheckAnswer, CheckAnswers, FileScript, Lifetime, Observation, RunScript, Scenario};
 use crate::world::script::{
-    AgentScript, CheckScript, ProgramScript, Reaction, RenderScript, ReportScript, ResponseScript, Script,
-    WatchScript,
+    AgentScript, CheckScript, ProgramScript, Reaction, RenderScript, ReportScript, ResponseScript, Rest,
+    Script, WatchScript,
 };
 
 /// Something the scenario does at a set time.
@@ -107,7 +107,11 @@ impl Script for Behavior<'_> {
                 Lifetime::For(time) => Reaction::Exits(time, script.stop_exit),
             },
             dies_after: Some(Duration::ZERO),
-            orphans: false,
+            rest: script.outlived_for.map_or(Rest::Nothing, |time| match time {
+                Lifetime::For(Duration::ZERO) => Rest::Nothing,
+                Lifetime::For(time) => Rest::For(time),
+                Lifetime::Forever => Rest::UntilKilled,
+            }),
             daemons: None,
             reports: ReportScript {
                 ready: script.ready.map_or(Some(Duration::ZERO), Lifetime::time),

@@ -64,6 +64,8 @@ section! {
             "How long it takes to exit on a stop signal. With `never` it ignores every signal except SIGKILL.";
         stop_exit: Whole<0, 255> = "stopExit", Says("it is killed by the signal"), "X4",
             "Its exit code on a stop signal.";
+        outlived_for: DurationOrNever = "outlivedFor", Is("0"), "X4, S14",
+            "How long other processes of its process group go on after its exit, as those of a shell without `exec` do. With `never` only SIGKILL ends them.";
         healthy_after: DurationOrNever = "healthyAfter", Is("0"), "X4",
             "When its checks start to pass, counted from its start.";
         ready: DurationOrNever = "ready", Is("0"), "X4, H11",

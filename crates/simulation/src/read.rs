@@ -276,6 +276,7 @@ impl Reader<'_> {
             status: status.or(exit.map(ExitStatus::Code)),
             stops_in: self.lifetime(&fields.stops_in),
             stop_exit: small(&fields.stop_exit),
+            outlived_for: self.lifetime(&fields.outlived_for),
             healthy_after: self.lifetime(&fields.healthy_after),
             ready: self.lifetime(&fields.ready),
             drain: self.lifetime(&fields.drain),

@@ -128,6 +128,8 @@ pub struct RunScript {
     pub stops_in: Option<Lifetime>,
     /// Its exit code on a stop signal.
     pub stop_exit: Option<u8>,
+    /// How long other processes of its process group go on after its exit (S14).
+    pub outlived_for: Option<Lifetime>,
     /// When its checks start to pass, counted from its start.
     pub healthy_after: Option<Lifetime>,
     /// When it says that it is ready, counted from its start.

@@ -27,7 +27,7 @@ use self::catalog::CatalogSlot;
 pub use self::files::RenderedContent;
 use self::files::Rendering;
 pub use self::programs::pid_of;
-use self::programs::{Program, RunningCheck};
+use self::programs::{Program, RestOfRun, RunningCheck};
 use self::queue::{Queue, Slot};
 use self::script::Script;
 
@@ -38,6 +38,8 @@ enum Scheduled<E> {
     Input(Input),
     Start(RunId),
     Exit(RunId),
+    /// Nothing is left of a run.
+    Gone(RunId),
     Check(CheckRunId),
     Render(RenderId),
     /// A process says something about itself.
@@ -66,6 +68,8 @@ pub struct World<S: Script> {
     now: Time,
     queue: Queue<Scheduled<S::Event>>,
     programs: BTreeMap<RunId, Program>,
+    /// What is left of runs whose program has exited.
+    rests: BTreeMap<RunId, RestOfRun>,
     checks: BTreeMap<CheckRunId, RunningCheck>,
     renderings: BTreeMap<RenderId, Rendering>,
     /// The rendered files, by path.
@@ -90,6 +94,7 @@ impl<S: Script> World<S> {
             now: Time::ZERO,
             queue: Queue::new(shuffle),
             programs: BTreeMap::new(),
+            rests: BTreeMap::new(),
             checks: BTreeMap::new(),
             renderings: BTreeMap::new(),
             written: BTreeMap::new(),
@@ -160,6 +165,7 @@ impl<S: Script> World<S> {
             Scheduled::Input(input) => input,
             Scheduled::Start(run) => self.start(run),
             Scheduled::Exit(run) => self.exit(run),
+            Scheduled::Gone(run) => self.gone(run),
             Scheduled::Check(run) => self.check_done(run),
             Scheduled::Render(render) => self.render_done(render),
             Scheduled::Notice(run, notice) => match self.notice(run, notice) {
@@ -182,7 +188,7 @@ impl<S: Script> World<S> {
                 self.schedule_input(Duration::ZERO, Input::StartPending { run: *run });
             }
             Effect::CancelStart { run } => self.cancel_start(*run),
-            Effect::Kill { run, signal, .. } => self.signal(*run, *signal),
+            Effect::Kill { run, signal, reason, .. } => self.signal(*run, *signal, reason.ends_run()),
             Effect::RunCheck { job, check, run, .. } => self.run_check(*job, *check, *run),
             Effect::RunDrain { job, run, .. } => self.run_drain(*job, *run),
             Effect::CancelCheck { run } => self.cancel_check(*run),
@@ -203,8 +209,8 @@ impl<S: Script> World<S> {
                 let request = Request::Reload(Box::new(plan));
                 self.schedule_input(Duration::ZERO, Input::Request { id: RELOAD, request });
             }
-            Effect::KillOrphans { .. }
-            | Effect::ReleaseLock { .. }
+            Effect::KillOrphans { run } => self.forget_rest(*run),
+            Effect::ReleaseLock { .. }
             | Effect::NotifyManager(_)
             | Effect::Reply { .. }
             | Effect::Log(_)

@@ -179,6 +179,9 @@ impl Core {
             (State::Queued, None) => words::QUEUED.into(),
             (State::Starting, None) => "starting".into(),
             (State::Running, None) => self.current_run(job),
+            (State::Outlived, None | Some(StopStage::Terminate)) => {
+                "stopping: its process has exited, waiting for the other processes of its run".into()
+            }
             (State::Delaying, None) => match (&state.start_error, state.last_exit) {
                 (Some(why), _) if planned.exec.action().is_some() => {
                     format!("refused ({why}), waiting to restart")

@@ -102,7 +102,7 @@ impl JobStatus {
         match (self.state, self.stop_stage) {
             (State::Ended(_), _) if self.reload_starts => ReportedState::Restarting,
             (State::Ended(outcome), _) => ReportedState::Ended(outcome),
-            (_, Some(_)) => ReportedState::Stopping,
+            (_, Some(_)) | (State::Outlived, None) => ReportedState::Stopping,
             (State::Waiting, None) => ReportedState::Waiting,
             (State::Queued | State::Starting, None) => ReportedState::Starting,
             (State::Running, None) => ReportedState::Running,

@@ -5,12 +5,12 @@ use alloc::string::String;
 
 use crate::event::Code;
 use crate::ids::{EventId, JobIx, RunId};
-use crate::input::{ExitStatus, StartError, StartErrorKind};
-use crate::log_entry::Fields;
+use crate::input::{ExitStatus, Remains, StartError, StartErrorKind};
+use crate::log_entry::{Fields, LogEvent};
 use crate::plan::{Level, Role, Signal};
-use crate::state::job::{Activity, StopReason, StopStage, Transition};
+use crate::state::job::{Activity, Stage, StopReason, StopStage, Transition};
 use crate::state::journal::{Detail, EndReason, Origin};
-use crate::state::run::LastExit;
+use crate::state::run::{LastExit, Run};
 use crate::state::start_queue::NewProcess;
 use crate::state::supervisor::{Core, Phase};
 use crate::time::{Time, fmt_duration};
@@ -45,10 +45,14 @@ impl Core {
     }
 
     /// The process of a run exited.
-    pub(crate) fn exited(&mut self, run: RunId, status: ExitStatus, orphans: bool) {
-        let Some(job) = self.plan_state.runs.remove(&run) else { return };
-        if orphans {
-            self.set_orphans_timer(run);
+    pub(crate) fn exited(&mut self, run: RunId, status: ExitStatus, remains: &Remains) {
+        let Some(job) = self.plan_state.runs.get(&run).copied() else { return };
+        let is_outlived = *remains != Remains::Nothing && self.was_ended(job);
+        if !is_outlived {
+            self.plan_state.runs.remove(&run);
+            if matches!(remains, Remains::Group(_)) {
+                self.set_orphans_timer(run);
+            }
         }
         let state = self.job(job).run();
         let (timed_out, killed) = state.map_or((false, false), |run| (run.timed_out, run.killed));
@@ -59,7 +63,43 @@ impl Core {
         let exit = LastExit { timed_out, out_of_memory, ended_by, just_healthy, ..exit };
         let expected = self.set_failure(job, &exit);
         self.log_exit(job, &exit, &memory, expected);
-        self.run_ended(job, exit);
+        if is_outlived {
+            self.process_ended(job, exit);
+            self.end_checks(job);
+            self.outlive(job, remains);
+        } else {
+            self.run_ended(job, exit);
+        }
+    }
+
+    /// Returns true if the supervisor has ended the current run, or would have soon. An exit by itself is followed by what
+    /// the job does next, whatever is left of the run (P4).
+    fn was_ended(&self, job: JobIx) -> bool {
+        let state = self.job(job);
+        state.is_past_hooks() || state.run().is_some_and(|run| run.stop_signal_at.is_some() || run.killed)
+    }
+
+    /// S14: waits for the other processes of a run.
+    fn outlive(&mut self, job: JobIx, remains: &Remains) {
+        let Some(run) = self.job_mut(job).run_mut().map(Run::outlived) else { return };
+        let is_signalled = run.stop_signal_at.is_some() || run.killed;
+        self.change(job, Transition::To(Activity::Outlived(run, false)));
+        if let Remains::Group(others) = remains {
+            let message = format_args!("waiting for the other processes of its process group: {others}");
+            self.log(Level::Info, Some(job), LogEvent::Orphans.fields(), message);
+        }
+        if self.job(job).is_past_hooks() {
+            self.change_stage(job, Stage::Terminate);
+        }
+        if !is_signalled {
+            self.begin_escalation(job);
+        }
+    }
+
+    /// S14: nothing is left of a run whose process has exited.
+    pub(crate) fn outlived_run_ended(&mut self, job: JobIx, run: RunId) {
+        self.plan_state.runs.remove(&run);
+        self.continue_after_run(job);
     }
 
     /// Records whether a run has failed. A process that exits after its stop signal has not. Returns true if the exit
@@ -161,6 +201,20 @@ impl Core {
 
     /// Sends the exit event of a run, and decides what the job does next.
     pub(crate) fn run_ended(&mut self, job: JobIx, exit: LastExit) {
+        // X10: what follows from an exit by itself is caused by the exit; what follows from a stop is not.
+        let by_itself = exit.ended_by.is_none() && self.job(job).is_up();
+        let current_event = self.current_event;
+        self.process_ended(job, exit);
+        if by_itself {
+            self.current_event = Some(EventId(self.last_ids.event));
+        }
+        self.end_checks(job);
+        self.continue_after_run(job);
+        self.current_event = current_event;
+    }
+
+    /// Records the exit of a process and sends its event.
+    fn process_ended(&mut self, job: JobIx, exit: LastExit) {
         self.starts.end(NewProcess::Job(exit.run));
         if self.job(job).pid().is_some() {
             self.set_pid(job, None);
@@ -168,15 +222,16 @@ impl Core {
         let state = self.job_mut(job);
         state.last_exit = Some(exit);
         state.runs.count(&exit, state.failed_runs > 0);
-        // X10: the exit, and only that, names the event that started the run. What follows from an exit by itself is caused
-        // by the exit; what follows from a stop is not.
-        let by_itself = exit.ended_by.is_none() && state.is_up();
+        // X10: the exit, and only that, names the event that started the run.
         let started_by = state.cause_event().map(|event| event.id);
         let current_event = core::mem::replace(&mut self.current_event, started_by);
         let code = if exit.is_success() { Code::ExitSuccess } else { Code::ExitFailed };
         self.send_with(Origin::Job(job), code, Detail::Exit { status: exit.status, ended_by: exit.ended_by });
-        self.current_event = if by_itself { Some(EventId(self.last_ids.event)) } else { current_event };
-        self.end_checks(job);
+        self.current_event = current_event;
+    }
+
+    /// Decides what a job does next whose run has ended.
+    fn continue_after_run(&mut self, job: JobIx) {
         match self.job(job).stop_stage() {
             Some(StopStage::Deregister | StopStage::Drain | StopStage::Terminate) => self.finish(job),
             Some(StopStage::Requirers | StopStage::Hooks) => {
@@ -186,6 +241,5 @@ impl Core {
             None if self.phase == Phase::Running => self.run_again(job),
             None => self.run_again_during_shutdown(job),
         }
-        self.current_event = current_event;
     }
 }

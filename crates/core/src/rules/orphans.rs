@@ -21,17 +21,36 @@ const ABANDON_TIMEOUT: Duration = Duration::from_secs(2);
 impl Core {
     /// P4: processes of a run that has ended were found, and have been sent SIGTERM.
     pub(crate) fn orphans_found(&mut self, run: RunId) {
-        if self.plan_state.runs.contains_key(&run) || self.orphans.contains_key(&run) {
+        let outlived = self.plan_state.runs.get(&run).copied();
+        let is_known = match outlived {
+            Some(job) => !self.job_mut(job).finds_daemons(),
+            None => self.orphans.contains_key(&run),
+        };
+        if is_known {
             return;
         }
         let is_last = |job: &JobIx| self.job(*job).last_exit.is_some_and(|exit| exit.run == run);
         let job = self.all_jobs().find(is_last);
         let message = format_args!("left processes outside of its process group, sent SIGTERM");
         self.log(Level::Warn, job, LogEvent::Orphans.fields().signal(Signal::TERM), message);
+        if outlived.is_some() {
+            // The time of the run is theirs (S14).
+            return;
+        }
         if self.phase == Phase::Killing {
             return self.effects.push(Effect::KillOrphans { run });
         }
         self.set_orphans_timer(run);
+    }
+
+    /// Nothing is left of a run that has ended (P4), or whose process has exited while it was being ended (S14).
+    pub(crate) fn orphans_gone(&mut self, run: RunId) {
+        let mut timer = self.orphans.remove(&run);
+        self.timers.cancel(&mut timer);
+        let outlived = self.plan_state.runs.get(&run).copied();
+        if let Some(job) = outlived.filter(|job| self.job(*job).state() == State::Outlived) {
+            self.outlived_run_ended(job, run);
+        }
     }
 
     /// Has what remains of a run killed if it does not exit within the stop timeout.
@@ -76,6 +95,9 @@ impl Core {
         let Some(run) = self.job_mut(job).run_mut() else { return };
         run.abandon_timer = None;
         let (run, timed_out) = (run.id, run.timed_out);
+        if self.job(job).state() == State::Outlived {
+            return self.abandon_rest(job, run);
+        }
         let pid = self.job(job).pid();
         let process = pid.map(|pid| format!(" {pid}")).unwrap_or_default();
         let waited = fmt_duration(ABANDON_TIMEOUT);
@@ -94,5 +116,15 @@ impl Core {
             LastExit { timed_out, ended_by, ..LastExit::new(run, self.planned(job), status, self.now, pid) };
         self.set_failure(job, &exit);
         self.run_ended(job, exit);
+    }
+
+    /// The same for the other processes of a run.
+    fn abandon_rest(&mut self, job: JobIx, run: RunId) {
+        let waited = fmt_duration(ABANDON_TIMEOUT);
+        let message =
+            format_args!("other processes did not exit within {waited} after SIGKILL, abandoning them");
+        self.log(Level::Warn, Some(job), LogEvent::Abandoned.fields().duration(ABANDON_TIMEOUT), message);
+        self.effects.push(Effect::KillOrphans { run });
+        self.outlived_run_ended(job, run);
     }
 }

@@ -193,7 +193,7 @@ impl Core {
                 self.set_tick(job);
                 self.start_at_tick(job);
             }
-            State::Queued | State::Starting | State::Running => {
+            State::Queued | State::Starting | State::Running | State::Outlived => {
                 // A run whose timeout is not longer than the interval has reached its timeout, and this tick starts the
                 // next run. A longer run continues, and the tick is skipped. A run that started between two ticks, or
                 // after this one was due, because the supervisor was delayed, has its whole timeout.
@@ -204,7 +204,8 @@ impl Core {
                         && state.started_at.is_none_or(|started| started < state.ticks.due)
                         && (is_killed || !state.ticks.off_schedule);
                 // Of several ticks while the process is being killed, one is kept and counted (W7).
-                if timed_out && !state.ticks.pending && state.state() == State::Running {
+                let has_run = matches!(state.state(), State::Running | State::Outlived);
+                if timed_out && !state.ticks.pending && has_run {
                     if !paused {
                         let state = self.job_mut(job);
                         (state.restarts, state.ticks.pending) = (state.restarts + 1, true);

@@ -99,6 +99,9 @@ impl Core {
         self.send_signal(job, signal, KillReason::ByHand);
         Reply::Done(match self.job(job).pid() {
             Some(pid) => format!("sent {signal} to process group {pid}"),
+            None if self.job(job).state() == State::Outlived => {
+                format!("sent {signal} to the processes that are left of its run")
+            }
             None => format!("sent {signal} to the process that is being started"),
         })
     }
@@ -130,6 +133,9 @@ impl Core {
                     Some(pid) => format!("already running (pid {pid})"),
                     None => "already starting".into(),
                 })
+            }
+            (State::Outlived, true) => {
+                Reply::Done("already running: processes of its last run are left".into())
             }
             (_, false) => {
                 let by = self.acting.map(Origin::Job);

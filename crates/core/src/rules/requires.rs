@@ -347,6 +347,7 @@ impl Core {
             (State::Waiting, _) => "is waiting to start",
             (State::Queued, _) => "is waiting for its turn to start",
             (State::Starting, _) => "is starting",
+            (State::Outlived, _) => "has exited, but other processes of its run have not",
             (State::Delaying, _) => "is waiting to restart",
             (State::Running, DependencyCondition::Succeeded) => "is running and has not succeeded yet",
             (State::Running, DependencyCondition::Running) => "is running",
@@ -446,7 +447,7 @@ impl JobState {
 
     /// Returns true if it has a process, is active without one, or is about to have one (P14).
     pub(crate) const fn is_active(&self) -> bool {
-        matches!(self.state(), State::Queued | State::Starting | State::Running)
+        matches!(self.state(), State::Queued | State::Starting | State::Running | State::Outlived)
     }
 
     pub(crate) fn is_healthy(&self) -> Option<bool> {

@@ -101,6 +101,7 @@ impl Core {
             | Input::StartPending { .. }
             | Input::Exited { .. }
             | Input::OrphansFound { .. }
+            | Input::OrphansGone { .. }
             | Input::OutOfMemory { .. }
             | Input::CheckStarted { .. }
             | Input::CheckDone { .. }
@@ -120,8 +121,9 @@ impl Core {
             Input::Started { run, pid } => self.started(run, pid),
             Input::StartFailed { run, why } => self.start_failed(run, &why),
             Input::StartPending { run } => self.start_pending(run),
-            Input::Exited { run, status, orphans } => self.exited(run, status, orphans),
+            Input::Exited { run, status, remains } => self.exited(run, status, &remains),
             Input::OrphansFound { run } => self.orphans_found(run),
+            Input::OrphansGone { run } => self.orphans_gone(run),
             Input::OutOfMemory { processes } => {
                 self.oom_kills = Some(self.oom_kills.unwrap_or(0).saturating_add(processes));
             }

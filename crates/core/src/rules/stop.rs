@@ -229,6 +229,10 @@ impl Core {
             return;
         }
         self.change_stage(job, Stage::Terminate);
+        if self.job(job).state() == State::Outlived {
+            // What is left of its run has its signal, and its time (S14).
+            return;
+        }
         let signal = self.planned(job).stop.signal;
         if signal != Signal::KILL {
             let fields = Fields::from(Code::Stopping).pid(self.job(job).pid()).signal(signal);
@@ -282,8 +286,8 @@ impl Core {
         };
         let fields = LogEvent::Timeout.fields().pid(self.job(job).pid());
         let fields = fields.signal(next.signal).duration(next.after).cause("stop signal");
-        let (after, signal) = (fmt_duration(next.after), next.signal);
-        let message = format_args!("did not exit within {after}, sending {signal}");
+        let (after, signal, who) = (fmt_duration(next.after), next.signal, self.awaited_processes(job));
+        let message = format_args!("{who}did not exit within {after}, sending {signal}");
         self.log(Level::Warn, Some(job), fields, message);
         self.send_stop_signal(job, signal, KillReason::Escalation);
         self.set_kill_timer(job);
@@ -295,14 +299,15 @@ impl Core {
         run.kill_timer = None;
         let timeout = self.planned(job).stop.kill_timeout(self.plan().stop_timeout);
         let fields = self.killing(job, timeout);
-        let timeout = fmt_duration(timeout);
-        self.log(
-            Level::Warn,
-            Some(job),
-            fields,
-            format_args!("did not exit within {timeout}, sending SIGKILL"),
-        );
+        let (timeout, who) = (fmt_duration(timeout), self.awaited_processes(job));
+        let message = format_args!("{who}did not exit within {timeout}, sending SIGKILL");
+        self.log(Level::Warn, Some(job), fields, message);
         self.kill_run(job, KillReason::StopTimeout);
+    }
+
+    /// The subject of a sentence about a job that has not exited.
+    fn awaited_processes(&self, job: JobIx) -> &'static str {
+        if self.job(job).state() == State::Outlived { "other processes " } else { "" }
     }
 
     /// The fields of an entry about a job that gets SIGKILL because it has not exited in time.

@@ -5,6 +5,7 @@ use crate::ids::JobIx;
 use crate::input::ExitStatus;
 use crate::log_entry::LogEvent;
 use crate::plan::{Level, Signal, Trigger};
+use crate::state::job::State;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::JobTimer;
 use crate::time::fmt_duration;
@@ -23,6 +24,9 @@ impl Core {
     /// A run has reached its timeout.
     pub(crate) fn run_timeout(&mut self, job: JobIx) {
         let (state, timers) = self.job_and_timers(job);
+        if state.state() == State::Outlived {
+            return;
+        }
         let Some(run) = state.run_mut() else { return };
         timers.cancel(&mut run.timeout);
         if core::mem::replace(&mut run.timed_out, true) {

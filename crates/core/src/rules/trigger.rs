@@ -64,7 +64,9 @@ impl Core {
             }
             // An event of another job during the restart delay starts the job at once and uses no restart.
             State::Waiting | State::Delaying => self.start_for(job, event),
-            State::Queued | State::Starting | State::Running => self.add_pending(job, event),
+            State::Queued | State::Starting | State::Running | State::Outlived => {
+                self.add_pending(job, event);
+            }
             State::Ended(_) => {}
         }
     }

@@ -12,6 +12,8 @@
 //!             executed its program                          StartFailed, start timeout → as after an exit
 //! Running     has a process; without `exec`: is active      exit → Waiting, Delaying, Queued or Starting, or stops
 //!             with `do`: its action is performed next       performed → as after an exit
+//! Outlived    was ended; its process has exited, others     all of them are gone → as after an exit
+//!             of the run have not (S14)
 //! Delaying    no process; waits for its restart delay       delay passed → Starting or Queued
 //! Ended       will not run again, with its outcome          none
 //!
@@ -23,12 +25,12 @@
 //!             stop hooks
 //! Deregister  its service is being deregistered             deregistration confirmed, or its time has passed
 //! Drain       its service has left the catalog              `drain` has passed, its program or the process has exited
-//! Terminate   its process was sent the stop signal          the process has exited; the job is Ended
+//! Terminate   its process was sent the stop signal          all processes of the run are gone; the job is Ended
 //! ```
 //!
-//! Without a stop stage a job is Waiting, Queued, Starting, Running or Delaying. In Requirers and Hooks it is Waiting,
-//! Starting or Running. In Deregister, Drain and Terminate it is Starting or Running. An Ended job keeps the stage in
-//! which it ended.
+//! Without a stop stage a job is Waiting, Queued, Starting, Running, Outlived or Delaying. In Requirers and Hooks it is
+//! Waiting, Starting, Running or Outlived. In Deregister, Drain and Terminate it is Starting, Running or Outlived. An
+//! Ended job keeps the stage in which it ended.
 //!
 //! The stop stage only moves down this list. A job that has ended is never resumed. A start by hand, or a reload that changes
 //! the job, creates a new generation with a fresh state.
@@ -65,6 +67,8 @@ pub enum State {
     Starting,
     /// It has a process; without `exec`, it is active.
     Running,
+    /// The supervisor has ended its run and its process has exited, but others of the run have not (S14).
+    Outlived,
     /// No process; it waits for its restart delay.
     Delaying,
     /// It will not run again.
@@ -172,6 +176,8 @@ pub(crate) enum Activity {
     RunningWithoutProcess,
     /// Its action is performed in this step (W19).
     Acting(RunId),
+    /// The run whose process has exited, and whether daemons of it were found.
+    Outlived(Run, bool),
     /// The timer ends the restart delay.
     Delaying(TimerId),
     Ended(Outcome),
@@ -184,6 +190,7 @@ impl Activity {
             Self::Queued(..) => State::Queued,
             Self::Starting(_) => State::Starting,
             Self::Running(..) | Self::RunningWithoutProcess | Self::Acting(_) => State::Running,
+            Self::Outlived(..) => State::Outlived,
             Self::Delaying(_) => State::Delaying,
             Self::Ended(outcome) => State::Ended(*outcome),
         }
@@ -484,17 +491,18 @@ impl JobState {
         self.run().map(|run| run.id)
     }
 
-    /// The current run, also one whose process was only requested.
+    /// The current run, also one whose process was only requested, and one whose process has exited before others of
+    /// it.
     pub(crate) const fn run(&self) -> Option<&Run> {
         match &self.activity {
-            Activity::Starting(run) | Activity::Running(run, _) => Some(run),
+            Activity::Starting(run) | Activity::Running(run, _) | Activity::Outlived(run, _) => Some(run),
             _ => None,
         }
     }
 
     pub(crate) const fn run_mut(&mut self) -> Option<&mut Run> {
         match &mut self.activity {
-            Activity::Starting(run) | Activity::Running(run, _) => Some(run),
+            Activity::Starting(run) | Activity::Running(run, _) | Activity::Outlived(run, _) => Some(run),
             _ => None,
         }
     }
@@ -534,6 +542,14 @@ impl JobState {
     /// Returns true if a start was decided in this generation, also one that waits for its turn.
     pub(crate) const fn was_started(&self) -> bool {
         self.has_run || self.queued_run().is_some()
+    }
+
+    /// Notes that daemons were found of a run whose process has exited. Returns true the first time.
+    pub(crate) const fn finds_daemons(&mut self) -> bool {
+        match &mut self.activity {
+            Activity::Outlived(_, found) => !core::mem::replace(found, true),
+            _ => false,
+        }
     }
 
     /// Returns true if it has a process or has requested one.
@@ -588,7 +604,7 @@ impl JobState {
                 let stop_timer = stop.as_mut().filter(|_| to.0.has_ended());
                 let stop_timer = stop_timer.and_then(|stop| stop.timer.take());
                 Ok(match core::mem::replace(&mut self.activity, activity) {
-                    Activity::Starting(run) | Activity::Running(run, _) => {
+                    Activity::Starting(run) | Activity::Running(run, _) | Activity::Outlived(run, _) => {
                         [run.timeout, run.kill_timer, run.abandon_timer, stop_timer]
                     }
                     Activity::Delaying(timer) => [Some(timer), stop_timer, None, None],
@@ -598,7 +614,9 @@ impl JobState {
             (Transition::Stop { reason, then_start }, stop @ None) => {
                 let stage = Stage::Requirers;
                 *stop = Some(StopState { reason, then_start, by: None, timer: None, stage });
-                Ok([self.run_mut().and_then(|run| run.kill_timer.take()), None, None, None])
+                // What is left of a run has its signal, and keeps its time (S14).
+                let run = if from.0 == State::Outlived { None } else { self.run_mut() };
+                Ok([run.and_then(|run| run.kill_timer.take()), None, None, None])
             }
             (Transition::Stage(stage), Some(stop)) => {
                 stop.stage = stage;
@@ -618,7 +636,7 @@ const fn is_possible(state: State, stage: Option<StopStage>) -> bool {
         ) => true,
         (State::Delaying | State::Queued, stage) => stage.is_none(),
         (State::Waiting, Some(_)) => false,
-        (State::Starting | State::Running, Some(_)) => true,
+        (State::Outlived, _) | (State::Starting | State::Running, Some(_)) => true,
         (State::Ended(_), stage) => stage.is_some(),
     }
 }
@@ -627,6 +645,8 @@ const fn is_possible(state: State, stage: Option<StopStage>) -> bool {
 const fn may_follow(from: State, to: State) -> bool {
     match (from, to) {
         (State::Ended(_), _) => false,
+        (from, State::Outlived) => matches!(from, State::Running | State::Outlived),
+        (State::Outlived, to) => !matches!(to, State::Running),
         (State::Waiting | State::Starting | State::Running, _) => true,
         (State::Delaying, to) => {
             matches!(to, State::Queued | State::Starting | State::Waiting | State::Running)
@@ -640,8 +660,15 @@ mod tests {
     use super::*;
 
     const ENDED: State = State::Ended(Outcome::Complete);
-    const STATES: [State; 6] =
-        [State::Waiting, State::Queued, State::Starting, State::Running, State::Delaying, ENDED];
+    const STATES: [State; 7] = [
+        State::Waiting,
+        State::Queued,
+        State::Starting,
+        State::Running,
+        State::Outlived,
+        State::Delaying,
+        ENDED,
+    ];
     const STAGES: [StopStage; 5] = [
         StopStage::Requirers,
         StopStage::Hooks,
@@ -655,6 +682,15 @@ mod tests {
         for state in STATES {
             assert!(!may_follow(ENDED, state));
         }
+    }
+
+    #[test]
+    fn s14_only_a_process_that_ran_is_outlived() {
+        for state in STATES {
+            let ran = matches!(state, State::Running | State::Outlived);
+            assert_eq!(may_follow(state, State::Outlived), ran);
+        }
+        assert!(!may_follow(State::Outlived, State::Running), "a new process has to start first");
     }
 
     #[test]

@@ -132,6 +132,11 @@ impl Run {
         }
     }
 
+    /// The same run, once its process has exited before others of it (S14). Their time goes on.
+    pub(crate) fn outlived(&mut self) -> Self {
+        Self { notified: None, ..self.executed() }
+    }
+
     /// Whether its process is ready, as it says itself.
     pub(crate) fn readiness(&self) -> Readiness {
         self.notified.as_ref().map_or(Readiness::Starting, |notified| notified.readiness)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{JobIx, RunId};
-use containerpilot_core::input::ExitStatus;
+use containerpilot_core::input::{ExitStatus, Remains};
 
 use containerpilot_core::plan::Signal;
 use containerpilot_core::rng::Rng;
@@ -146,7 +146,7 @@ impl Ring {
     }
 
     fn effect(&mut self, effect: Effect) {
-        let exited = |run: RunId, status| Input::Exited { run, status, orphans: false };
+        let exited = |run: RunId, status| Input::Exited { run, status, remains: Remains::Nothing };
         match effect {
             Effect::Spawn { job, run, .. } => {
                 self.inputs.push(Input::Started { run, pid: 100 });

@@ -8,7 +8,9 @@ use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::{Input as File, Options, load};
 use containerpilot_core::effect::{DesiredService, ExitDeadlines};
 use containerpilot_core::ids::{CheckRunId, FileIx, JobIx, RenderId, RunId, WatchIx};
-use containerpilot_core::input::{Answer, ExitStatus, Instance, RenderedText, StartError, StartErrorKind};
+use containerpilot_core::input::{
+    Answer, ExitStatus, Instance, Remains, RenderedText, StartError, StartErrorKind,
+};
 use containerpilot_core::log_entry::{Entry, Fields};
 use containerpilot_core::plan::{FileData, Level, Plan, Signal};
 use containerpilot_core::variables::Environment;
@@ -155,7 +157,7 @@ impl Harness {
                     spawned.retain(|spawned| *spawned != run);
                 }
                 Effect::Kill { run, signal, .. } => {
-                    let name = self.runs.iter().find(|(id, _)| *id == run).map_or("gone", |(_, name)| name);
+                    let name = self.runs.iter().find(|(id, _)| *id == run).map_or("rest", |(_, name)| name);
                     self.output.push(format!("kill {name} {}", signal.0));
                 }
                 Effect::KillOrphans { .. } => self.output.push("kill orphans".into()),
@@ -253,19 +255,29 @@ impl Harness {
     /// The job's process exits with a code.
     pub(crate) fn exit(&mut self, name: &str, code: u8) {
         let run = self.run(name);
-        self.input(Input::Exited { run, status: ExitStatus::Code(code), orphans: false });
+        self.input(Input::Exited { run, status: ExitStatus::Code(code), remains: Remains::Nothing });
     }
 
     /// The job's process exits and leaves orphaned processes of its group.
-    pub(crate) fn exit_with_orphans(&mut self, name: &str) {
+    pub(crate) fn exit_with_orphans(&mut self, name: &str) -> RunId {
+        self.exit_leaving(name, Remains::Group("sleep (7)".into()))
+    }
+
+    /// The job's process exits with code 0.
+    pub(crate) fn exit_leaving(&mut self, name: &str, remains: Remains) -> RunId {
         let run = self.run(name);
-        self.input(Input::Exited { run, status: ExitStatus::Code(0), orphans: true });
+        self.input(Input::Exited { run, status: ExitStatus::Code(0), remains });
+        run
     }
 
     /// The job's process exits on a signal.
     pub(crate) fn exit_on(&mut self, name: &str, signal: u8) {
         let run = self.run(name);
-        self.input(Input::Exited { run, status: ExitStatus::Signal(Signal(signal)), orphans: false });
+        self.input(Input::Exited {
+            run,
+            status: ExitStatus::Signal(Signal(signal)),
+            remains: Remains::Nothing,
+        });
     }
 
     /// The job's process has executed its program.

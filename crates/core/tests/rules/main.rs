@@ -15,6 +15,7 @@ mod locks;
 mod logging;
 mod outcomes;
 mod plan_diff;
+mod process_groups;
 mod processes;
 mod readiness;
 mod redaction;

@@ -1,7 +1,7 @@
 //! P3–P6: starts, exits and timeouts.
 
 use containerpilot_core::ids::{JobIx, RunId};
-use containerpilot_core::input::{ExitStatus, StartErrorKind};
+use containerpilot_core::input::{ExitStatus, Remains, StartErrorKind};
 use containerpilot_core::plan::{Level, Signal};
 use containerpilot_core::request::Request;
 use containerpilot_core::{Input, State};
@@ -120,7 +120,7 @@ fn p6_a_process_that_sigkill_does_not_end_is_abandoned_and_its_run_has_failed() 
     let message = "did not exit within 2s after SIGKILL, abandoning process 101";
     assert!(harness.log.iter().any(|line| line == message), "{:?}", harness.log);
     // Its exit comes too late to count.
-    harness.input(Input::Exited { run: RunId(1), status: ExitStatus::Code(0), orphans: false });
+    harness.input(Input::Exited { run: RunId(1), status: ExitStatus::Code(0), remains: Remains::Nothing });
     assert!(harness.take_output().is_empty());
     // A process that exits in time is not abandoned.
     harness.seconds(4);
@@ -173,9 +173,9 @@ fn p6_inputs_of_a_run_that_has_ended_are_ignored() {
     let mut harness = Harness::running("{ name: 'a', exec: 'x', restarts: 3, restartBackoff: false }");
     harness.exit("a", 0);
     harness.take_output();
-    harness.input(Input::Exited { run: RunId(1), status: ExitStatus::Code(9), orphans: false });
+    harness.input(Input::Exited { run: RunId(1), status: ExitStatus::Code(9), remains: Remains::Nothing });
     harness.input(Input::Started { run: RunId(1), pid: 7 });
-    harness.input(Input::Exited { run: RunId(99), status: ExitStatus::Code(9), orphans: false });
+    harness.input(Input::Exited { run: RunId(99), status: ExitStatus::Code(9), remains: Remains::Nothing });
     assert!(harness.take_output().is_empty());
 }
 

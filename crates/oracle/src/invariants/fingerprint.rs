@@ -302,6 +302,7 @@ impl RunModel {
             ticks_from,
             timed_out,
             killed_for_reload,
+            outlived,
             said: Said { ready, reloading, stopping, alive },
         } = self;
         print.name(Name::Run, run.0);
@@ -313,7 +314,15 @@ impl RunModel {
         for time in [replaced, stopped] {
             print.option(*time, |print, at| print.age(at, *stop_timeout));
         }
-        print.add((stop_timeout, escalated, killed.is_some(), timed_out, is_hook, killed_for_reload));
+        print.add((
+            stop_timeout,
+            escalated,
+            killed.is_some(),
+            timed_out,
+            is_hook,
+            killed_for_reload,
+            outlived,
+        ));
         print.add((off_schedule, ready, reloading, stopping, stop_adjusted, by_stop_event));
         print.option(*ticks_from, Fingerprint::time);
         if *ready {

@@ -50,6 +50,8 @@ pub(super) struct RunModel {
     pub(super) timed_out: bool,
     /// True if it was killed because a reload has waited long enough: it has no further timeout.
     pub(super) killed_for_reload: bool,
+    /// True if its process has exited, and others of it have not (S14).
+    pub(super) outlived: bool,
     /// What it has said about itself (H11).
     pub(super) said: Said,
 }

@@ -2,13 +2,13 @@
 
 use containerpilot_core::effect::{Effect, KillReason};
 use containerpilot_core::ids::RunId;
-use containerpilot_core::input::{Answer, ExitStatus, Input};
+use containerpilot_core::input::{Answer, ExitStatus, Input, Remains};
 use containerpilot_core::log_entry::LogEvent;
 use containerpilot_core::plan::{Level, Signal};
 use containerpilot_core::request::Request;
 use containerpilot_core::{JobStatus, Phase, StopStage};
 
-use super::{Check, Oracle, Pending};
+use super::{Check, Oracle, Pending, RunModel};
 
 impl Oracle<'_> {
     pub(super) fn see_input(&mut self, input: &Input) {
@@ -36,9 +36,13 @@ impl Oracle<'_> {
                 }
             }
             Input::StartFailed { run, why } => {
-                self.see_end(*run, why.kind.status(), false, false);
+                self.see_end(*run, why.kind.status(), &Remains::Nothing, false);
             }
-            Input::Exited { run, status, orphans } => self.see_end(*run, *status, *orphans, true),
+            Input::Exited { run, status, remains } => self.see_end(*run, *status, remains, true),
+            Input::OrphansGone { run } => {
+                self.orphans.remove(run);
+                self.see_gone(*run);
+            }
             Input::OrphansFound { run } if self.job_of(*run).is_none() => {
                 let ending = self.phase_before == Phase::Killing;
                 let due = if ending { self.now } else { self.now + self.plan.stop_timeout };
@@ -91,15 +95,23 @@ impl Oracle<'_> {
         self.jobs.iter().position(|job| job.run.as_ref().is_some_and(|model| model.run == run))
     }
 
-    pub(super) fn see_end(&mut self, run: RunId, status: ExitStatus, orphans: bool, started: bool) {
-        if orphans {
+    pub(super) fn see_end(&mut self, run: RunId, status: ExitStatus, remains: &Remains, started: bool) {
+        let job = self.job_of(run);
+        // S14: a run that the supervisor has ended is over when nothing is left of it.
+        let was_ended = job.is_some_and(|job| {
+            let was_asked = |run: &RunModel| run.stopped.or(run.replaced).or(run.killed).is_some();
+            self.previous[job].stop_stage > Some(StopStage::Hooks)
+                || self.jobs[job].run.as_ref().is_some_and(was_asked)
+        });
+        let is_outlived = was_ended && *remains != Remains::Nothing;
+        if matches!(remains, Remains::Group(_)) && !is_outlived {
             self.orphans.insert(run, self.now + self.plan.stop_timeout);
         }
-        let Some(job) = self.job_of(run) else { return };
+        let Some(job) = job else { return };
         let now = self.now;
         let model = &mut self.jobs[job];
-        let ended = model.run.take();
-        let timed_out = ended.as_ref().is_some_and(|run| run.timed_out);
+        let ended = model.run.as_ref();
+        let timed_out = ended.is_some_and(|run| run.timed_out);
         // W13: `successCodes` replaces code 0; a program that was not started never succeeds.
         let codes = &self.plan.jobs[job].success_codes;
         let default = [ExitStatus::Code(0)];
@@ -107,18 +119,37 @@ impl Oracle<'_> {
         let failed = !started || !codes.contains(&status) || timed_out;
         model.last_failure = if failed { Some(status.code().max(1)) } else { None };
         model.last_code = status.code().max(1);
-        model.run_failed = failed || ended.as_ref().is_some_and(|run| run.replaced.is_some());
+        model.run_failed = failed || ended.is_some_and(|run| run.replaced.is_some());
         model.ended_at = Some(now);
         model.was_terminated = self.previous[job].stop_stage == Some(StopStage::Terminate);
-        let began = ended.and_then(|run| run.started).filter(|_| started).unwrap_or(now);
+        self.seen[job].ends_now = true;
+        self.seen[job].ends += 1;
+        match &mut model.run {
+            Some(run) if is_outlived => {
+                run.outlived = true;
+                // The rest has its time, although nobody has asked the process.
+                if run.stopped.or(run.replaced).or(run.killed).is_none() {
+                    let own = self.plan.jobs[job].stop.kill_after.unwrap_or(self.plan.stop_timeout);
+                    (run.stopped, run.stop_timeout) = (Some(now), own.min(self.plan.stop_timeout));
+                }
+            }
+            _ => self.see_gone(run),
+        }
+    }
+
+    /// Nothing is left of a run.
+    pub(super) fn see_gone(&mut self, run: RunId) {
+        let Some(job) = self.job_of(run) else { return };
+        let (now, model) = (self.now, &mut self.jobs[job]);
+        model.ended_at = Some(now);
+        let began = model.run.take().and_then(|run| run.started).unwrap_or(now);
         let seen = &mut self.seen[job];
         if seen.had_run && !seen.ended && seen.fired > 0 {
             // A timer ends the run: the events before it, in the same step, came during the run.
             seen.fired = 0;
             model.pending = Pending::Yes;
         }
-        (seen.ended, seen.ends_now) = (true, true);
-        seen.ends += 1;
+        seen.ended = true;
         seen.ended_started = Some(began);
     }
 

@@ -12,7 +12,8 @@ impl Oracle<'_> {
     pub(super) fn see_notice(&mut self, run: RunId, notice: &Notice) {
         let now = self.now;
         let Some(job) = self.job_of(run).filter(|job| self.plan.jobs[*job].ready.is_some()) else { return };
-        let Some(run) = &mut self.jobs[job].run else { return };
+        // S14: what is left of a run does not speak for its job.
+        let Some(run) = self.jobs[job].run.as_mut().filter(|run| !run.outlived) else { return };
         let (said, runs) = (&mut run.said, run.started.is_some());
         match notice {
             _ if said.stopping => {}

@@ -79,6 +79,7 @@ impl Oracle<'_> {
         if let (Some(started), Some(timeout)) = (run.started, planned.timeout)
             && started + timeout < self.now
             && !run.timed_out
+            && !run.outlived
             && !run.killed_for_reload
             && !(run.is_hook && run.killed.is_some())
             && self.killing.is_none()
@@ -285,6 +286,7 @@ impl Oracle<'_> {
         if let Some(run) = &model.run {
             if met_tick_at(planned, Some(startup), ticks, run).is_some_and(|met| met < self.now)
                 && !run.timed_out
+                && !run.outlived
             {
                 return self.job_violation(
                     "W4",

@@ -98,6 +98,7 @@ impl Oracle<'_> {
             ticks_from: None,
             timed_out: false,
             killed_for_reload: false,
+            outlived: false,
             said: Said::default(),
         });
         self.seen[job].spawned += 1;
@@ -211,8 +212,8 @@ impl Oracle<'_> {
             .filter_map(|(_, pid)| pid.parse().ok())
             .collect();
         let running = self.jobs.iter().filter_map(|job| job.run.as_ref());
-        let mut known: Vec<i32> =
-            running.filter(|run| run.started.is_some()).map(|run| pid_of(run.run)).collect();
+        let running = running.filter(|run| run.started.is_some() && !run.outlived);
+        let mut known: Vec<i32> = running.map(|run| pid_of(run.run)).collect();
         found.sort_unstable();
         known.sort_unstable();
         if found != known {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::effect::KillReason;
 use containerpilot_core::ids::RunId;
-use containerpilot_core::input::{ExitStatus, StartErrorKind};
+use containerpilot_core::input::{ExitStatus, Remains, StartErrorKind};
 use containerpilot_core::plan::{Escalation, OnUnhealthy, Signal, StopScope};
 use containerpilot_core::{Phase, StopStage, Time};
 
@@ -51,7 +51,9 @@ impl Oracle<'_> {
         let (runs, from) = (self.jobs[job].runs - self.jobs[job].off_schedule, self.jobs[job].ticks_from);
         let late_for_reload = self.is_late_for_reload(job);
         let kill_after = planned.stop.kill_after.unwrap_or(Duration::MAX).min(plan.stop_timeout);
-        let asked = |model: &RunModel| model.stopped.is_some() || model.killed.is_some() || model.is_hook;
+        let asked = |model: &RunModel| {
+            model.stopped.is_some() || model.killed.is_some() || model.outlived || model.is_hook
+        };
         let all_asked = self.jobs.iter().filter_map(|job| job.run.as_ref()).all(asked);
         let (stopping_event, shutdown_event) = (self.jobs[job].stopping, self.shutdown);
         let stopped_before = shutdown_event
@@ -79,7 +81,9 @@ impl Oracle<'_> {
                 // S4: not before every process was sent its stop signal, unless it was stopped before the shutdown, or has a
                 // time of its own (S9).
                 let own_time = planned.stop.kill_after.is_some_and(|time| time < plan.stop_timeout);
-                let in_order = all_asked || stopped_before || own_time;
+                // S14: what is left of a run that was replaced before keeps its time, too.
+                let is_rest = model.outlived && model.stopped.is_none();
+                let in_order = all_asked || stopped_before || own_time || is_rest;
                 ("S2", signal == Signal::KILL && late && in_order && model.started.is_some())
             }
             KillReason::HookTimeout => {
@@ -166,7 +170,7 @@ impl Oracle<'_> {
             return self.job_violation("P3", job, "its start is given up without a reason");
         }
         let was_stopping = self.previous[job].stop_stage == Some(StopStage::Terminate);
-        self.see_end(run, StartErrorKind::Other.status(), false, false);
+        self.see_end(run, StartErrorKind::Other.status(), &Remains::Nothing, false);
         // A run that is killed has been told to stop. An input counts before a deadline.
         self.jobs[job].was_terminated = was_stopping || killed && !timed_out;
         Ok(())
@@ -185,7 +189,7 @@ impl Oracle<'_> {
         Ok(())
     }
 
-    /// P6: a run is abandoned if SIGKILL has not ended it in time. It counts as an exit on SIGKILL.
+    /// P6, S14: a run, or what is left of it, is abandoned if SIGKILL has not ended it in time. It counts as an exit on SIGKILL.
     pub(super) fn see_abandon(&mut self, run: RunId) -> Check {
         let Some(job) = self.job_of(run) else {
             return Err(self.violation("P6", format!("run {} is abandoned, and is over already", run.0)));
@@ -195,7 +199,13 @@ impl Oracle<'_> {
         if due.is_none_or(|due| if self.exact { due != self.now } else { due > self.now }) {
             return self.job_violation("P6", job, "it is abandoned at the wrong time");
         }
-        self.see_end(run, ExitStatus::Signal(Signal::KILL), false, true);
+        if self.jobs[job].run.as_ref().is_some_and(|run| run.outlived) {
+            // S14: only the rest of it. `KillOrphans` follows.
+            self.see_gone(run);
+            self.orphans.insert(run, self.now);
+            return Ok(());
+        }
+        self.see_end(run, ExitStatus::Signal(Signal::KILL), &Remains::Nothing, true);
         Ok(())
     }
 }

@@ -202,7 +202,9 @@ impl Oracle<'_> {
                 if !status.state.has_ended() && alive.is_none() {
                     return self.job_violation("S4", job, "it has no process, and is not complete");
                 }
-                if alive.is_some_and(|run| run.stopped.is_none() && run.killed.is_none()) {
+                let was_asked =
+                    |run: &RunModel| run.stopped.is_some() || run.killed.is_some() || run.outlived;
+                if alive.is_some_and(|run| !was_asked(run)) {
                     return self.job_violation("S4", job, "it was not sent its stop signal");
                 }
                 if phase == Phase::Killing && alive.is_some_and(|run| run.killed.is_none()) {
@@ -356,10 +358,11 @@ impl Oracle<'_> {
         // S11: the exit of a drain program, or its timeout.
         let drained = self.jobs[job].drain_done.map_or(free_at + drain, |done| done.min(free_at + drain));
         if self.exact && matches!(phase, Phase::Running | Phase::Stopping) {
-            if run.stopped.is_none() && run.killed.is_none() && drained < self.now {
+            let has_signal = run.stopped.is_some() || run.killed.is_some() || run.outlived;
+            if !has_signal && drained < self.now {
                 return self.job_violation("S2", job, "it has drained, but gets no stop signal");
             }
-            if run.stopped == Some(self.now) && drained > self.now {
+            if run.stopped == Some(self.now) && !run.outlived && drained > self.now {
                 return self.job_violation("S2", job, "it gets its stop signal before it has drained");
             }
         }

@@ -245,7 +245,7 @@ impl Oracle<'_> {
         let done = self.plan.jobs.iter().zip(after).all(|(job, status)| {
             let complete = status.state.has_ended() && !Self::will_start_again(status);
             // W17: a run of a user is finished before.
-            let runs = matches!(status.state, State::Starting | State::Running | State::Delaying);
+            let runs = !matches!(status.state, State::Waiting | State::Queued) && !status.state.has_ended();
             complete || (working && !does_work(job) && !(runs && job.when.is_manual()))
         });
         if done {

@@ -10,7 +10,7 @@ use crate::agents;
 use crate::scenario::{CatalogScript, JobScript};
 use containerpilot_core::rng::Rng;
 use containerpilot_simulation::world::script::{
-    AgentFault, CheckScript, ProgramScript, Reaction, ReportScript,
+    AgentFault, CheckScript, ProgramScript, Reaction, ReportScript, Rest,
 };
 
 /// What the programs and checks of a job do.
@@ -86,7 +86,11 @@ fn run_script(rng: &mut Rng) -> ProgramScript {
             Reaction::Exits(time(rng, &SHORT), code)
         },
         dies_after: if rng.percent(4) { None } else { Some(time(rng, &SHORT)) },
-        orphans: rng.percent(10),
+        rest: match rng.below(100) {
+            0..10 => Rest::For(time(rng, &LONG)),
+            10..14 => Rest::UntilKilled,
+            _ => Rest::Nothing,
+        },
         daemons: if rng.percent(10) { Some(time(rng, &LONG)) } else { None },
         reports: reports(rng),
     }

@@ -24,6 +24,8 @@ pub enum Move {
     KilledBeforeExec(RunId, Signal),
     /// A process exits; of its group, others may remain.
     Exited(RunId, ExitStatus, bool),
+    /// Nothing is left of a run.
+    Gone(RunId),
     /// A process says that it is ready.
     SaysReady(RunId),
     /// A process says that it stops.
@@ -80,6 +82,7 @@ impl Node<'_> {
                 moves.push(Move::Checked(*check, true));
             }
         }
+        moves.extend(world.rests.iter().map(|run| Move::Gone(*run)));
         moves.extend(world.leaving.iter().map(|job| Move::Deregistered(*job)));
         // The runtime answers before it waits for anything else.
         if self.has_timer() && world.inspected.is_empty() {

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use containerpilot_core::ids::{RunId, WatchIx};
-use containerpilot_core::input::{Answer, Input, Instance, StartError, StartErrorKind};
+use containerpilot_core::input::{Answer, Input, Instance, Remains, StartError, StartErrorKind};
 use containerpilot_core::plan::Signal;
 use containerpilot_core::request::{Request, RequestId};
 use containerpilot_core::state::fingerprint::Fingerprint;
@@ -145,8 +145,18 @@ impl<'a> Node<'a> {
             }
             Move::Exited(run, status, orphans) => {
                 world.runs.remove(&run);
-                world.faults -= u8::from(orphans);
-                Input::Exited { run, status, orphans }
+                let remains = if orphans {
+                    world.faults -= 1;
+                    world.rests.insert(run);
+                    Remains::Group("another process".into())
+                } else {
+                    Remains::Nothing
+                };
+                Input::Exited { run, status, remains }
+            }
+            Move::Gone(run) => {
+                world.rests.remove(&run);
+                Input::OrphansGone { run }
             }
             Move::SaysReady(run) => Input::Notified { run, notice: Notice::Ready },
             Move::SaysStopping(run) => {

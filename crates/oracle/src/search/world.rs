@@ -22,6 +22,8 @@ pub(super) enum Program {
 #[derive(Clone, Debug)]
 pub(super) struct World {
     pub(super) runs: BTreeMap<RunId, Program>,
+    /// The runs of which processes are left although their own has exited.
+    pub(super) rests: BTreeSet<RunId>,
     /// The starts of which the core wants to know how they stand.
     pub(super) inspected: BTreeSet<RunId>,
     /// The checks that run, and whether they were cancelled.
@@ -46,6 +48,7 @@ impl World {
     pub(super) fn new(limits: Limits) -> Self {
         Self {
             runs: BTreeMap::new(),
+            rests: BTreeSet::new(),
             inspected: BTreeSet::new(),
             checks: BTreeMap::new(),
             leaving: BTreeSet::new(),
@@ -71,8 +74,12 @@ impl World {
                 Some(Program::Starting(sent) | Program::Running(sent)) => {
                     *sent = sent.filter(|sent| *sent == Signal::KILL).or(Some(*signal));
                 }
+                None if self.rests.contains(run) => {}
                 None => return Err("a signal is sent to a process that does not run"),
             },
+            Effect::KillOrphans { run } => {
+                self.rests.remove(run);
+            }
             Effect::InspectStart { run } => {
                 self.inspected.insert(*run);
             }
@@ -102,12 +109,13 @@ impl World {
 
     /// Returns true if the core waits for something other than its timers and inputs from outside.
     pub(super) fn is_pending(&self) -> bool {
-        !(self.runs.is_empty() && self.checks.is_empty() && self.leaving.is_empty())
+        !(self.runs.is_empty() && self.rests.is_empty() && self.checks.is_empty() && self.leaving.is_empty())
     }
 
     pub(super) fn fingerprint(&self, print: &mut Fingerprint) {
         let Self {
             runs,
+            rests,
             inspected,
             checks,
             leaving,
@@ -126,6 +134,7 @@ impl World {
         print.add((leaving, outside, faults, terminated, interrupted, ready, instance, maintenance));
         // The order of ids is that of starts, which decides nothing.
         print.named(Name::Run, runs.iter().map(|(run, program)| (run.0, program)));
+        print.list(rests, |print, run| print.name(Name::Run, run.0));
         print.list(inspected, |print, run| print.name(Name::Run, run.0));
         print.named(Name::Check, checks.iter().map(|(check, cancelled)| (check.0, cancelled)));
     }

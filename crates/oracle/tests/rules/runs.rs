@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::effect::{DesiredService, Effect};
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::{JobIx, RunId, WatchIx};
-use containerpilot_core::input::{Answer, ExitStatus, Input, Instance};
+use containerpilot_core::input::{Answer, ExitStatus, Input, Instance, Remains};
 use containerpilot_core::plan::{
     Drain, EventPattern, Exec, OnUnhealthy, Plan, Probe, Repeat, Restarts, Signal, Status, Trigger, Watch,
     WatchKind,
@@ -36,7 +36,14 @@ fn p4_an_orphaned_process_group_does_not_outlive_the_supervisor() {
     let mut core = TestCore::new(vec![plain_job("a")]);
     core.at(0, Input::Ready);
     core.started(1);
-    let effects = core.at(10, Input::Exited { run: RunId(1), status: ExitStatus::Code(0), orphans: true });
+    let effects = core.at(
+        10,
+        Input::Exited {
+            run: RunId(1),
+            status: ExitStatus::Code(0),
+            remains: Remains::Group("sleep (7)".into()),
+        },
+    );
     assert!(effects.contains(&Effect::KillOrphans { run: RunId(1) }));
     assert_eq!(exits(&effects), Some(0));
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::effect::{Effect, KillReason};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{JobIx, RunId};
-use containerpilot_core::input::{ExitStatus, Input};
+use containerpilot_core::input::{ExitStatus, Input, Remains};
 use containerpilot_core::plan::{
     Drain, Exec, OnCompletion, OnUnhealthy, Plan, Repeat, Role, Signal, Status, StopScope, Trigger,
 };
@@ -108,8 +108,10 @@ fn s7_signals_before_the_process_has_started_are_forwarded_in_order() {
     assert_eq!(killed(&core.at(2, TERM)), [15]);
     assert_eq!(killed(&core.at(3, Input::Signal(Signal(1)))), [1]);
     core.started(1);
-    let effects =
-        core.at(4, Input::Exited { run: RunId(1), status: ExitStatus::Signal(Signal::TERM), orphans: false });
+    let effects = core.at(
+        4,
+        Input::Exited { run: RunId(1), status: ExitStatus::Signal(Signal::TERM), remains: Remains::Nothing },
+    );
     assert_eq!((exits(&effects), core.core.phase()), (Some(143), Phase::Exited));
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::effect::Effect;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
-use containerpilot_core::input::{ExitStatus, Input};
+use containerpilot_core::input::{ExitStatus, Input, Remains};
 use containerpilot_core::plan::{
     Check, Command, EventPattern, Health, Job, OnUnhealthy, Plan, Probe, Repeat, Role, Signal, Trigger,
 };
@@ -42,7 +42,10 @@ impl TestCore {
     }
 
     pub(crate) fn exited(&mut self, now: u64, run: u64, code: u8) -> Vec<Effect> {
-        self.at(now, Input::Exited { run: RunId(run), status: ExitStatus::Code(code), orphans: false })
+        self.at(
+            now,
+            Input::Exited { run: RunId(run), status: ExitStatus::Code(code), remains: Remains::Nothing },
+        )
     }
 
     pub(crate) fn checked(&mut self, now: u64, check: u64, passes: bool) -> Vec<Effect> {

@@ -3,6 +3,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 
+use containerpilot_core::input::{ExitStatus, Remains};
 use containerpilot_core::plan::{Command, Process, StopScope};
 use containerpilot_template::Environment;
 use containerpilot_test_support::{folder, isolated, until};
@@ -63,12 +64,28 @@ impl Fixture {
 
     /// One iteration of the loop. Returns the runs with orphans that were sent SIGTERM.
     fn turn(&mut self) -> BTreeSet<RunId> {
+        self.look().found
+    }
+
+    fn look(&mut self) -> Look {
         self.reaper.collect(&mut Vec::new());
-        let mut found = self.reaper.look_for_orphans().found;
+        let mut look = self.reaper.look_for_orphans();
         while let Ok(report) = self.reports.try_recv() {
-            found.extend(self.reaper.orphans_read(report).found);
+            let next = self.reaper.orphans_read(report);
+            look.found.extend(next.found);
+            look.gone.extend(next.gone);
         }
-        found
+        look
+    }
+
+    fn until_gone(&mut self, run: RunId) {
+        until(|| self.look().gone.contains(&run));
+        assert!(self.reaper.orphaned_groups.is_empty() && self.reaper.orphans.ending.is_empty());
+        assert_eq!(self.reaper.orphans.next_end, None);
+    }
+
+    fn stop(&mut self, scope: StopScope) {
+        self.reaper.kill(Owner::Run(RUN), Signal::TERM, scope, true).unwrap();
     }
 
     fn until_found(&mut self, run: RunId) {
@@ -150,7 +167,109 @@ fn children_of(pid: i32) -> Vec<i32> {
     text.split_ascii_whitespace().map(|pid| pid.parse().unwrap()).collect()
 }
 
+/// A shell that starts another one, which counts its signals in a file and exits when a second file exists.
+fn outlived_by(folder: &Path) -> String {
+    let [signals, end] = ["signals", "end"].map(|name| folder.join(name).display().to_string());
+    let other =
+        format!("trap 'echo x >> {signals}' TERM; : > {signals}; until [ -e {end} ]; do sleep 0.01; done");
+    format!("sh -c \"{other}\" & until [ -e {signals} ]; do sleep 0.01; done; exec sleep 1000")
+}
+
 isolated! {
+    fn s14_rest_of_a_group_gets_the_stop_signal_once_and_its_end_is_reported() {
+        for (run, scope) in [(RUN, StopScope::Group), (RUN, StopScope::Process)] {
+            let (mut fixture, folder) = (Fixture::new(), folder());
+            let leader = fixture.start(run, &outlived_by(&folder));
+            until(|| std::fs::read_to_string(format!("/proc/{leader}/comm")).unwrap() == "sleep\n");
+            fixture.stop(scope);
+            let exited = &collect(&mut fixture.reaper, 1)[0];
+            let Remains::Group(names) = &exited.remains else { panic!("{exited:?}") };
+            assert!(names.starts_with("sh ("), "{names}");
+            let signals = || std::fs::read_to_string(folder.join("signals")).unwrap();
+            until(|| signals() == "x\n");
+            assert!(fixture.look().gone.is_empty());
+            fixture.settle();
+            assert_eq!(signals(), "x\n", "{scope:?}");
+            std::fs::write(folder.join("end"), "").unwrap();
+            fixture.until_gone(run);
+            assert_eq!(signals(), "x\n", "{scope:?}");
+            std::fs::remove_dir_all(folder).unwrap();
+        }
+    }
+
+    fn s14_next_signals_reach_what_is_left_of_a_run() {
+        let mut fixture = Fixture::new();
+        let other = "trap '' TERM; exec sleep 1000";
+        let script = format!("sh -c \"{other}\" & (trap '' TERM; exec setsid sleep 1000) & exec sleep 1000");
+        let leader = fixture.start(RUN, &script);
+        let named = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default() == "sleep\n";
+        until(|| named(leader) && children_of(leader).iter().filter(|child| named(**child)).count() == 2);
+        fixture.stop(StopScope::Group);
+        assert!(matches!(collect(&mut fixture.reaper, 1)[0].remains, Remains::Group(_)));
+        fixture.until_found(RUN);
+        assert_eq!(fixture.settle().len(), 2, "both ignore SIGTERM");
+        fixture.reaper.kill(Owner::Run(RUN), Signal::HUP, StopScope::Process, true).unwrap();
+        fixture.until_gone(RUN);
+        assert_eq!(sys::wait_nowait(), Ok(WaitState::NoChild));
+    }
+
+    fn s14_daemons_of_an_ended_run_are_waited_for() {
+        let mut fixture = Fixture::new();
+        let leader = fixture.start(RUN, "(trap '' TERM; exec setsid sleep 1000) & exec sleep 1000");
+        until(|| children_of(leader).iter().any(|child| sys::group_of(*child) == Some(*child)));
+        fixture.stop(StopScope::Group);
+        assert_eq!(collect(&mut fixture.reaper, 1)[0].remains, Remains::Unknown);
+        fixture.until_found(RUN);
+        assert_eq!(fixture.settle().len(), 1);
+        assert!(fixture.look().gone.is_empty());
+        fixture.reaper.kill(Owner::Run(RUN), Signal::KILL, StopScope::Group, true).unwrap();
+        fixture.until_gone(RUN);
+    }
+
+    fn s14_orphans_of_other_runs_do_not_hold_up_the_end_of_a_run() {
+        let mut fixture = Fixture::new();
+        let other = fixture.start(RunId(2), "(setsid sleep 1000 &); exec sleep 1000");
+        until(|| proc::all_children().unwrap().len() == 2);
+        let leader = fixture.start(RUN, "exec sleep 1000");
+        until(|| std::fs::read_to_string(format!("/proc/{leader}/comm")).unwrap() == "sleep\n");
+        fixture.stop(StopScope::Group);
+        // Whose orphan it is, is not known yet.
+        assert_eq!(collect(&mut fixture.reaper, 1)[0].remains, Remains::Unknown);
+        fixture.until_gone(RUN);
+        // Now it is.
+        fixture.start(RUN, "exec sleep 1000");
+        fixture.stop(StopScope::Group);
+        let exited = collect(&mut fixture.reaper, 1);
+        assert_eq!((exited[0].status, &exited[0].remains), (ExitStatus::Signal(Signal::TERM), &Remains::Nothing));
+        assert!(sys::process_exists(other));
+    }
+
+    fn s14_group_without_a_child_of_the_supervisor_is_looked_at_again() {
+        let mut fixture = Fixture::new();
+        // The other member has a parent in another group.
+        let folder = folder();
+        let end = folder.join("end");
+        let member = format!("until [ -e {} ]; do sleep 0.01; done", end.display());
+        let script = format!(
+            "exec perl -e 'my $group = getpgrp(0); if (fork == 0) {{ $SIG{{TERM}} = \"IGNORE\"; setpgrp(0, 0); \
+             if (fork == 0) {{ setpgrp(0, $group); exec \"sh\", \"-c\", \"{member}\" }} wait; exit }} \
+             exec \"sleep\", \"1000\"'"
+        );
+        let leader = fixture.start(RUN, &script);
+        let in_group = || {
+            let all = proc::processes().unwrap();
+            all.filter(|(pid, stat)| stat.group == leader && *pid != leader).count() >= 1
+        };
+        until(|| in_group() && std::fs::read_to_string(format!("/proc/{leader}/comm")).unwrap() == "sleep\n");
+        fixture.stop(StopScope::Process);
+        assert!(matches!(collect(&mut fixture.reaper, 1)[0].remains, Remains::Group(_)));
+        assert!(fixture.look().gone.is_empty());
+        assert!(fixture.reaper.orphans.next_end.is_some(), "no exit will be signalled");
+        std::fs::write(&end, "").unwrap();
+        fixture.until_gone(RUN);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
     fn p4_daemon_is_sent_sigterm_when_its_run_has_ended_and_not_before() {
         let mut fixture = Fixture::new();
         let leader = fixture.start(RUN, "setsid sleep 1000 & exec sleep 1000");
@@ -158,7 +277,7 @@ isolated! {
         fixture.start(RunId(2), "exit 0");
         until(|| { fixture.turn(); fixture.reaper.pids.len() == 1 });
         assert_eq!(fixture.settle(), [leader]);
-        fixture.reaper.kill(Owner::Run(RUN), Signal::TERM, StopScope::Group).unwrap();
+        fixture.reaper.kill(Owner::Run(RUN), Signal::TERM, StopScope::Group, true).unwrap();
         fixture.until_found(RUN);
         until(|| fixture.turn().is_empty() && proc::all_children().unwrap().is_empty());
     }
@@ -222,7 +341,7 @@ isolated! {
         let daemons = "trap '' TERM; (setsid sleep 1000 &); exec sleep 1000";
         fixture.start(RUN, daemons);
         until(|| proc::all_children().unwrap().len() == 2);
-        fixture.reaper.kill(Owner::Run(RUN), Signal::KILL, StopScope::Group).unwrap();
+        fixture.reaper.kill(Owner::Run(RUN), Signal::KILL, StopScope::Group, true).unwrap();
         until(|| fixture.turn().is_empty() && proc::all_children().unwrap().is_empty());
     }
 
@@ -232,7 +351,7 @@ isolated! {
         let script = format!("{foreign} & env -i setsid sleep 1000 & exec sleep 1000");
         let leader = fixture.start(RUN, &script);
         until(|| children_of(leader).iter().filter(|child| sys::group_of(**child) == Some(**child)).count() == 2);
-        fixture.reaper.kill(Owner::Run(RUN), Signal::KILL, StopScope::Group).unwrap();
+        fixture.reaper.kill(Owner::Run(RUN), Signal::KILL, StopScope::Group, true).unwrap();
         until(|| { fixture.turn(); fixture.reaper.pids.is_empty() });
         let left = fixture.settle();
         assert_eq!(left.len(), 2);
@@ -247,7 +366,7 @@ isolated! {
         let member = format!("trap 'echo x >> {0}' TERM; : > {0}; while :; do sleep 0.01; done", file.display());
         let script = format!("sh -c \"{member}\" & while ! [ -e {} ]; do sleep 0.01; done", file.display());
         fixture.start(RUN, &script);
-        assert!(collect(&mut fixture.reaper, 1)[0].orphans);
+        assert!(matches!(collect(&mut fixture.reaper, 1)[0].remains, Remains::Group(_)));
         until(|| { fixture.turn(); std::fs::read_to_string(&file).unwrap() == "x\n" });
         assert_eq!(fixture.settle().len(), 1);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "x\n");
@@ -285,7 +404,7 @@ isolated! {
             fixture.reaper.kill_orphans(RUN);
             until(|| fixture.turn().is_empty() && proc::all_children().unwrap().len() == 1);
             until(|| { fixture.reaper.orphans.request(); fixture.turn(); Delegated::inner(own).len() == 1 });
-            fixture.reaper.kill(Owner::Run(RunId(2)), Signal::KILL, StopScope::Group).unwrap();
+            fixture.reaper.kill(Owner::Run(RunId(2)), Signal::KILL, StopScope::Group, true).unwrap();
             until(|| fixture.turn().is_empty() && proc::all_children().unwrap().is_empty());
             fs::remove_dir_all(ready.parent().unwrap()).unwrap();
         });
@@ -305,7 +424,7 @@ isolated! {
             let daemon = "env -i setsid sh -c 'while :; do (setsid sleep 1000 &); sleep 0.01; done' &";
             fixture.start(RUN, &format!("({daemon}); exec sleep 1000"));
             until(|| proc::all_children().unwrap().len() > 10);
-            fixture.reaper.kill(Owner::Run(RUN), Signal::KILL, StopScope::Group).unwrap();
+            fixture.reaper.kill(Owner::Run(RUN), Signal::KILL, StopScope::Group, true).unwrap();
             until(|| { fixture.turn(); proc::all_children().unwrap().is_empty() });
             assert_eq!(sys::wait_nowait(), Ok(WaitState::NoChild));
         });

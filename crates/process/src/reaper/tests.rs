@@ -91,7 +91,8 @@ isolated! {
         let spawned = shell(&mut spawner, "sleep 1000 & exit 0");
         reaper.started(spawned.pid, Owner::Run(RunId(1)));
         let exited = collect(&mut reaper, 1);
-        assert_eq!((exited[0].status, exited[0].orphans), (ExitStatus::Code(0), true));
+        assert_eq!(exited[0].status, ExitStatus::Code(0));
+        assert!(matches!(exited[0].remains, Remains::Group(_)), "{exited:?}");
         until(|| no_child_left(&mut reaper));
         assert!(!sys::group_exists(spawned.pid));
         reaper.kill_orphans(RunId(1));
@@ -101,7 +102,7 @@ isolated! {
         let (mut spawner, mut reaper) = (spawner(), Reaper::default());
         let spawned = shell(&mut spawner, "exit 0");
         reaper.started(spawned.pid, Owner::Run(RunId(1)));
-        assert!(!collect(&mut reaper, 1)[0].orphans);
+        assert_eq!(collect(&mut reaper, 1)[0].remains, Remains::Nothing);
         assert!(reaper.orphaned_groups.is_empty());
     }
 
@@ -109,7 +110,7 @@ isolated! {
         let (mut spawner, mut reaper) = (spawner(), Reaper::default());
         let spawned = shell(&mut spawner, "trap '' TERM; sleep 1000 & exit 0");
         reaper.started(spawned.pid, Owner::Run(RunId(1)));
-        assert!(collect(&mut reaper, 1)[0].orphans);
+        assert!(matches!(collect(&mut reaper, 1)[0].remains, Remains::Group(_)));
         assert!(!no_child_left(&mut reaper), "it ignores SIGTERM");
         reaper.kill_orphans(RunId(1));
         until(|| no_child_left(&mut reaper));
@@ -135,9 +136,9 @@ isolated! {
         reaper.orphaned_groups.insert(RunId(1), OrphanedGroup { group: 2, reaped: proc::ticks() });
         reaper.kill_orphans(RunId(1));
         assert_eq!(sys::wait_nowait(), Ok(WaitState::Running));
-        reaper.kill(Owner::Run(RunId(2)), Signal::KILL, StopScope::Group).unwrap();
+        reaper.kill(Owner::Run(RunId(2)), Signal::KILL, StopScope::Group, true).unwrap();
         assert_eq!(collect(&mut reaper, 1)[0].status, ExitStatus::Signal(Signal::KILL));
         until(|| no_child_left(&mut reaper));
-        assert_eq!(reaper.kill(Owner::Run(RunId(2)), Signal::KILL, StopScope::Group), Ok(()), "signalling an exited run does nothing");
+        assert_eq!(reaper.kill(Owner::Run(RunId(2)), Signal::KILL, StopScope::Group, true), Ok(()), "signalling an exited run does nothing");
     }
 }

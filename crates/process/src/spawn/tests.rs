@@ -246,9 +246,9 @@ isolated! {
             let owner = Owner::Run(containerpilot_core::ids::RunId(signal.into()));
             reaper.started(start.pid, owner);
             for signal in [signal, 18] {
-                reaper.kill(owner, containerpilot_core::plan::Signal(signal), containerpilot_core::plan::StopScope::Group).unwrap();
+                reaper.kill(owner, containerpilot_core::plan::Signal(signal), containerpilot_core::plan::StopScope::Group, true).unwrap();
             }
-            let exited = collect(&mut reaper, 1)[0];
+            let exited = &collect(&mut reaper, 1)[0];
             assert!(!exited.executed);
             let error = start.outcome(&exited).unwrap_err();
             let signal = containerpilot_core::plan::Signal(signal);

@@ -4,16 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use containerpilot_core::ids::{CheckIx, CheckRunId, JobIx, RunId};
-use containerpilot_core::input::{ExitStatus, Input, StartError, StartErrorKind};
+use containerpilot_core::input::{ExitStatus, Input, Remains, StartError, StartErrorKind};
 use containerpilot_core::plan::{Job, Probe, Ready, Signal};
 use containerpilot_core::{Notice, Time};
 
 use super::queue::Slot;
-use super::script::{CheckScript, ProgramScript, Reaction, Script};
+use super::script::{CheckScript, ProgramScript, Reaction, Rest, Script};
 use super::{Scheduled, World};
 
 /// SIGCHLD, SIGCONT, SIGURG and SIGWINCH: by default they do not end a process.
 const HARMLESS: [Signal; 4] = [Signal(17), Signal(18), Signal(23), Signal(28)];
+
+/// The name of what is left of a run.
+const REST: &str = "other processes";
 
 /// How long a program takes to reload its own configuration.
 const RELOAD: Duration = Duration::from_millis(50);
@@ -29,9 +32,21 @@ pub(super) struct Program {
     running: bool,
     exit: Option<Slot>,
     status: ExitStatus,
+    /// True if it was sent a signal that ends the run.
+    ends: bool,
+    /// True if it was sent SIGKILL.
+    killed: bool,
     /// How its job wants to be told that it is ready.
     ready: Option<Ready>,
     started: Time,
+}
+
+/// What is left of a run whose program has exited.
+pub(super) struct RestOfRun {
+    /// When nothing is left, if that is known.
+    gone: Option<Slot>,
+    /// How long it takes to die of SIGKILL.
+    dies_after: Option<Duration>,
 }
 
 pub(super) struct RunningCheck {
@@ -48,10 +63,10 @@ impl Program {
 }
 
 impl<S: Script> World<S> {
-    /// Returns true if a run has a process, also one that has not executed its program.
+    /// Returns true if a run has a process, also one that has not executed its program, and one that outlives the program.
     #[must_use]
     pub fn has_process(&self, run: RunId) -> bool {
-        self.programs.contains_key(&run)
+        self.programs.contains_key(&run) || self.rests.contains_key(&run)
     }
 
     pub(super) fn spawn(&mut self, job: JobIx, run: RunId) {
@@ -67,6 +82,8 @@ impl<S: Script> World<S> {
             running: false,
             exit: None,
             status: script.status,
+            ends: false,
+            killed: false,
             ready: planned.ready.clone(),
             started: self.now,
         };
@@ -162,7 +179,49 @@ impl<S: Script> World<S> {
         }
         let Some(program) = self.programs.remove(&run) else { return Input::Tick };
         self.ended(run, &program);
-        Input::Exited { run, status: program.status, orphans: program.script.orphans }
+        Input::Exited { run, status: program.status, remains: self.leave_rest(run, &program) }
+    }
+
+    /// What a program leaves behind. Daemons are known only later, if the run was being ended.
+    fn leave_rest(&mut self, run: RunId, program: &Program) -> Remains {
+        let (remains, after) = match (program.script.rest, program.script.daemons) {
+            (Rest::For(time), daemons) => {
+                (Remains::Group(REST.into()), Some(time.max(daemons.unwrap_or_default())))
+            }
+            (Rest::UntilKilled, _) => (Remains::Group(REST.into()), None),
+            (Rest::Nothing, Some(found)) if program.ends => (Remains::Unknown, Some(found + found)),
+            (Rest::Nothing, _) => return Remains::Nothing,
+        };
+        // SIGKILL was for all of them.
+        let after = if program.killed { program.script.dies_after } else { after };
+        let gone = after.map(|after| self.schedule(after, Scheduled::Gone(run)));
+        self.rests.insert(run, RestOfRun { gone, dies_after: program.script.dies_after });
+        remains
+    }
+
+    /// Nothing is left of a run.
+    pub(super) fn gone(&mut self, run: RunId) -> Input {
+        self.rests.remove(&run);
+        Input::OrphansGone { run }
+    }
+
+    /// The supervisor has killed what is left of a run, and forgotten it.
+    pub(super) fn forget_rest(&mut self, run: RunId) {
+        if let Some(slot) = self.rests.remove(&run).and_then(|rest| rest.gone) {
+            self.queue.remove(slot);
+        }
+    }
+
+    fn kill_rest(&mut self, run: RunId) {
+        let Some(RestOfRun { gone, dies_after: Some(after) }) = self.rests.get_mut(&run) else { return };
+        let at = self.now + *after;
+        if gone.is_some_and(|gone| gone.at <= at) {
+            return;
+        }
+        if let Some(gone) = gone.take() {
+            self.queue.remove(gone);
+        }
+        *gone = Some(self.queue.add(at, Scheduled::Gone(run)));
     }
 
     /// The supervisor no longer waits for a program that SIGKILL does not end.
@@ -181,8 +240,15 @@ impl<S: Script> World<S> {
         }
     }
 
-    pub(super) fn signal(&mut self, run: RunId, signal: Signal) {
-        let Some(program) = self.programs.get_mut(&run) else { return };
+    pub(super) fn signal(&mut self, run: RunId, signal: Signal, ends: bool) {
+        let Some(program) = self.programs.get_mut(&run) else {
+            if signal == Signal::KILL {
+                self.kill_rest(run);
+            }
+            return;
+        };
+        program.ends |= ends || signal == Signal::KILL;
+        program.killed |= signal == Signal::KILL;
         if program.is_before_exec() && signal != Signal::KILL {
             // It waits until the process accepts signals, just before it executes its program.
             if !HARMLESS.contains(&signal) {
@@ -215,7 +281,14 @@ impl<S: Script> World<S> {
             if let Some(program) = self.programs.get_mut(&run) {
                 program.script.dies_after = Some(Duration::ZERO);
             }
-            self.signal(run, Signal::KILL);
+            self.signal(run, Signal::KILL, true);
+        }
+        let runs: Vec<RunId> = self.rests.keys().copied().collect();
+        for run in runs {
+            if let Some(rest) = self.rests.get_mut(&run) {
+                rest.dies_after = Some(Duration::ZERO);
+            }
+            self.kill_rest(run);
         }
     }
 

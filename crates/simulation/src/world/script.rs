@@ -72,8 +72,8 @@ pub struct ProgramScript {
     pub on_signal: Reaction,
     /// How long it takes to die of SIGKILL; `None` if it does not, as in an uninterruptible system call.
     pub dies_after: Option<Duration>,
-    /// True if processes of its group outlive it.
-    pub orphans: bool,
+    /// The other processes of its group.
+    pub rest: Rest,
     /// How long after its end other processes of it are found, if there are any.
     pub daemons: Option<Duration>,
     /// What it says about itself, if its job has `ready`.
@@ -91,6 +91,17 @@ pub struct ReportScript {
     pub stopping: Option<Duration>,
     /// When it hangs and sends no further `WATCHDOG=1`; `None` if it never does.
     pub hangs: Option<Duration>,
+}
+
+/// The other processes of a program's group, when it has exited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// There are none.
+    Nothing,
+    /// They exit after this time.
+    For(Duration),
+    /// Only SIGKILL ends them.
+    UntilKilled,
 }
 
 /// What a program does on a stop signal.

@@ -73,7 +73,9 @@ impl EffectExecutor {
                 results.push_back(found.unwrap_or(Input::StartPending { run }));
             }
             Effect::CancelStart { run } => self.cancel_start(Owner::Run(run)),
-            Effect::Kill { run, signal, scope, reason: _ } => self.kill(Owner::Run(run), signal, scope),
+            Effect::Kill { run, signal, scope, reason } => {
+                self.kill(Owner::Run(run), signal, scope, reason.ends_run());
+            }
             Effect::KillOrphans { run } => self.reaper.kill_orphans(run),
             Effect::Abandon { run } => self.abandon(run),
             Effect::RunCheck { job, check, run, environment } => {
@@ -99,7 +101,7 @@ impl EffectExecutor {
                     results.push_back(Input::CheckDone { check: run, result });
                 } else {
                     // The result follows when it is reaped.
-                    self.kill(Owner::Check(run), Signal::KILL, StopScope::Group);
+                    self.kill(Owner::Check(run), Signal::KILL, StopScope::Group, true);
                 }
             }
             Effect::RenderFile { file, render, data, variables } => {
@@ -300,8 +302,8 @@ impl EffectExecutor {
         }
     }
 
-    fn kill(&mut self, owner: Owner, signal: Signal, scope: StopScope) {
-        if let Err(errno) = self.reaper.kill(owner, signal, scope) {
+    fn kill(&mut self, owner: Owner, signal: Signal, scope: StopScope, ends: bool) {
+        if let Err(errno) = self.reaper.kill(owner, signal, scope, ends) {
             let message = format!("cannot send {signal}: {}", errno.desc());
             self.logs.entry(Level::Warn, None, &message);
         }

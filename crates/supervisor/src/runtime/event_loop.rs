@@ -352,6 +352,9 @@ impl<D: Decider> Runtime<D> {
         for run in look.found {
             self.handle(Input::OrphansFound { run })?;
         }
+        for run in look.gone {
+            self.handle(Input::OrphansGone { run })?;
+        }
         ControlFlow::Continue(())
     }
 

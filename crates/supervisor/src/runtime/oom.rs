@@ -99,8 +99,13 @@ mod tests {
             |count| fs::write(&file, format!("low 0\noom 9\noom_kill {count}\noom_group_kill 0\n")).unwrap();
         write(3);
         let mut counter = OomCounter { last: Some((file.clone(), count(&file).unwrap())) };
-        let run =
-            |status| Exited { owner: Owner::Run(RunId(1)), pid: 7, status, orphans: false, executed: true };
+        let run = |status| Exited {
+            owner: Owner::Run(RunId(1)),
+            pid: 7,
+            status,
+            remains: containerpilot_core::input::Remains::Nothing,
+            executed: true,
+        };
         let killed = ExitStatus::Signal(Signal::KILL);
         assert_eq!(counter.kills_that_explain(&run(killed)), Some(0));
         write(5);

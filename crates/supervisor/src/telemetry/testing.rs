@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::{Input as Text, Options, load};
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
-use containerpilot_core::input::ExitStatus;
+use containerpilot_core::input::{ExitStatus, Remains};
 use containerpilot_core::plan::Plan;
 use containerpilot_core::{Core, Effect, Input, Request, RequestId, Time};
 use containerpilot_process::orphans::RunProcesses;
@@ -80,7 +80,7 @@ impl TestCore {
         let job = self.named(name);
         let place = self.runs.iter().position(|(of, _)| *of == job).expect("a running process");
         let (_, run) = self.runs.remove(place);
-        self.step(Input::Exited { run, status: ExitStatus::Code(code), orphans: false });
+        self.step(Input::Exited { run, status: ExitStatus::Code(code), remains: Remains::Nothing });
     }
 
     pub(super) fn maintenance(&mut self, on: bool) {

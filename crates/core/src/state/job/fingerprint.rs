@@ -98,7 +98,7 @@ impl Activity {
     fn fingerprint(&self, print: &mut Fingerprint) {
         print.add((self.state(), core::mem::discriminant(self)));
         match self {
-            Self::Starting(run) | Self::Running(run, _) => {
+            Self::Starting(run) | Self::Running(run, _) | Self::Outlived(run, _) => {
                 // Whether it was signalled is only reported.
                 let Run {
                     id,
