@@ -250,7 +250,7 @@ isolated! {
             }
             let exited = &collect(&mut reaper, 1)[0];
             assert!(!exited.executed);
-            let error = start.outcome(&exited).unwrap_err();
+            let error = start.outcome(exited).unwrap_err();
             let signal = containerpilot_core::plan::Signal(signal);
             assert_eq!(error.kind, StartErrorKind::Killed(signal));
             assert_eq!(error.message, format!("/bin/sleep: killed by {signal} before it executed its program"));
