@@ -216,8 +216,6 @@ pub enum KillReason {
     Timeout,
     /// The run did not exit after its stop signal.
     StopTimeout,
-    /// The run is a hook of the shutdown and did not exit within the stop timeout (S4).
-    HookTimeout,
     /// Another supervisor may get a lock that the job requires (D14).
     LockLost,
     /// All jobs are killed (S1, S4).

@@ -9,5 +9,4 @@ pub mod health;
 pub mod redact;
 mod replicas;
 pub mod status;
-pub mod stop_time;
 pub mod words;

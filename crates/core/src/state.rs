@@ -12,6 +12,7 @@ pub(crate) mod plan_state;
 pub(crate) mod run;
 pub(crate) mod start_queue;
 pub(crate) mod stop_budget;
+pub mod stop_time;
 pub(crate) mod supervisor;
 pub(crate) mod timers;
 pub(crate) mod watch;

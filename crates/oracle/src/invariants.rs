@@ -70,6 +70,7 @@ mod times;
 mod waiting;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use containerpilot_core::effect::Effect;
@@ -79,6 +80,7 @@ use containerpilot_core::input::{Input, Instance};
 use containerpilot_core::plan::{Plan, Signal};
 use containerpilot_core::request::RequestId;
 use containerpilot_core::state::journal::{Event, Origin};
+use containerpilot_core::state::stop_time::longest_hooks;
 use containerpilot_core::{Core, JobStatus, Phase, State, Time};
 
 use self::actions::Acted;
@@ -106,6 +108,8 @@ pub struct Oracle<'a> {
     /// The version in force.
     version: usize,
     plan: &'a Plan,
+    /// How long the hooks of each version take at most (S15).
+    hook_times: Arc<[Duration]>,
     /// True if the core is called exactly at its deadlines.
     exact: bool,
     now: Time,
@@ -181,6 +185,7 @@ impl<'a> Oracle<'a> {
             versions: &scenario.versions,
             version: 0,
             plan,
+            hook_times: scenario.versions.iter().map(|version| longest_hooks(&version.plan)).collect(),
             exact: !scenario.late,
             now: Time::ZERO,
             clock: (Time::ZERO, CLOCK),

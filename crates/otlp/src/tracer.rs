@@ -645,7 +645,6 @@ const fn kill_reason(reason: KillReason) -> &'static str {
         KillReason::Escalation => "escalation",
         KillReason::Timeout => "timeout",
         KillReason::StopTimeout => "stop timeout",
-        KillReason::HookTimeout => "hook timeout",
         KillReason::LockLost => "lost lock",
         KillReason::KillAll => "kill all",
         KillReason::ByHand => "hand",

@@ -22,7 +22,7 @@ use containerpilot_config::diagnostics::{FileId, Place, Problem, Report, Severit
 use containerpilot_config::span::{SourceMap, Span};
 use containerpilot_config::{Loaded, load};
 use containerpilot_core::plan::Plan;
-use containerpilot_core::report::stop_time::stop_time;
+use containerpilot_core::state::stop_time::stop_time;
 use containerpilot_core::time::fmt_duration;
 use containerpilot_core::variables::SOCKET_VARIABLE;
 use containerpilot_import::files::Text;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use containerpilot_core::report::stop_time::{StopStep, StopTime, stop_time};
+use containerpilot_core::state::stop_time::{StopStep, StopTime, stop_time};
 use containerpilot_core::time::fmt_duration;
 
 use super::Audit;

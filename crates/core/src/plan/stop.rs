@@ -112,6 +112,9 @@ pub const DEFAULT_STOP_ON: [Signal; 3] = [Signal::TERM, Signal::INT, Signal::QUI
 /// The longest wait for a deregistration, unless a quarter of the stop timeout is shorter.
 const DEREGISTER_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// How long a stop hook without a `timeout` may run (S15).
+pub(crate) const HOOK_TIMEOUT: Duration = Duration::from_secs(300);
+
 /// How long after the start of a shutdown every process gets its stop signal, even if its `drain` is longer (S4).
 #[must_use]
 pub fn stop_signal_timeout(stop_timeout: Duration, with_hooks: bool) -> Duration {

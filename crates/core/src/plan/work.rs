@@ -2,7 +2,9 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::time::Duration;
 
+use super::stop::HOOK_TIMEOUT;
 use super::{Action, EventPattern, Job, OnCompletion, OnStartLimit, Plan, Repeat, RestartOn, Restarts};
 use crate::event::{Code, Source};
 
@@ -46,6 +48,13 @@ impl Job {
         let mut patterns = self.when.patterns().iter();
         self.when.has_stop_event()
             && (!self.is_server() || patterns.any(|event| event.code == Code::Shutdown))
+    }
+
+    /// How long a stop event lets it run (S15); nothing if it is no stop hook.
+    #[must_use]
+    pub fn hook_time(&self) -> Option<Duration> {
+        let has_program = self.is_stop_hook() && self.exec.program().is_some();
+        has_program.then(|| self.timeout.unwrap_or(HOOK_TIMEOUT))
     }
 }
 

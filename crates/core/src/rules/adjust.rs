@@ -28,6 +28,7 @@ impl Core {
         if old.restarts != self.planned(job).restarts {
             self.adjust_ticks(job);
         }
+        self.adjust_run_timeout(job);
         let desired = self.job(job).desired;
         match desired {
             DesiredService::Present(_) if health || service => {

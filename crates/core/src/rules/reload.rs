@@ -17,6 +17,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use crate::effect::{Effect, KillReason};
 use crate::event::{Code, Source};
@@ -32,6 +33,7 @@ use crate::state::job::{State, StopReason, StopStage};
 use crate::state::journal::{Event, Origin};
 use crate::state::plan_state::PlanState;
 use crate::state::run::LastExit;
+use crate::state::stop_time::hook_time;
 use crate::state::supervisor::{Core, PendingReload, Phase};
 use crate::state::timers::TimerKind;
 use crate::time::fmt_duration;
@@ -64,18 +66,24 @@ impl Core {
         } else {
             self.reload = Some(PendingReload { plan, requests: [id].into(), timer: None });
         }
-        let deadline = self.now + self.plan().stop_timeout;
+        let deadline = self.now + self.reload_limit();
         let timer = self.timers.set(deadline, TimerKind::ReloadTimeout);
         if let Some(pending) = &mut self.reload {
             pending.timer = Some(timer);
         }
     }
 
-    /// The stop timeout has passed: kills the jobs that the reload waits for.
+    /// How long a reload waits for the jobs that it stops: the time of hooks, which is their own (S15), and then the stop
+    /// timeout.
+    fn reload_limit(&self) -> Duration {
+        hook_time(self.plan(), &self.plan_state.graph) + self.plan().stop_timeout
+    }
+
+    /// The time of the stops has passed: kills the jobs that the reload waits for.
     pub(crate) fn reload_timeout(&mut self) {
         let Some(pending) = &mut self.reload else { return };
         pending.timer = None;
-        let timeout = self.plan().stop_timeout;
+        let timeout = self.reload_limit();
         for job in self.jobs_to_stop() {
             if self.reload.is_none() {
                 // The exit of one of them has shut the container down, which has its own timeout.

@@ -9,7 +9,7 @@ use crate::ids::JobIx;
 use crate::log_entry::LogEvent;
 use crate::plan::{Level, Role, Signal};
 use crate::rules::request::SHUTTING_DOWN;
-use crate::state::job::{State, StopReason, StopStage};
+use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
 use crate::state::journal::Origin;
 use crate::state::stop_budget::StopBudget;
 use crate::state::supervisor::{Core, Phase};
@@ -27,9 +27,9 @@ impl Core {
         self.refuse_reload();
         self.end_rolling_restart(Some(SHUTTING_DOWN.into()));
         self.stop_files();
-        let budget = StopBudget::new(self.plan(), self.now);
+        let budget = self.new_stop_budget();
         self.stop_budget = Some(budget);
-        self.set_shutdown_timer(budget.signal_by, TimerKind::ShutdownHooks);
+        self.set_shutdown_timer(budget.signal_by, TimerKind::ShutdownSignals);
         self.send(Origin::Global, Code::Shutdown);
         for job in self.all_jobs() {
             if self.outlives_other_jobs(job) {
@@ -109,27 +109,37 @@ impl Core {
         waiting.is_some()
     }
 
-    /// S4: the time for hooks, deregistration and drain is over. Every process gets its stop signal, and only then the
-    /// hooks get SIGKILL: a process whose hook is slow is asked to stop, too.
-    pub(crate) fn end_hooks(&mut self) {
+    fn new_stop_budget(&self) -> StopBudget {
+        StopBudget::new(self.plan(), &self.plan_state.graph, self.now)
+    }
+
+    /// S4: the time for the order, deregistration and drain is over. Every process gets its stop signal, but those of
+    /// hooks, which have a time of their own (S15).
+    pub(crate) fn signal_all(&mut self) {
         let Some(mut budget) = self.stop_budget else { return };
-        let (hooks, others): (Vec<JobIx>, Vec<JobIx>) =
-            self.all_jobs().partition(|job| self.job(*job).has_process() && self.stays_for_shutdown(*job));
         self.phase = Phase::Terminating;
         let mut signalled = false;
-        for job in others {
-            signalled |= self.terminate_now(job);
+        for job in self.all_jobs() {
+            if !self.stays_for_shutdown(job) {
+                signalled |= self.terminate_now(job);
+            }
         }
         if signalled {
             budget.signalled(self.plan(), self.now);
         }
         self.stop_budget = Some(budget);
         self.set_shutdown_timer(budget.kill_by, TimerKind::ShutdownTimeout);
-        for job in hooks {
-            let timeout = fmt_duration(self.plan().stop_timeout);
-            let message = format_args!("did not exit within {timeout} of the shutdown, sending SIGKILL");
-            self.log(Level::Warn, Some(job), self.killing(job, self.plan().stop_timeout), message);
-            self.kill(job, KillReason::HookTimeout);
+    }
+
+    /// S4: the time of the whole shutdown is over.
+    pub(crate) fn shutdown_timeout(&mut self) {
+        let stop_timeout = self.plan().stop_timeout;
+        let longest = self.stop_budget.map_or(stop_timeout, |budget| budget.longest);
+        let time = fmt_duration(longest);
+        if longest == stop_timeout {
+            self.kill_all(format_args!("stop timeout of {time} passed"));
+        } else {
+            self.kill_all(format_args!("the shutdown took longer than {time}"));
         }
     }
 
@@ -150,6 +160,18 @@ impl Core {
         self.log(Level::Warn, None, fields, format_args!("{why}, killing {count} {jobs}"));
         self.phase = Phase::Killing;
         for job in self.all_jobs() {
+            let state = self.job(job);
+            if self.planned(job).is_stop_hook() && state.waits() && !state.ran_at_shutdown {
+                let message = format_args!("not run: everything is killed");
+                self.log(
+                    Level::Warn,
+                    Some(job),
+                    LogEvent::Ended(Outcome::Skipped(SkipReason::Shutdown)),
+                    message,
+                );
+            }
+        }
+        for job in self.all_jobs() {
             self.kill(job, KillReason::KillAll);
         }
         self.kill_all_orphans();
@@ -165,7 +187,7 @@ impl Core {
     pub(crate) fn exit_supervisor(&mut self) {
         self.kill_all_orphans();
         self.phase = Phase::Exited;
-        let budget = self.stop_budget.unwrap_or_else(|| StopBudget::new(self.plan(), self.now));
+        let budget = self.stop_budget.unwrap_or_else(|| self.new_stop_budget());
         let deadlines = budget.exit_deadlines(self.plan(), self.now);
         let reason = self.exit_reason();
         let entry = reason.entry(self.exit_level(reason.code));

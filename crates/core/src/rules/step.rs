@@ -18,7 +18,7 @@ use crate::rules::signals;
 use crate::state::start_queue::NewProcess;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::{JobTimer, TimerKind};
-use crate::time::{Time, fmt_duration};
+use crate::time::Time;
 
 impl Core {
     /// Handles an input at the time `now`, and appends what is to be done to `effects`.
@@ -154,11 +154,8 @@ impl Core {
             TimerKind::Orphans(run) => self.kill_orphans(run),
             TimerKind::ReloadTimeout => self.reload_timeout(),
             TimerKind::RollingRestart => self.rolling_restart_timeout(),
-            TimerKind::ShutdownHooks => self.end_hooks(),
-            TimerKind::ShutdownTimeout => {
-                let timeout = self.plan().stop_timeout;
-                self.kill_all(format_args!("stop timeout of {} passed", fmt_duration(timeout)));
-            }
+            TimerKind::ShutdownSignals => self.signal_all(),
+            TimerKind::ShutdownTimeout => self.shutdown_timeout(),
             TimerKind::KillTimeout => self.exit_supervisor(),
         }
     }
@@ -216,7 +213,7 @@ impl Core {
                 }
                 more
             }
-            Phase::Stopping => {
+            Phase::Stopping | Phase::Terminating => {
                 self.stop_coprocesses() || (self.no_stop_continues() && self.break_stop_cycle())
             }
             _ => false,

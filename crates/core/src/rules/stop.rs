@@ -43,17 +43,18 @@ impl Core {
         if self.plan_state.graph.hooks(job).next().is_none() {
             return self.deregister(job);
         }
-        // S2: a stop by hand is limited as by a shutdown. Shutdowns and reloads limit all their stops (S4, R3), and a job that
-        // ends by itself has no process that waits.
-        let own = self.planned(job).stop.hook_timeout;
-        let is_limited = matches!(
-            self.job(job).stop_reason(),
-            Some(StopReason::ByHand | StopReason::ByAction | StopReason::SourceGone)
-        );
-        if own.is_some() || is_limited {
-            self.set_stage_timer(job, own.unwrap_or(self.plan().stop_timeout), JobTimer::Hooks);
+        if let Some(limit) = self.hooks_limit(job) {
+            self.set_stage_timer(job, limit, JobTimer::Hooks);
         }
         self.enqueue_recheck(job);
+    }
+
+    /// S2: how long a job waits for its hooks. Without a limit, their own times bound it (S15). One whose source is gone
+    /// has to stop soon: another supervisor may get its lock (D14).
+    fn hooks_limit(&self, job: JobIx) -> Option<Duration> {
+        let is_urgent = self.job(job).stop_reason() == Some(StopReason::SourceGone);
+        let urgent = is_urgent.then_some(self.plan().stop_timeout);
+        self.planned(job).stop.hook_timeout.or(urgent)
     }
 
     /// The job takes no more triggers.
@@ -130,7 +131,7 @@ impl Core {
     /// The longest wait for stop hooks has passed.
     pub(crate) fn hooks_timeout(&mut self, job: JobIx) {
         if self.job(job).stop_stage() == Some(StopStage::Hooks) {
-            let timeout = self.planned(job).stop.hook_timeout.unwrap_or(self.plan().stop_timeout);
+            let timeout = self.hooks_limit(job).unwrap_or_default();
             let waited = fmt_duration(timeout);
             let message = format_args!("stop hooks not complete after {waited}, stopping anyway");
             let fields = LogEvent::Timeout.fields().duration(timeout).cause("stop hooks");

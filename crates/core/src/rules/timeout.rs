@@ -1,5 +1,7 @@
 //! How long a run may take (P5). The timeout of a check is in `health.rs`, that of a trigger in `trigger.rs`.
 
+use core::time::Duration;
+
 use crate::effect::KillReason;
 use crate::ids::JobIx;
 use crate::input::ExitStatus;
@@ -11,10 +13,31 @@ use crate::state::timers::JobTimer;
 use crate::time::fmt_duration;
 
 impl Core {
+    /// How long the current run may take. A stop hook has a limit, also if it has no `timeout` (S15).
+    fn longest_run(&self, job: JobIx) -> Option<Duration> {
+        let (planned, cause) = (self.planned(job), self.job(job).cause_event());
+        let is_hook = cause.is_some_and(|event| event.code.is_stop_event());
+        planned.timeout.or_else(|| planned.hook_time().filter(|_| is_hook))
+    }
+
     /// Counts the timeout of a run that has just started.
     pub(crate) fn set_run_timeout(&mut self, job: JobIx) {
-        if let Some(timeout) = self.planned(job).timeout.filter(|_| self.phase != Phase::Killing) {
+        if let Some(timeout) = self.longest_run(job).filter(|_| self.phase != Phase::Killing) {
             let timer = self.set_timer(job, timeout, JobTimer::RunTimeout);
+            if let Some(run) = self.job_mut(job).run_mut() {
+                run.timeout = Some(timer);
+            }
+        }
+    }
+
+    /// A reload has made a job whose run has no limit a hook, which has one.
+    pub(crate) fn adjust_run_timeout(&mut self, job: JobIx) {
+        let state = self.job(job);
+        let is_unlimited = state.state() == State::Running
+            && state.run().is_some_and(|run| run.timeout.is_none() && !run.timed_out);
+        if let Some(limit) = self.longest_run(job).filter(|_| is_unlimited) {
+            let ran = self.now.since(state.started_at.unwrap_or(self.now));
+            let timer = self.set_timer(job, limit.saturating_sub(ran), JobTimer::RunTimeout);
             if let Some(run) = self.job_mut(job).run_mut() {
                 run.timeout = Some(timer);
             }
@@ -29,10 +52,12 @@ impl Core {
         }
         let Some(run) = state.run_mut() else { return };
         timers.cancel(&mut run.timeout);
-        if core::mem::replace(&mut run.timed_out, true) {
-            return;
+        let was_timed_out = run.timed_out;
+        // R5: a reload may have made a hook a job without a limit.
+        let Some(timeout) = self.longest_run(job).filter(|_| !was_timed_out) else { return };
+        if let Some(run) = self.job_mut(job).run_mut() {
+            run.timed_out = true;
         }
-        let timeout = self.planned(job).timeout.unwrap_or_default();
         let fields = LogEvent::Timeout.fields().pid(self.job(job).pid()).duration(timeout);
         // A periodic job without a `timeout` of its own has its interval as timeout.
         let at_tick = matches!(self.planned(job).when.trigger, Trigger::Interval { every: interval, .. } if interval == timeout);

@@ -35,7 +35,7 @@ impl Core {
     }
 
     fn trigger(&mut self, job: JobIx, event: Event) {
-        let shutting_down = self.phase == Phase::Stopping;
+        let shutting_down = matches!(self.phase, Phase::Stopping | Phase::Terminating);
         let periodic = self.planned(job).when.is_periodic();
         // An event from before the present generation of its job does not count for that.
         let newest_generation = match event.origin {
@@ -44,7 +44,7 @@ impl Core {
             }
             _ => self.last_ids.generation,
         };
-        // S4: once the time for hooks is over, nothing starts.
+        // S4: when everything is killed, nothing starts.
         let starts = self.is_before_shutdown() || shutting_down;
         if !starts || !self.job(job).is_up() || self.was_triggered_once(job) {
             return;

@@ -1,26 +1,30 @@
-//! One budget for the whole shutdown (S4). All phases take their time from it:
+//! One budget for the whole shutdown (S4, S15). All phases take their time from it:
 //!
 //! ```text
-//! with hooks      without hooks     T is the global stop timeout, counted from the start of the shutdown
-//! -------------   -------------     ---------------------------------------------------------------------------
-//! T               T × 3/4           hooks, deregistration and drain are over: every process gets its stop signal
-//! 2T              T                 every remaining process gets SIGKILL
-//! 2T + 400 ms     T + 400 ms        killed processes have exited, or are left behind
-//! 2T + 450 ms     T + 450 ms        so have processes that no job knows
-//! 2T + 500 ms     T + 500 ms        the catalog has confirmed the last deregistration, or has not
-//! 2T + 700 ms     T + 700 ms        the log is written
-//! 2T + 750 ms     T + 750 ms        connections are closed; what is exported to a collector is sent, or dropped
-//! 2T + 1 s        T + 1 s           the promise; the last quarter of a second is for the scheduler of a busy machine
+//! in order            not in order        T is the global stop timeout, H the longest chain of stop hooks; counted
+//!                                         from the start of the shutdown
+//! -----------------   -----------------   -----------------------------------------------------------------------
+//! H + T               T × 3/4             deregistration, drain and order are over: every process gets its signal
+//! H + 2T              T                   every remaining process gets SIGKILL
+//! H + 2T + 400 ms     T + 400 ms          killed processes have exited, or are left behind
+//! H + 2T + 450 ms     T + 450 ms          so have processes that no job knows
+//! H + 2T + 500 ms     T + 500 ms          the catalog has confirmed the last deregistration, or has not
+//! H + 2T + 700 ms     T + 700 ms          the log is written
+//! H + 2T + 750 ms     T + 750 ms          connections are closed; what is exported is sent, or dropped
+//! H + 2T + 1 s        T + 1 s             the promise; the last quarter of a second is for the scheduler of a busy machine
 //! ```
 //!
-//! A phase that is done early leaves its time to the next ones. Without hooks only deregistration (at most `T` / 4, S2) and
-//! `drain` delay a stop signal; a longer drain is cut, so that the process has time to react to its signal.
+//! A phase that is done early leaves its time to the next ones. A plan with hooks, coprocesses or requirements stops in
+//! order. In another one, only deregistration (at most `T` / 4, S2) and `drain` delay a stop signal; a longer drain is
+//! cut, so that the process has time to react to its signal. Hooks have times of their own, at which they are killed.
 
 use core::time::Duration;
 
 use crate::effect::{Exit, ExitDeadlines};
 use crate::log_entry::LogEvent;
-use crate::plan::{Level, Plan, stop_signal_timeout};
+use crate::plan::{Level, Plan};
+use crate::state::dependency_graph::DependencyGraph;
+use crate::state::stop_time::deadlines;
 use crate::state::supervisor::ExitReason;
 use crate::time::Time;
 
@@ -40,19 +44,19 @@ const MIN_LOG: Duration = Duration::from_millis(200);
 /// The deadlines of a shutdown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StopBudget {
-    /// When hooks, deregistration and drain are over: every process gets its stop signal, and hooks get SIGKILL.
+    /// When the order, deregistration and drain are over: every process gets its stop signal.
     pub(crate) signal_by: Time,
     /// When every remaining process gets SIGKILL.
     pub(crate) kill_by: Time,
+    /// How long that is after the start of the shutdown.
+    pub(crate) longest: Duration,
 }
 
 impl StopBudget {
     /// The budget of a shutdown that starts now.
-    pub(crate) fn new(plan: &Plan, now: Time) -> Self {
-        let timeout = plan.stop_timeout;
-        let hooks = plan.stops_in_order();
-        let kill_by = if hooks { now + timeout + timeout } else { now + timeout };
-        Self { signal_by: now + stop_signal_timeout(timeout, hooks), kill_by }
+    pub(crate) fn new(plan: &Plan, graph: &DependencyGraph, now: Time) -> Self {
+        let [signal, kill] = deadlines(plan, graph);
+        Self { signal_by: now + signal, kill_by: now + kill, longest: kill }
     }
 
     /// A process gets its stop signal only now. A supervisor that was suspended still gives it time to react.
@@ -88,7 +92,7 @@ impl Exit {
     /// An exit that the core could not decide, because of an internal error, after all jobs were killed.
     #[must_use]
     pub fn at_once(code: u8, plan: &Plan, now: Time) -> Self {
-        let budget = StopBudget { signal_by: now, kill_by: now };
+        let budget = StopBudget { signal_by: now, kill_by: now, longest: Duration::ZERO };
         let reason = ExitReason { code, words: "internal error".into(), cause: LogEvent::Bug.name().into() };
         Self { code, entry: reason.entry(Level::Error), deadlines: budget.exit_deadlines(plan, now) }
     }

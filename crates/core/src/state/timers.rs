@@ -23,7 +23,7 @@ pub(crate) enum TimerKind {
     /// A rolling restart has waited long enough for a job (W20).
     RollingRestart,
     /// The hooks of a shutdown have used up their time (S4).
-    ShutdownHooks,
+    ShutdownSignals,
     /// The processes have used up theirs (S4).
     ShutdownTimeout,
     /// Some processes have not exited after SIGKILL.
@@ -162,7 +162,7 @@ impl Timers {
                 TimerKind::Lock(lock) => print.add(lock),
                 TimerKind::Orphans(run) => print.name(Name::Run, run.0),
                 TimerKind::ReloadTimeout
-                | TimerKind::ShutdownHooks
+                | TimerKind::ShutdownSignals
                 | TimerKind::ShutdownTimeout
                 | TimerKind::RollingRestart
                 | TimerKind::KillTimeout => {}

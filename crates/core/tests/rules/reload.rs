@@ -82,20 +82,26 @@ fn r3_stop_hooks_of_replaced_jobs_run_and_stay() {
 }
 
 #[test]
-fn r3_replaced_jobs_that_do_not_stop_in_time_are_killed() {
-    let hook = "{ name: 'hook', exec: 'x', when: { source: 'a', once: 'stopping' } }";
+fn r3_s15_replaced_jobs_that_do_not_stop_in_time_are_killed() {
+    let hook = "{ name: 'hook', exec: 'x', timeout: '20s', when: { source: 'a', once: 'stopping' } }";
     let mut harness = Harness::running(&format!("{hook}, {A}"));
     harness.take_output();
     reload(&mut harness, hook);
+    harness.seconds(19);
+    assert_eq!(harness.take_effects(), ["spawn hook"], "the hook has its own time");
+    harness.seconds(1);
+    assert_eq!(harness.take_effects(), ["kill hook 9"]);
+    harness.exit_on("hook", 9);
+    assert_eq!(harness.take_effects(), ["kill a 15"]);
     harness.seconds(5);
-    assert_eq!(harness.take_effects(), ["spawn hook", "kill a 9"], "a hook that hangs does not block it");
+    assert_eq!(harness.take_effects(), ["kill a 9"], "a job that hangs does not block it");
     harness.exit_on("a", 9);
-    assert_eq!(harness.take_effects(), ["plan replaced"]);
+    assert_eq!(harness.take_effects()[0], "plan replaced");
 }
 
 #[test]
 fn r3_s2_a_reload_ended_by_a_shutdown_kills_no_further_job() {
-    let hook = "{ name: 'hook', exec: 'x', when: { source: 'main', each: 'stopping' } }";
+    let hook = "{ name: 'hook', exec: 'x', timeout: '1s', when: { source: 'main', each: 'stopping' } }";
     let main = "{ name: 'main', exec: 'x', onSuccess: 'shutdown' }";
     let late = "{ name: 'late', exec: 'x', when: { source: 'main', once: 'exitSuccess' } }";
     let mut harness = Harness::running(&format!("{main}, {hook}, {late}"));
@@ -105,7 +111,7 @@ fn r3_s2_a_reload_ended_by_a_shutdown_kills_no_further_job() {
     assert_eq!(harness.take_effects(), ["spawn late", "spawn hook"]);
     reload(&mut harness, hook);
     // Main waits for its hook and is killed for the reload; its exit shuts the container down.
-    harness.seconds(5);
+    harness.seconds(6);
     assert!(matches!(harness.replies[..], [Reply::Refused(_)]), "{:?}", harness.replies);
     assert_eq!(harness.log.iter().filter(|entry| entry.contains("for the reload")).count(), 1);
     let effects = harness.take_effects();

@@ -1,9 +1,9 @@
-//! S4: the longest time of a shutdown, computed from the plan, is that of a core whose processes react to SIGKILL only.
+//! S4, S15: the longest time of a shutdown, computed from the plan, is that of a core whose processes react to SIGKILL only.
 
 use std::time::Duration;
 
 use containerpilot_core::Input;
-use containerpilot_core::report::stop_time::stop_time;
+use containerpilot_core::state::stop_time::stop_time;
 
 use crate::harness::{Harness, plan};
 
@@ -26,7 +26,7 @@ fn worst_case(text: &str) -> Duration {
                 harness.exit_on(&name, 9);
             }
         }
-        assert!(harness.now.since(start) < Duration::from_secs(600), "{text}");
+        assert!(harness.now.since(start) < Duration::from_secs(3_600), "{text}");
     }
     harness.now.since(start)
 }
@@ -62,7 +62,7 @@ fn s4_the_longest_stop_time_is_that_of_processes_that_do_not_react() {
         ),
         (
             "{ stopTimeout: '9s', jobs: [{ name: 'a', exec: 'x', killAfter: '2s' }, { name: 'pre', exec: 'x', when: { source: 'a', once: 'stopping' } }] }",
-            11_000,
+            302_000,
         ),
         (
             "{ stopTimeout: '9s', jobs: [{ name: 'a', exec: 'x', stopTimeout: '1s', killAfter: '2s' }, { name: 'pre', exec: 'x', timeout: '4s', when: { source: 'a', once: 'stopping' } }] }",

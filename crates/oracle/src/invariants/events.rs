@@ -172,11 +172,8 @@ impl Oracle<'_> {
                 if self.jobs[job].stopping.replace((self.now, event.id.0)).is_some() {
                     return self.job_violation("E3", job, "`stopping` comes twice");
                 }
-                let by_hand = matches!(
-                    status.stop_reason,
-                    Some(StopReason::ByHand | StopReason::ByAction | StopReason::SourceGone)
-                );
-                let default = by_hand.then_some(self.plan.stop_timeout);
+                let is_urgent = status.stop_reason == Some(StopReason::SourceGone);
+                let default = is_urgent.then_some(self.plan.stop_timeout);
                 self.jobs[job].hook_limit = self.plan.jobs[job].stop.hook_timeout.or(default);
                 self.see_empty(job);
             }

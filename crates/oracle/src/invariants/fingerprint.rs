@@ -17,6 +17,8 @@ impl Oracle<'_> {
     pub fn fingerprint(&self, print: &mut Fingerprint) {
         let Self {
             versions: _,
+            // Follows from the plan.
+            hook_times,
             // The core's fingerprint has it.
             clock: _,
             version,
@@ -81,8 +83,9 @@ impl Oracle<'_> {
         print.option(*paused_at, |print, at| print.age(at, Duration::MAX));
         print.add(expected_code.is_none().then_some((first_failure, first_hook_failure)));
         print.add(startup.is_some());
-        // The longest phase ends after twice the stop timeout plus 1 s (S4).
-        print.option(*shutdown, |print, (at, _)| print.age(at, 2 * plan.stop_timeout + KILL_TIMEOUT));
+        // The longest phase ends after the hooks, twice the stop timeout and 1 s (S4, S15).
+        let longest = hook_times[*version] + 2 * plan.stop_timeout + KILL_TIMEOUT;
+        print.option(*shutdown, |print, (at, _)| print.age(at, longest));
         print.option(*terminating, |print, at| print.age(at, plan.stop_timeout + KILL_TIMEOUT));
         print.option(*stop_signal, |print, (signal, at)| {
             print.add(signal);

@@ -87,7 +87,7 @@ impl Oracle<'_> {
     /// Requests during a reload share its timeout (R4).
     pub(super) fn begin_reload(&mut self) {
         if std::mem::take(&mut self.reloading.requested) && self.reloading.due.is_none() {
-            self.reloading.due = Some(self.now + self.plan.stop_timeout);
+            self.reloading.due = Some(self.now + self.hook_time() + self.plan.stop_timeout);
         }
     }
 

@@ -76,8 +76,7 @@ impl Oracle<'_> {
     fn check_timeouts(&self, job: usize, status: &JobStatus) -> Check {
         let Some(run) = &self.jobs[job].run else { return Ok(()) };
         let planned = &self.plan.jobs[job];
-        if let (Some(started), Some(timeout)) = (run.started, planned.timeout)
-            && started + timeout < self.now
+        if Self::timeout_of(planned, run).is_some_and(|due| due < self.now)
             && !run.timed_out
             && !run.outlived
             && !run.killed_for_reload

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use containerpilot_core::Phase;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::RunId;
-use containerpilot_core::plan::{Plan, Repeat, RequiredSource, Requirement, Restarts, Trigger};
+use containerpilot_core::plan::{Job, Plan, Repeat, RequiredSource, Requirement, Restarts, Trigger};
 use containerpilot_core::variables::Environment;
+use containerpilot_core::{Phase, Time};
 use containerpilot_simulation::world::pid_of;
 
 use super::model::Said;
@@ -16,6 +16,9 @@ use super::{Check, Oracle, RunModel};
 
 /// How long a process may take to execute its program.
 pub(super) const EXEC_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a hook without a `timeout` may run (S15).
+const HOOK_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl Oracle<'_> {
     pub(super) fn see_spawn(&mut self, job: usize, run: RunId, environment: &Environment) -> Check {
@@ -35,15 +38,15 @@ impl Oracle<'_> {
         if self.phase_before == Phase::Starting && self.startup.is_none() && self.shutdown.is_none() {
             return self.job_violation("E4", job, "it is started before the startup");
         }
-        if matches!(self.phase, Phase::Terminating | Phase::Killing) {
-            return self.job_violation("S4", job, "it is started after the time for hooks");
+        if self.phase == Phase::Killing || self.phase == Phase::Terminating && !is_hook(planned) {
+            return self.job_violation("S4", job, "it is started when everything is stopped");
         }
         self.check_start_order(job)?;
         self.check_environment(job, environment)?;
         self.check_queued_start(job, environment)?;
         self.check_variables(job, environment)?;
         // A start that was decided before the shutdown, in the same part of a step, does not belong to it.
-        let in_shutdown = self.phase == Phase::Stopping;
+        let in_shutdown = matches!(self.phase, Phase::Stopping | Phase::Terminating);
         let why = environment.iter().find(|(name, _)| *name == "CONTAINERPILOT_EVENT").map(|(_, why)| why);
         let is_stop_event = why.is_some_and(|why| matches!(why, "stopping" | "stopped" | "shutdown"));
         let periodic = planned.when.is_periodic();
@@ -130,6 +133,12 @@ impl Oracle<'_> {
         }
         // A tick that had to wait for a requirement is not on time (W18).
         if periodic && planned.requires.is_empty() { self.check_tick(job) } else { Ok(()) }
+    }
+
+    /// When a run has reached its timeout (P5, S15).
+    pub(super) fn timeout_of(planned: &Job, run: &RunModel) -> Option<Time> {
+        let timeout = planned.timeout.or(run.is_hook.then_some(HOOK_TIMEOUT));
+        timeout.zip(run.started).map(|(timeout, started)| started + timeout)
     }
 
     /// W14: a job that triggers itself is spaced by its back-off, after a first start without delay.

@@ -55,9 +55,6 @@ impl Oracle<'_> {
             model.stopped.is_some() || model.killed.is_some() || model.outlived || model.is_hook
         };
         let all_asked = self.jobs.iter().filter_map(|job| job.run.as_ref()).all(asked);
-        let (stopping_event, shutdown_event) = (self.jobs[job].stopping, self.shutdown);
-        let stopped_before = shutdown_event
-            .is_none_or(|(_, shutdown)| stopping_event.is_none_or(|(_, stopping)| stopping < shutdown));
         let budget = self.stop_budget();
         let Some(model) = &mut self.jobs[job].run else { return Ok(()) };
         let same = |due: Time| if exact { due == now } else { due <= now };
@@ -68,8 +65,7 @@ impl Oracle<'_> {
                 ("H8", signal == planned.stop.signal && unhealthy && was_up && first)
             }
             KillReason::Timeout => {
-                let timeout = planned.timeout.zip(model.started);
-                let timeout = timeout.is_some_and(|(timeout, started)| same(started + timeout));
+                let timeout = Self::timeout_of(planned, model).is_some_and(same);
                 let met = met_tick_at(planned, from, runs, model).is_some_and(same);
                 ("P5", signal == Signal::KILL && (timeout || met) && !model.timed_out)
             }
@@ -78,18 +74,7 @@ impl Oracle<'_> {
                 // R5: the times of a stop that a reload has changed are not known, only their limit.
                 let late = asked.any(|asked| same(asked + model.stop_timeout)) || late_for_reload;
                 let late = late || model.stop_adjusted;
-                // S4: not before every process was sent its stop signal, unless it was stopped before the shutdown, or has a
-                // time of its own (S9).
-                let own_time = planned.stop.kill_after.is_some_and(|time| time < plan.stop_timeout);
-                // S14: what is left of a run that was replaced before keeps its time, too.
-                let is_rest = model.outlived && model.stopped.is_none();
-                let in_order = all_asked || stopped_before || own_time || is_rest;
-                ("S2", signal == Signal::KILL && late && in_order && model.started.is_some())
-            }
-            KillReason::HookTimeout => {
-                let due = budget.is_some_and(|budget| same(budget.signal_by));
-                let hook = model.is_hook && model.stopped.is_none() && model.started.is_some();
-                ("S4", signal == Signal::KILL && phase == Phase::Terminating && due && hook && all_asked)
+                ("S2", signal == Signal::KILL && late && model.started.is_some())
             }
             KillReason::KillAll => {
                 let at_once = self.killing == Some(now) && model.started.is_some();
@@ -132,11 +117,7 @@ impl Oracle<'_> {
             }
             KillReason::Timeout => model.timed_out = true,
             KillReason::StopTimeout => model.killed_for_reload |= late_for_reload,
-            KillReason::HookTimeout
-            | KillReason::LockLost
-            | KillReason::KillAll
-            | KillReason::ByHand
-            | KillReason::Forwarded => {}
+            KillReason::LockLost | KillReason::KillAll | KillReason::ByHand | KillReason::Forwarded => {}
         }
         if signal == Signal::KILL {
             model.killed = Some(now);
@@ -162,8 +143,7 @@ impl Oracle<'_> {
         }
         let timed_out = self.start_pending == Some(run) && same(model.spawned + EXEC_TIMEOUT);
         let asked = model.stopped.map(|asked| asked + model.stop_timeout);
-        let hook = self.stop_budget().filter(|_| model.is_hook).map(|budget| budget.signal_by);
-        let due = [asked, hook].into_iter().flatten().filter(|due| same(*due)).min();
+        let due = asked.filter(|due| same(*due));
         let due = due.or(Some(now).filter(|_| model.stop_adjusted));
         let killed = due.is_some() || self.killing == Some(now) || self.is_late_for_reload(job);
         if !timed_out && !killed {

@@ -19,7 +19,7 @@ const MIN_LOG: Duration = Duration::from_millis(200);
 /// The deadlines of a shutdown (S4).
 #[derive(Clone, Copy)]
 pub(super) struct StopBudget {
-    /// Every process is sent its stop signal, and hooks SIGKILL.
+    /// Every process is sent its stop signal, except those of hooks.
     pub(super) signal_by: Time,
     /// Every process is sent SIGKILL.
     pub(super) kill_by: Time,
@@ -115,7 +115,14 @@ impl Oracle<'_> {
         let has_hooks = self.plan.jobs.iter().any(is_ordered);
         let (signal, kill) =
             if has_hooks { (timeout, timeout * 2) } else { (timeout - timeout / 4, timeout) };
+        // S15: hooks have a time of their own.
+        let start = start + self.hook_time();
         Some(StopBudget { signal_by: start + signal, kill_by: start + kill })
+    }
+
+    /// How long the longest chain of hooks takes.
+    pub(super) fn hook_time(&self) -> Duration {
+        self.hook_times[self.version]
     }
 
     pub(super) fn see_exit(&mut self, exit: &Exit) -> Check {
@@ -199,6 +206,10 @@ impl Oracle<'_> {
         if matches!(phase, Phase::Terminating | Phase::Killing) {
             for (job, status) in after.iter().enumerate() {
                 let alive = self.jobs[job].run.as_ref();
+                // S15: hooks go on, and start, until everything is killed.
+                if phase == Phase::Terminating && is_hook(&self.plan.jobs[job]) {
+                    continue;
+                }
                 if !status.state.has_ended() && alive.is_none() {
                     return self.job_violation("S4", job, "it has no process, and is not complete");
                 }
@@ -214,7 +225,10 @@ impl Oracle<'_> {
         }
         if let (Some(budget), true) = (budget, self.exact) {
             if phase == Phase::Stopping && budget.signal_by < self.now {
-                return Err(self.violation("S4", "the time for hooks has passed, and they are not killed"));
+                return Err(self.violation(
+                    "S4",
+                    "the time of the order has passed, and not every process was asked to stop",
+                ));
             }
             if phase == Phase::Terminating && budget.kill_by < self.now {
                 return Err(self.violation("S4", "the stop timeout has passed, and nothing is killed"));
@@ -393,7 +407,7 @@ impl Oracle<'_> {
             let Trigger::Event { .. } = &planned.when.trigger else { continue };
             let model = &self.jobs[job];
             let before = model.stopping.is_none_or(|(_, id)| id < shutdown);
-            let cut_short = self.killing.is_some() || self.terminating.is_some();
+            let cut_short = self.killing.is_some();
             // W18: without what it requires it does not run.
             let excused = planned.exec.is_none() || !planned.requires.is_empty();
             // W14: an action that was started by hand, and waits for its back-off, is not triggered any more.

@@ -162,7 +162,7 @@ impl Runner<'_> {
                 let Some((name, _)) = self.jobs.get(run).cloned() else { return };
                 let entry = (self.world.now(), name.to_string());
                 match (reason, self.core.phase()) {
-                    (KillReason::HookTimeout | KillReason::KillAll, _) => self.run.killed.push(entry),
+                    (KillReason::KillAll, _) => self.run.killed.push(entry),
                     (KillReason::StopTimeout, phase) if phase != CorePhase::Running => {
                         self.run.killed.push(entry)
                     }
@@ -274,7 +274,7 @@ fn reason_words(reason: KillReason) -> &'static str {
         KillReason::Stop => "stopping",
         KillReason::Unhealthy => "unhealthy, restarting",
         KillReason::Timeout => "timed out",
-        KillReason::Escalation | KillReason::StopTimeout | KillReason::HookTimeout => "did not exit in time",
+        KillReason::Escalation | KillReason::StopTimeout => "did not exit in time",
         KillReason::LockLost => "another supervisor may get its lock",
         KillReason::KillAll => "killing all jobs",
         KillReason::ByHand => "by hand",

@@ -1,7 +1,7 @@
-//! How long a shutdown takes at most, and which jobs take the time (S4).
+//! How long a shutdown takes at most, and which jobs take the time (S4, S15).
 //!
-//! The bound assumes that no process reacts to its stop signal, that no hook ends before its `timeout`, and that the catalog does not
-//! answer. A process exits on SIGKILL: one that the kernel does not let exit is not counted.
+//! The bound assumes that no process reacts to its stop signal, that no hook ends before its `timeout`, and that the
+//! catalog does not answer. A process exits on SIGKILL: one that the kernel does not let exit is not counted.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use crate::event::{Code, Source};
 use crate::ids::JobIx;
-use crate::plan::{Plan, Role, Signal, stop_signal_timeout};
+use crate::plan::{Job, Plan, Role, Signal, stop_signal_timeout};
 use crate::state::dependency_graph::DependencyGraph;
 
 /// What follows the last exit: the log, the catalog, connections (S4).
@@ -40,18 +40,36 @@ pub struct StopStep {
     pub to: Duration,
 }
 
+/// When a shutdown sends the last stop signal, and SIGKILL to everything that still runs, counted from its start: the
+/// time of the jobs (S4) after that of the longest chain of hooks (S15).
+pub(crate) fn deadlines(plan: &Plan, graph: &DependencyGraph) -> [Duration; 2] {
+    let (hooks, timeout) = (hook_time(plan, graph), plan.stop_timeout);
+    let in_order = plan.stops_in_order();
+    let kill = if in_order { timeout + timeout } else { timeout };
+    [stop_signal_timeout(timeout, in_order), kill].map(|time| hooks.saturating_add(time))
+}
+
+/// How long the longest chain of hooks of a plan takes.
+#[must_use]
+pub fn longest_hooks(plan: &Plan) -> Duration {
+    hook_time(plan, &DependencyGraph::new(plan))
+}
+
+/// How long the longest chain of hooks takes that run one after the other in a shutdown.
+pub(crate) fn hook_time(plan: &Plan, graph: &DependencyGraph) -> Duration {
+    let all: Duration = plan.jobs.iter().filter_map(Job::hook_time).sum();
+    if all.is_zero() {
+        return all;
+    }
+    let mut search = Search::new(plan, graph, [all; 2], Counted::Hooks);
+    (0..plan.jobs.len()).map(|job| search.end(JobIx::at(job))).max().unwrap_or_default()
+}
+
 /// How long a shutdown of this plan takes at most.
 #[must_use]
 pub fn stop_time(plan: &Plan) -> StopTime {
-    let in_order = plan.stops_in_order();
-    let mut search = Search {
-        plan,
-        graph: &DependencyGraph::new(plan),
-        signal_by: stop_signal_timeout(plan.stop_timeout, in_order),
-        kill_by: if in_order { plan.stop_timeout * 2 } else { plan.stop_timeout },
-        found: vec![Found::Nothing; plan.jobs.len()],
-        depth: 0,
-    };
+    let graph = DependencyGraph::new(plan);
+    let mut search = Search::new(plan, &graph, deadlines(plan, &graph), Counted::All);
     let jobs = (0..plan.jobs.len()).map(JobIx::at);
     let last = jobs.map(|job| (search.end(job), job)).max_by_key(|(end, _)| *end);
     let mut steps = Vec::new();
@@ -81,16 +99,30 @@ enum Found {
     Ended(StopStep, Option<JobIx>, Duration),
 }
 
+/// What takes time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    All,
+    Hooks,
+}
+
 struct Search<'a> {
     plan: &'a Plan,
     graph: &'a DependencyGraph,
     signal_by: Duration,
     kill_by: Duration,
+    counted: Counted,
     found: Vec<Found>,
     depth: usize,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(plan: &'a Plan, graph: &'a DependencyGraph, deadlines: [Duration; 2], counted: Counted) -> Self {
+        let [signal_by, kill_by] = deadlines;
+        let found = vec![Found::Nothing; plan.jobs.len()];
+        Self { plan, graph, signal_by, kill_by, counted, found, depth: 0 }
+    }
+
     /// When a job has ended: after its run, and for a hook after its own hooks.
     fn end(&mut self, job: JobIx) -> Duration {
         if let Some(Found::Ended(.., end)) = self.found.get(job.index()) {
@@ -107,7 +139,7 @@ impl Search<'_> {
             let ends = hooks.into_iter().map(|hook| self.end(hook)).max().unwrap_or_default();
             let limit = self.plan.jobs.get(job.index()).and_then(|job| job.stop.hook_timeout);
             let ends = limit.map_or(ends, |limit| ends.min(step.to + limit));
-            end = end.max(ends).min(self.signal_by.max(end));
+            end = end.max(ends).min(self.kill_by.max(end));
         }
         self.set(job, Found::Ended(step, before, end));
         end
@@ -135,10 +167,10 @@ impl Search<'_> {
     }
 
     fn is_hook(&self, job: JobIx) -> bool {
-        self.plan.jobs.get(job.index()).is_some_and(crate::plan::Job::is_stop_hook)
+        self.plan.jobs.get(job.index()).is_some_and(Job::is_stop_hook)
     }
 
-    /// S3: a hook starts at its event, and is killed at its timeout or when the time for hooks is over.
+    /// S3, S15: a hook starts at its event, and is killed at its timeout.
     fn hook(&mut self, job: JobIx) -> (StopStep, Option<JobIx>) {
         let Some(planned) = self.plan.jobs.get(job.index()) else { return (self.none(job), None) };
         let (mut from, mut before) = (Duration::ZERO, None);
@@ -156,17 +188,12 @@ impl Search<'_> {
                     }
                 }
                 _ if event.source == Source::Global => {}
-                // It may come at any time.
-                _ => from = self.signal_by,
+                // It may come at any time before the shutdown. Then the job is no hook.
+                _ => {}
             }
         }
-        let from = from.min(self.signal_by);
-        let runs = match (&planned.exec.program(), planned.timeout) {
-            (None, _) => Duration::ZERO,
-            (Some(_), Some(timeout)) => timeout,
-            (Some(_), None) => self.signal_by,
-        };
-        let to = (from + runs).min(self.signal_by);
+        let from = from.min(self.kill_by);
+        let to = from.saturating_add(planned.hook_time().unwrap_or_default()).min(self.kill_by);
         (StopStep { job, is_hook: true, from, to }, before)
     }
 
@@ -180,7 +207,7 @@ impl Search<'_> {
             later(&mut hooks, &mut before, (self.end(hook), Some(hook)));
         }
         let ready = planned.stop.hook_timeout.map_or(hooks, |longest| hooks.min(begin + longest));
-        if planned.exec.program().is_none() {
+        if planned.exec.program().is_none() || self.counted == Counted::Hooks {
             let at = ready.min(self.signal_by);
             return (StopStep { job, is_hook: false, from: at, to: at }, before);
         }
@@ -200,7 +227,7 @@ impl Search<'_> {
         if self.is_hook(job) {
             return (self.run(job), Some(job));
         }
-        let is_coprocess = |job: &crate::plan::Job| job.role == Role::Coprocess;
+        let is_coprocess = |job: &Job| job.role == Role::Coprocess;
         let jobs = self.plan.jobs.iter().enumerate();
         let others = jobs.filter(|(_, other)| !is_coprocess(other)).map(|(nth, _)| JobIx::at(nth));
         let waits_for: Vec<JobIx> = match self.plan.jobs.get(job.index()) {
