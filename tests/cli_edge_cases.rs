@@ -125,6 +125,34 @@ fn c10_run_does_not_treat_a_path_as_a_program() {
 }
 
 #[test]
+fn x4_words_after_a_named_configuration_are_ignored_with_a_warning() {
+    let path = folder("words").join("a.json5");
+    let config = path.to_str().unwrap();
+    std::fs::write(&path, "{ jobs: [{ name: 'a', exec: 'echo it runs' }] }").unwrap();
+    let warning = |words: &str| {
+        format!("containerpilot: ignoring `{words}` after the configuration: to run it, write `-- {words}`\n")
+    };
+    for (before, words) in
+        [(&["-config", config][..], "/bin/app -x"), (&["run", "-config", config], "/bin/app")]
+    {
+        let arguments: Vec<&str> = before.iter().copied().chain(words.split(' ')).collect();
+        let (code, stdout, stderr) = containerpilot(&arguments);
+        assert_eq!((code, stderr), (Some(0), warning(words)), "{arguments:?}");
+        assert!(stdout.contains("it runs"), "{stdout}");
+    }
+    let mut by_variable = Command::new(BINARY);
+    let output = by_variable.arg("/bin/app").env("CONTAINERPILOT", config).output_in_time().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), stderr), (Some(0), warning("/bin/app").into()));
+    // What looks like a command is one, and every other command refuses what it does not know.
+    let (code, _, stderr) = containerpilot(&["-config", config, "statsu"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("unknown command `statsu`: did you mean `status`?"), "{stderr}");
+    let (code, ..) = containerpilot(&["status", "a", "/bin/app", "-config", config]);
+    assert_eq!(code, Some(2));
+}
+
+#[test]
 fn x6_path_that_looks_like_a_flag_follows_a_double_dash() {
     let (code, _, stderr) = containerpilot(&["check", "--", "-nonexistent.json5"]);
     assert_eq!(code, Some(1));

@@ -1,4 +1,4 @@
-//! The effects of `docker stop` and `docker kill` (L1, R1, S4, S7, W3).
+//! The effects of `docker stop` and `docker kill` (L1, R1, S4, S7, S14, W3).
 
 use std::time::Duration;
 
@@ -34,6 +34,21 @@ fn s4_job_that_ignores_sigterm_is_killed_before_dockers_own_timeout() {
     assert_eq!(container.exit_code(), "0", "137 would be SIGKILL by Docker");
     let log = container.logs();
     for part in ["b exited on SIGTERM", "stop timeout of ", "a exited on SIGKILL"] {
+        assert!(log.contains(part), "{part}: {log}");
+    }
+}
+
+#[test]
+fn s14_docker_stop_lets_the_program_behind_a_shell_finish() {
+    let app = "trap 'sleep 1; echo saved; exit 0' TERM; echo up; while :; do sleep 0.1; done";
+    let shell = format!("sh -c {app:?} & wait");
+    let config = format!("{{ stopTimeout: 300, jobs: [{{ name: 'app', exec: ['sh', '-c', {shell:?}] }}] }}");
+    let container = Container::start(&config, &[], busybox());
+    container.wait_for_log("up");
+    container.stop(300);
+    assert_eq!(container.exit_code(), "0");
+    let log = container.logs();
+    for part in ["app waiting for the rest of its process group; at its exit that was ", "saved"] {
         assert!(log.contains(part), "{part}: {log}");
     }
 }

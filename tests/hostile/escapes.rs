@@ -196,7 +196,7 @@ fn s4_hook_that_left_its_process_group_is_killed() {
     as_init_and_child(|rank| {
         let config = format!(
             "jobs: [{{ name: 'main', exec: 'sleep 1000' }},
-                    {{ name: 'hook', {LEAVES_ITS_GROUP}, when: {{ source: 'main', once: 'stopping' }} }}]"
+                    {{ name: 'hook', {LEAVES_ITS_GROUP}, timeout: '1s', when: {{ source: 'main', once: 'stopping' }} }}]"
         );
         let mut hostile = Hostile::start(rank, 1, &config);
         hostile.stops_with_hooks();

@@ -41,12 +41,12 @@ fn s4_everything_slow_at_once_shares_one_stop_timeout() {
 }
 
 #[test]
-fn s4_everything_slow_at_once_with_hooks_shares_two_stop_timeouts() {
+fn s4_s15_everything_slow_at_once_with_hooks_shares_two_stop_timeouts_and_their_time() {
     let agent = silent_agent();
     as_init_and_child(|rank| {
-        let hooks = ", { name: 'hook', exec: ['@/hostile', 'leave-group'], when: { source: 'ignores-term', once: 'stopping' } },
-            { name: 'after', exec: ['@/hostile', 'leave-group'], when: { source: 'service', once: 'stopped' } },
-            { name: 'end', exec: ['@/hostile', 'daemon', 'single', 'stay'], when: { once: 'shutdown' } }";
+        let hooks = ", { name: 'hook', exec: ['@/hostile', 'leave-group'], timeout: '1s', when: { source: 'ignores-term', once: 'stopping' } },
+            { name: 'after', exec: ['@/hostile', 'leave-group'], timeout: '1s', when: { source: 'service', once: 'stopped' } },
+            { name: 'end', exec: ['@/hostile', 'daemon', 'single', 'stay'], timeout: '1s', when: { once: 'shutdown' } }";
         start(rank, &agent, hooks).stops_with_hooks();
     });
 }

@@ -9,16 +9,17 @@ use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::{self, Arguments};
 use containerpilot_command_line::options::config_path;
 use containerpilot_command_line::options::{named_config, names_configuration};
+use containerpilot_command_line::parse::nearest_command;
 use containerpilot_command_line::report::{print_report, style};
 use containerpilot_command_line::table::RUN;
 use containerpilot_config::template::Environment;
 use containerpilot_core::plan::Plan;
-use containerpilot_load::command_line::{self, LoadError, Program, Source};
+use containerpilot_load::command_line::{self, Form, LoadError, Program, Source};
 use containerpilot_load::{at_start, find_files, host};
 use containerpilot_process::error_text::describe;
 use containerpilot_process::signals;
 
-use super::unknown_command_or_program;
+use super::{PROGRAM, unknown_command_or_program};
 
 /// Runs the supervisor with a plan until the container stops. Returns its exit code, or why it could not start.
 pub type Supervise = fn(Plan, Environment, Option<Source>) -> Result<u8, String>;
@@ -34,7 +35,7 @@ pub(super) fn run(args: &Arguments, supervise: Supervise) -> Result<u8, Failure>
     let (plan, source) = if configured {
         let loaded = at_start::load(Source::new(config_path(args), program.clone()))
             .map_err(|error| cannot("cannot load the configuration", &error))?;
-        let Some((source, loaded)) = loaded else {
+        let Some((mut source, loaded)) = loaded else {
             let stopped = "stopped by a signal while loading the configuration; nothing was started";
             // If standard error is closed, the exit code is still right.
             let _ = writeln!(std::io::stderr(), "containerpilot: {stopped}");
@@ -43,6 +44,9 @@ pub(super) fn run(args: &Arguments, supervise: Supervise) -> Result<u8, Failure>
         let plan = match loaded {
             Ok((plan, report)) => {
                 print_report(&report, false);
+                if let Some(ignored) = source.settle(&plan) {
+                    warn_of_ignored(&ignored);
+                }
                 plan
             }
             Err(LoadError::Read(error)) => return Err(error.into()),
@@ -56,14 +60,14 @@ pub(super) fn run(args: &Arguments, supervise: Supervise) -> Result<u8, Failure>
         (plan, Some(source))
     } else {
         match &program {
-            Some(Program { words, bare: false }) => {
+            Some(Program { words, form: Form::AfterDashes }) => {
                 let plan = command_line::main_program(None, words).map_err(|report| {
                     let words = report.display(style(false)).to_string();
                     Failure::Failed(format!("cannot run the program as a job:\n{words}"))
                 })?;
                 (plan, None)
             }
-            Some(Program { bare: true, .. }) => return Err(not_a_program(program.as_ref())),
+            Some(Program { .. }) => return Err(not_a_program(program.as_ref())),
             None => return Err(Failure::Failed("nothing to run".to_owned())),
         }
     };
@@ -86,6 +90,11 @@ pub(super) fn with_configuration(before: Arguments, args: &[OsString]) -> Result
     let wrong = |error: flags::FlagError| Failure::Usage(error.to_string());
     let mut all = flags::parse(RUN.flags, args).map_err(wrong)?;
     let path = if all.double_dash { None } else { all.rest.first().cloned() };
+    let is_named = all.value("config").or_else(|| before.value("config")).is_some();
+    if is_named && path.as_ref().is_some_and(|path| !names_configuration(Path::new(path))) {
+        all.inherit(&before);
+        return Ok(all);
+    }
     if path.is_some() {
         let mut after = flags::parse(RUN.flags, all.rest.split_off(1).as_slice()).map_err(wrong)?;
         after.inherit(&all);
@@ -127,7 +136,29 @@ fn program(args: &Arguments) -> Result<Option<Program>, Failure> {
         let missing = || Failure::Usage("missing program after `--`".to_owned());
         return if args.double_dash { Err(missing()) } else { Ok(None) };
     }
-    Ok(Some(Program { words: args.rest.clone(), bare: !args.double_dash }))
+    let form = match (args.double_dash, may_be_ignored(args)) {
+        (true, _) => Form::AfterDashes,
+        (false, true) => Form::Ignorable,
+        (false, false) => Form::Bare,
+    };
+    Ok(Some(Program { words: args.rest.clone(), form }))
+}
+
+/// X4: returns true if words without `--` are ignored beside a version 3 configuration, as by 3.8: it is named, so they
+/// are not its path. But a misspelt command must not start a second supervisor.
+fn may_be_ignored(args: &Arguments) -> bool {
+    let first = args.rest.first().map(|word| word.to_string_lossy()).unwrap_or_default();
+    named_config(args).is_some() && nearest_command(PROGRAM, &first).is_none()
+}
+
+fn warn_of_ignored(program: &Program) {
+    let words: Vec<_> = program.words.iter().map(|word| word.to_string_lossy()).collect();
+    let words = words.join(" ");
+    // If standard error is closed, nobody can be warned.
+    let _ = writeln!(
+        std::io::stderr(),
+        "containerpilot: ignoring `{words}` after the configuration: to run it, write `-- {words}`"
+    );
 }
 
 fn not_a_program(program: Option<&Program>) -> Failure {

@@ -82,10 +82,15 @@ pub fn check_argument_count(program: Program, command: &Command, given: &Argumen
 /// What to write instead of a command that neither program has.
 pub fn unknown_command(program: Program, name: &str) -> String {
     let own = || program.command_names();
-    let hint = match suggest::nearest(name, own().chain(program.other().command_names())) {
+    let hint = match nearest_command(program, name) {
         Some(near) if own().any(|own| own == near) => format!("did you mean `{near}`?"),
         Some(near) => format!("did you mean `{} {near}`?", program.other().name()),
         None => format!("the commands are {}", own().collect::<Vec<_>>().join(", ")),
     };
     format!("unknown command `{name}`: {hint}")
+}
+
+/// The command of either program that a word is a misspelling of.
+pub fn nearest_command(program: Program, name: &str) -> Option<&'static str> {
+    suggest::nearest(name, program.command_names().chain(program.other().command_names()))
 }

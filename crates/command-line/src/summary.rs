@@ -12,6 +12,7 @@ use containerpilot_core::plan::{
 };
 use containerpilot_core::report::words;
 use containerpilot_core::sort_by;
+use containerpilot_core::state::stop_time::stop_time;
 use serde::Serialize;
 
 /// The summary of a valid plan. `names` are the names of its files.
@@ -45,6 +46,8 @@ pub fn human(names: &[String], plan: &Plan) -> String {
         },
     };
     let _ = writeln!(out, "catalog: {catalog}");
+    let stop = stop_time(plan);
+    let _ = writeln!(out, "stop: at most {}: {}", time(stop.longest), stop.words(plan));
     out
 }
 
@@ -231,6 +234,15 @@ struct Output<'a> {
     watches: Option<Vec<Summary<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<Vec<Summary<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop: Option<Stop>,
+}
+
+/// The longest stop (S15).
+#[derive(Serialize)]
+struct Stop {
+    longest: String,
+    summary: String,
 }
 
 #[derive(Serialize)]
@@ -270,6 +282,10 @@ pub fn json(plan: Option<&Plan>, ok: bool, report: &Report) -> String {
         files: plan
             .filter(|plan| !plan.files.is_empty())
             .map(|plan| plan.files.iter().map(|file| summary(&*file.name, file_line(file))).collect()),
+        stop: plan.map(|plan| {
+            let stop = stop_time(plan);
+            Stop { longest: time(stop.longest), summary: stop.words(plan) }
+        }),
     })
 }
 

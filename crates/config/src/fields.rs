@@ -31,7 +31,7 @@ section! {
         logging: Object<LoggingFields> = "logging", Is("{}"), "L1",
             "Level, format and output of the log.";
         stop_timeout: SecondsOrUnset = "stopTimeout", Is("5"), "S4",
-            "How long the hooks of a shutdown may take, and then each process after its stop signal; then they get SIGKILL. 0 means the default.";
+            "How long each process has after its stop signal; then it gets SIGKILL. Stop hooks have a time of their own, their `timeout`. 0 means the default.";
         stop_on: SignalNames = "stopOn", Is("[\"SIGTERM\", \"SIGINT\", \"SIGQUIT\"]"), "S8",
             "The signals that shut down the container. `docker stop` sends the `STOPSIGNAL` of the image.";
         control: Object<ControlFields> = "control", Is("{}"), "X1",
@@ -144,7 +144,7 @@ section! {
         requires: TextsOrObjects<RequirementFields> = "requires", Nothing, "W18",
             "What must be there before the job starts: jobs, watches as `watch.NAME`, rendered files as `file.NAME`, and locks as `lock.NAME`. The job stops before the jobs that it requires.";
         timeout: DurationOrNever = "timeout", Says("none; with `when.interval`, that interval"), "P5",
-            "Timeout of one run, after which it is killed: at least 1 ms, or `never`.";
+            "Timeout of one run, after which it is killed: at least 1 ms, or `never`. A stop hook without one has 5 minutes.";
         restarts: RestartLimit = "restarts", Says("\"never\"; with `when.interval`, \"unlimited\""), "W6, W4",
             "Restart policy: the number of restarts after a run exits, with success or failure. `unlimited` cannot be combined with `when.each`.";
         restart_on: OneOf<RestartOn> = "restartOn", Is("\"exit\""), "W13",
@@ -155,7 +155,7 @@ section! {
             "The limit of automatic starts, after which the job fails.";
         restart_backoff: ObjectOrFalse<BackoffFields> = "restartBackoff", Is("{}"), "W8",
             "Back-off between restarts; `false` restarts without delay, as in 3.8.";
-        stop_timeout: DurationText = "stopTimeout", Says("until the global `stopTimeout`"), "S2",
+        stop_timeout: DurationText = "stopTimeout", Says("until its hooks are complete"), "S2",
             "Not a kill timeout: how long a stopping job waits for its hooks, the jobs that run on its `stopping` event. SIGKILL comes after the global `stopTimeout`.";
         stop_signal: StopSignals = "stopSignal", Is("\"SIGTERM\""), "S2, S9",
             "The signal that stops the job, or an escalation of signals with the times between them: `[\"QUIT\", \"10s\", \"TERM\", \"5s\", \"KILL\"]`.";

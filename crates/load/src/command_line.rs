@@ -24,8 +24,17 @@ pub const OPTIONS: Options<'static> = Options { version: env!("CARGO_PKG_VERSION
 pub struct Program {
     /// The program and its arguments, which may be any bytes.
     pub words: Vec<OsString>,
-    /// Whether it was given without `--`, which only ContainerPilot 2 allowed.
-    pub bare: bool,
+    pub form: Form,
+}
+
+/// How a program was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    AfterDashes,
+    /// Without `--`, which only ContainerPilot 2 allowed.
+    Bare,
+    /// The same, and a version 3 configuration ignores it (X4).
+    Ignorable,
 }
 
 /// The source of the configuration.
@@ -57,6 +66,14 @@ impl Source {
         Self { path, program, input: None }
     }
 
+    /// What was loaded is in force. Returns the program if it was ignored: it is forgotten then. Otherwise no later
+    /// configuration ignores it.
+    pub fn settle(&mut self, plan: &Plan) -> Option<Program> {
+        let program = self.program.as_mut().filter(|program| program.form == Form::Ignorable)?;
+        program.form = Form::Bare;
+        if plan.jobs.iter().any(|job| job.role == Role::Main) { None } else { self.program.take() }
+    }
+
     /// Reads standard input if it is the source: it cannot be read again at a reload.
     pub fn read_stdin(&mut self, looks: &Looks) -> Result<(), ReadError> {
         if self.path.as_deref() == Some(Path::new("-")) && self.input.is_none() {
@@ -73,11 +90,14 @@ impl Source {
             None => find_files::read_with(self.path.as_deref(), looks)?,
         };
         let host = ThisHost::new(environment, Rc::clone(looks));
-        let bare = self.program.as_ref().is_some_and(|program| program.bare);
-        if bare && version(&inputs, host.environment()) == Version::Three {
+        let form = self.program.as_ref().map_or(Form::AfterDashes, |program| program.form);
+        let is_meaningless =
+            form != Form::AfterDashes && version(&inputs, host.environment()) == Version::Three;
+        if is_meaningless && form == Form::Bare {
             return Err(LoadError::BareProgram);
         }
-        let words = self.program.as_ref().map(|program| program.words.as_slice());
+        let program = self.program.as_ref().filter(|_| !is_meaningless);
+        let words = program.map(|program| program.words.as_slice());
         let texts = words.map(|words| words.iter().map(utf8).collect::<Result<Vec<_>, _>>());
         let texts = match texts {
             // Only a ContainerPilot 2 file contains the main program, as text.

@@ -65,7 +65,7 @@ pub enum Finding {
     WaitsForever(String),
     /// A job can never run, and the container continues without it.
     ContinuesWithout(String),
-    /// A job was killed because the stop timeout passed.
+    /// A job was killed in a shutdown because the stop timeout passed, or a stop hook at its own timeout.
     KilledAtStopTimeout(String),
     /// A job got its stop signal before its hooks, deregistration and drain were complete.
     StoppedEarly(String),
@@ -260,7 +260,11 @@ impl<'a> Explorer<'a> {
         let timeout = time(self.plan.stop_timeout);
         for (at, job) in &run.killed {
             let at = moment_of(*at);
-            let because = format!("killed at {at}: it did not exit within the stop timeout of {timeout}");
+            let planned = self.plan.jobs.iter().find(|planned| planned.name == *job);
+            let because = match planned.and_then(Job::hook_time) {
+                Some(own) => format!("killed at {at}: it did not exit within its own {}", time(own)),
+                None => format!("killed at {at}: it did not exit within the stop timeout of {timeout}"),
+            };
             findings.push((Finding::KilledAtStopTimeout(job.clone()), vec![because]));
         }
         for (at, job) in &run.stopped_early {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use containerpilot_core::state::stop_time::{StopStep, StopTime, stop_time};
+use containerpilot_core::state::stop_time::{StopTime, stop_time};
 use containerpilot_core::time::fmt_duration;
 
 use super::Audit;
@@ -25,7 +25,7 @@ impl Audit<'_> {
                 let (given, name) = (fmt_duration(grace.value), &probe.name);
                 let message = format!(
                     "after a failed {name} the container is killed within {given}, but its stop takes up to {needed}: {}",
-                    self.steps(&time)
+                    time.words(plan)
                 );
                 let help = format!(
                     "set `terminationGracePeriodSeconds: {}` there, or remove it",
@@ -51,7 +51,7 @@ impl Audit<'_> {
             let message = format!(
                 "{} is killed {given}{default} after its stop begins{hook_words}, but the stop takes up to {needed}: {}",
                 self.unit(),
-                self.steps(&time)
+                time.words(plan)
             );
             let unit = if self.container.is_nomad_json { " (nanoseconds)" } else { "" };
             let setting = self.setting(time.longest + hook);
@@ -89,32 +89,14 @@ impl Audit<'_> {
         let plan = self.configuration.plan;
         let last = time.steps.last().and_then(|step| plan.jobs.get(step.job.index()));
         match last {
+            Some(job) if job.is_stop_hook() => {
+                vec!["jobs".to_owned(), job.name.clone(), "timeout".to_owned()]
+            }
             Some(job) if job.stop.kill_after.is_some() => {
                 vec!["jobs".to_owned(), job.name.clone(), "killAfter".to_owned()]
             }
             _ => vec!["stopTimeout".to_owned()],
         }
-    }
-
-    /// `app gets SIGTERM after 5s and SIGKILL 10s later, then …`
-    fn steps(&self, time: &StopTime) -> String {
-        let plan = self.configuration.plan;
-        let words = |step: &StopStep| {
-            let job = plan.jobs.get(step.job.index())?;
-            let (name, signal) = (&job.name, job.stop.signal);
-            let length = fmt_duration(step.to.saturating_sub(step.from));
-            let start = match step.from.is_zero() {
-                true => "at once".to_owned(),
-                false => format!("after {}", fmt_duration(step.from)),
-            };
-            Some(match step.is_hook {
-                true => format!("{name} runs {start}, for up to {length}"),
-                false => format!("{name} gets {signal} {start} and SIGKILL {length} later"),
-            })
-        };
-        let mut parts: Vec<String> = time.steps.iter().filter_map(words).collect();
-        parts.push("the supervisor exits within 1s".to_owned());
-        parts.join(", then ")
     }
 }
 

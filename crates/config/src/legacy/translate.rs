@@ -114,31 +114,13 @@ impl Translation<'_> {
         get(self.top, key).is_some()
     }
 
-    /// The stop timeout of the main program, and whether it is killed at once, which a negative timeout means.
-    fn program_timeout(&self) -> (i64, bool) {
-        match self.fields.stop_timeout.as_ref().map_or(0, |given| given.value) {
-            time if time > 0 => (time, false),
-            time => (5_000_000_000, time < 0),
-        }
+    /// In both versions the timeout of a process starts when it gets its stop signal. A negative one kills it at once.
+    fn given_stop_timeout(&self) -> i64 {
+        self.fields.stop_timeout.as_ref().map_or(0, |given| given.value)
     }
 
-    /// In both versions the timeout of a process starts when it gets its stop signal. In version 3 the same timeout bounds all
-    /// hooks, counted from the shutdown (S4), so a `postStop` adds the time of everything before it.
     fn stop_timeout(&self) -> Option<Entry> {
-        let post_stop = self.has("postStop") && self.main.is_some();
-        let hooks = if post_stop { 1 + i64::from(self.has("preStop")) } else { 0 };
-        let member = get(self.top, "stopTimeout");
-        let (time, kills) = self.program_timeout();
-        let place = member.map_or(self.here, |member| member.key_span);
-        if hooks == 0 {
-            return renamed(self.top, "stopTimeout", "stopTimeout").filter(|_| time > 0 && !kills);
-        }
-        let whole =
-            Piece::duration(time.saturating_mul(1 + hooks), member.map_or(self.here, |one| one.value.span));
-        let each = crate::duration::format(time);
-        let note =
-            format!("For everything up to the end of `postStop`; in version 2 the program alone had {each}.");
-        Some(Entry::new("stopTimeout", place, whole).noted(note))
+        renamed(self.top, "stopTimeout", "stopTimeout").filter(|_| self.given_stop_timeout() > 0)
     }
 
     fn jobs(&self) -> Vec<Piece> {
@@ -196,7 +178,6 @@ impl Translation<'_> {
 
     fn main_job(&self) -> Option<Piece> {
         let (program, name) = (self.program?, self.main.as_ref()?);
-        let (time, kills) = self.program_timeout();
         let words = program.iter().map(|ProgramWord { given, rendered, has_address }| {
             // A template action is kept if it can be written in a string, and a version 3 file has its variables.
             let plain = !given.contains(['"', '\\', '\n', '\r']) && given.contains("{{") && !has_address;
@@ -212,10 +193,7 @@ impl Translation<'_> {
             Entry::new("exec", self.here, Piece::List(self.here, words.collect())),
         ];
         job.extend(self.after_pre_start());
-        if self.has("preStop") {
-            job.push(Entry::new("stopTimeout", self.here, Piece::duration(time, self.here)));
-        }
-        if kills {
+        if self.given_stop_timeout() < 0 {
             job.push(self.entry("stopSignal", "SIGKILL"));
         }
         job.push(self.entry("onSuccess", "shutdown"));
@@ -370,11 +348,11 @@ pub(crate) fn differences(fields: &LegacyFields, program: Option<&[ProgramWord]>
     let differences = [
         note(
             fields.pre_stop.is_some() && has_program,
-            "preStop also runs when the main program exits by itself. Its timeout is `stopTimeout` of that job.",
+            "preStop also runs when the main program exits by itself. It has 5 minutes, or its `timeout`.",
         ),
         note(
             fields.post_stop.is_some() && has_program,
-            "postStop must finish within the global `stopTimeout`, and its failure does not change the exit code of the container.",
+            "postStop has 5 minutes, or its `timeout`, and its failure does not change the exit code of the container.",
         ),
         note(
             fields.post_stop.is_some() && !has_program,

@@ -2,7 +2,7 @@
 //!
 //! The same tree is decoded to the plan and printed by `migrate`, so that both agree.
 
-use crate::json5::{Member, Node, Number, Value};
+use crate::json5::{Member, Node, Value};
 use crate::span::Span;
 
 /// A value of the translated file.
@@ -78,17 +78,6 @@ impl Piece {
     pub(crate) fn yes(span: Span) -> Self {
         let node = Node { value: Value::Bool(true), span };
         Self::Leaf(Leaf { node, form: Form::Value })
-    }
-
-    /// A duration: seconds as a number, anything else as a string.
-    pub(crate) fn duration(nanoseconds: i64, span: Span) -> Self {
-        let (seconds, rest) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
-        if rest != 0 {
-            return Self::text(crate::duration::format(nanoseconds), span);
-        }
-        #[expect(clippy::cast_precision_loss, reason = "exact up to 285 million years")]
-        let number = Number { value: seconds as f64, text: seconds.to_string().into() };
-        Self::Leaf(Leaf { node: Node { value: Value::Number(number), span }, form: Form::Value })
     }
 
     /// The value as a JSON5 node.

@@ -276,23 +276,19 @@ fn c8_pre_stop_and_post_stop_belong_to_the_program() {
 }
 
 #[test]
-fn c8_each_hook_has_the_timeout_of_the_program() {
+fn c8_s15_hooks_have_a_time_of_their_own() {
     let times = |text: &str| {
         let plan = old(text);
         let main = named(&plan, "app");
-        (plan.stop_timeout.as_secs(), main.stop.hook_timeout.map(|time| time.as_secs()), main.stop.signal)
+        (plan.stop_timeout.as_secs(), main.stop.hook_timeout, main.stop.signal)
     };
     assert_eq!(times("{ services: [] }"), (5, None, Signal::TERM));
     assert_eq!(times("{ services: [], stopTimeout: 7 }"), (7, None, Signal::TERM));
     assert_eq!(times("{ services: [], stopTimeout: 0 }"), (5, None, Signal::TERM));
-    assert_eq!(
-        times("{ preStop: 'x' }"),
-        (5, Some(5), Signal::TERM),
-        "the program has its own 5 s after that"
-    );
-    assert_eq!(times("{ postStop: 'x' }"), (10, None, Signal::TERM));
-    assert_eq!(times("{ preStop: 'x', postStop: 'y', stopTimeout: '3' }"), (9, Some(3), Signal::TERM));
+    assert_eq!(times("{ preStop: 'x', postStop: 'y', stopTimeout: '3' }"), (3, None, Signal::TERM));
     assert_eq!(times("{ services: [], stopTimeout: -1 }"), (5, None, Signal::KILL), "it is killed at once");
+    let five_minutes = Some(std::time::Duration::from_secs(300));
+    assert_eq!(named(&old("{ preStop: 'x' }"), "preStop").hook_time(), five_minutes);
 }
 
 #[test]

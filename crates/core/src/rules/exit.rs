@@ -2,18 +2,23 @@
 
 use alloc::format;
 use alloc::string::String;
+use core::time::Duration;
 
 use crate::event::Code;
 use crate::ids::{EventId, JobIx, RunId};
 use crate::input::{ExitStatus, Remains, StartError, StartErrorKind};
 use crate::log_entry::{Fields, LogEvent};
 use crate::plan::{Level, Role, Signal};
-use crate::state::job::{Activity, Stage, StopReason, StopStage, Transition};
+use crate::state::job::{Activity, Rest, Stage, StopReason, StopStage, Transition};
 use crate::state::journal::{Detail, EndReason, Origin};
 use crate::state::run::{LastExit, Run};
 use crate::state::start_queue::NewProcess;
 use crate::state::supervisor::{Core, Phase};
+use crate::state::timers::JobTimer;
 use crate::time::{Time, fmt_duration};
+
+/// Processes that exit with that of their job are not worth a word.
+const REPORT_DELAY: Duration = Duration::from_millis(100);
 
 impl Core {
     /// A process could not be started.
@@ -83,16 +88,34 @@ impl Core {
     fn outlive(&mut self, job: JobIx, remains: &Remains) {
         let Some(run) = self.job_mut(job).run_mut().map(Run::outlived) else { return };
         let is_signalled = run.stop_signal_at.is_some() || run.killed;
-        self.change(job, Transition::To(Activity::Outlived(run, false)));
-        if let Remains::Group(others) = remains {
-            let message = format_args!("waiting for the other processes of its process group: {others}");
-            self.log(Level::Info, Some(job), LogEvent::Orphans.fields(), message);
+        let names = match remains {
+            Remains::Group(names) => Some(names.clone()),
+            Remains::Unknown | Remains::Nothing => None,
+        };
+        let rest = Rest { names, has_daemons: false };
+        self.change(job, Transition::To(Activity::Outlived(run, rest)));
+        let timer = self.set_timer(job, REPORT_DELAY, JobTimer::Outlived);
+        if let Some(run) = self.job_mut(job).run_mut() {
+            run.timeout = Some(timer);
         }
         if self.job(job).is_past_hooks() {
             self.change_stage(job, Stage::Terminate);
         }
         if !is_signalled {
             self.begin_escalation(job);
+        }
+    }
+
+    /// S14: says who is left of a run, if they do not exit together with its process.
+    pub(crate) fn report_rest(&mut self, job: JobIx) {
+        if let Some(run) = self.job_mut(job).run_mut() {
+            run.timeout = None;
+        }
+        let names = self.job_mut(job).rest_mut().and_then(|rest| rest.names.take());
+        if let Some(names) = names {
+            let message =
+                format_args!("waiting for the rest of its process group; at its exit that was {names}");
+            self.log(Level::Info, Some(job), LogEvent::Orphans.fields(), message);
         }
     }
 

@@ -23,7 +23,10 @@ impl Core {
     pub(crate) fn orphans_found(&mut self, run: RunId) {
         let outlived = self.plan_state.runs.get(&run).copied();
         let is_known = match outlived {
-            Some(job) => !self.job_mut(job).finds_daemons(),
+            Some(job) => {
+                let rest = self.job_mut(job).rest_mut();
+                rest.is_none_or(|rest| core::mem::replace(&mut rest.has_daemons, true))
+            }
             None => self.orphans.contains_key(&run),
         };
         if is_known {

@@ -174,6 +174,7 @@ impl Core {
             JobTimer::Escalate => self.escalate(job),
             JobTimer::Kill => self.kill_after_timeout(job),
             JobTimer::Abandon => self.abandon(job),
+            JobTimer::Outlived => self.report_rest(job),
             JobTimer::Check(check) => self.check_due(job, check),
             JobTimer::CheckTimeout(check) => self.check_timeout(job, check),
             JobTimer::Watchdog => self.watchdog_missed(job),

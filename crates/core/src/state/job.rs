@@ -176,11 +176,20 @@ pub(crate) enum Activity {
     RunningWithoutProcess,
     /// Its action is performed in this step (W19).
     Acting(RunId),
-    /// The run whose process has exited, and whether daemons of it were found.
-    Outlived(Run, bool),
+    /// The run whose process has exited.
+    Outlived(Run, Rest),
     /// The timer ends the restart delay.
     Delaying(TimerId),
     Ended(Outcome),
+}
+
+/// What is left of a run whose process has exited (S14).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rest {
+    /// Who was in its process group then, until that was logged.
+    pub(crate) names: Option<String>,
+    /// True if daemons were found.
+    pub(crate) has_daemons: bool,
 }
 
 impl Activity {
@@ -544,11 +553,11 @@ impl JobState {
         self.has_run || self.queued_run().is_some()
     }
 
-    /// Notes that daemons were found of a run whose process has exited. Returns true the first time.
-    pub(crate) const fn finds_daemons(&mut self) -> bool {
+    /// What is left of the current run, if its process has exited.
+    pub(crate) const fn rest_mut(&mut self) -> Option<&mut Rest> {
         match &mut self.activity {
-            Activity::Outlived(_, found) => !core::mem::replace(found, true),
-            _ => false,
+            Activity::Outlived(_, rest) => Some(rest),
+            _ => None,
         }
     }
 

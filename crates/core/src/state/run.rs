@@ -16,7 +16,8 @@ use crate::time::{Time, fmt_duration};
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) id: RunId,
-    /// The timeout of the start (P3), and from then on that of the run (P5).
+    /// The timeout of the start (P3), from then on that of the run (P5), and after the exit of its process the time until
+    /// it is logged who is left (S14).
     pub(crate) timeout: Option<TimerId>,
     /// The next signal of the escalation, or SIGKILL, follows if the process has not exited after its stop signal by then.
     pub(crate) kill_timer: Option<TimerId>,

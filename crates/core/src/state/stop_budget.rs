@@ -24,7 +24,7 @@ use crate::effect::{Exit, ExitDeadlines};
 use crate::log_entry::LogEvent;
 use crate::plan::{Level, Plan};
 use crate::state::dependency_graph::DependencyGraph;
-use crate::state::stop_time::deadlines;
+use crate::state::stop_time::{deadlines, hook_time};
 use crate::state::supervisor::ExitReason;
 use crate::time::Time;
 
@@ -50,13 +50,16 @@ pub(crate) struct StopBudget {
     pub(crate) kill_by: Time,
     /// How long that is after the start of the shutdown.
     pub(crate) longest: Duration,
+    /// The part of it that is not for hooks.
+    pub(crate) without_hooks: Duration,
 }
 
 impl StopBudget {
     /// The budget of a shutdown that starts now.
     pub(crate) fn new(plan: &Plan, graph: &DependencyGraph, now: Time) -> Self {
         let [signal, kill] = deadlines(plan, graph);
-        Self { signal_by: now + signal, kill_by: now + kill, longest: kill }
+        let without_hooks = kill.saturating_sub(hook_time(plan, graph));
+        Self { signal_by: now + signal, kill_by: now + kill, longest: kill, without_hooks }
     }
 
     /// A process gets its stop signal only now. A supervisor that was suspended still gives it time to react.
@@ -76,11 +79,13 @@ impl StopBudget {
 
     /// The deadlines of an exit that starts now.
     pub(crate) fn exit_deadlines(&self, plan: &Plan, now: Time) -> ExitDeadlines {
-        let log = (self.kill_by + LOG).max(now + MIN_LOG);
+        // What hooks have not needed is not spent on a log that is not read.
+        let kill_by = self.kill_by.min(now + self.without_hooks);
+        let log = (kill_by + LOG).max(now + MIN_LOG);
         let connections = log + (CONNECTIONS - LOG);
         ExitDeadlines {
-            descendants: (now + Duration::from_secs(1)).min(self.kill_by + DESCENDANTS),
-            deregister: (now + plan.deregister_timeout()).min(self.kill_by + DEREGISTER),
+            descendants: (now + Duration::from_secs(1)).min(kill_by + DESCENDANTS),
+            deregister: (now + plan.deregister_timeout()).min(kill_by + DEREGISTER),
             log,
             export: connections.min(now + EXPORT),
             connections,
@@ -92,7 +97,8 @@ impl Exit {
     /// An exit that the core could not decide, because of an internal error, after all jobs were killed.
     #[must_use]
     pub fn at_once(code: u8, plan: &Plan, now: Time) -> Self {
-        let budget = StopBudget { signal_by: now, kill_by: now, longest: Duration::ZERO };
+        let none = Duration::ZERO;
+        let budget = StopBudget { signal_by: now, kill_by: now, longest: none, without_hooks: none };
         let reason = ExitReason { code, words: "internal error".into(), cause: LogEvent::Bug.name().into() };
         Self { code, entry: reason.entry(Level::Error), deadlines: budget.exit_deadlines(plan, now) }
     }

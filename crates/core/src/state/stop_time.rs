@@ -3,6 +3,8 @@
 //! The bound assumes that no process reacts to its stop signal, that no hook ends before its `timeout`, and that the
 //! catalog does not answer. A process exits on SIGKILL: one that the kernel does not let exit is not counted.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -11,6 +13,7 @@ use crate::event::{Code, Source};
 use crate::ids::JobIx;
 use crate::plan::{Job, Plan, Role, Signal, stop_signal_timeout};
 use crate::state::dependency_graph::DependencyGraph;
+use crate::time::fmt_duration;
 
 /// What follows the last exit: the log, the catalog, connections (S4).
 const EXIT: Duration = Duration::from_secs(1);
@@ -25,6 +28,29 @@ pub struct StopTime {
     pub longest: Duration,
     /// The jobs that stop one after the other in that case, in their order.
     pub steps: Vec<StopStep>,
+}
+
+impl StopTime {
+    /// `app gets SIGTERM after 5s and SIGKILL 10s later, then …`
+    #[must_use]
+    pub fn words(&self, plan: &Plan) -> String {
+        let words = |step: &StopStep| {
+            let job = plan.jobs.get(step.job.index())?;
+            let (name, signal) = (&job.name, job.stop.signal);
+            let length = fmt_duration(step.to.saturating_sub(step.from));
+            let start = match step.from.is_zero() {
+                true => "at once".into(),
+                false => format!("after {}", fmt_duration(step.from)),
+            };
+            Some(match step.is_hook {
+                true => format!("{name} runs {start}, for up to {length}"),
+                false => format!("{name} gets {signal} {start} and SIGKILL {length} later"),
+            })
+        };
+        let mut parts: Vec<String> = self.steps.iter().filter_map(words).collect();
+        parts.push("the supervisor exits within 1s".into());
+        parts.join(", then ")
+    }
 }
 
 /// One job of a shutdown. The times count from its start.

@@ -66,6 +66,8 @@ pub(crate) enum JobTimer {
     Kill,
     /// The process has not exited after SIGKILL (P6).
     Abandon,
+    /// Other processes of a run have not exited a moment after its own (S14).
+    Outlived,
     /// A check is due (H3).
     Check(CheckIx),
     /// The timeout of a check (P5).

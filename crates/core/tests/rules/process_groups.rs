@@ -27,7 +27,10 @@ fn s14_shutdown_waits_for_the_rest_of_the_group() {
     assert_eq!(harness.take_effects(), ["kill a 15"]);
     let run = harness.exit_with_orphans("a");
     assert_eq!(harness.take_output(), ["event a exitSuccess"], "the exit is that of the job's own process");
-    let message = "waiting for the other processes of its process group: sleep (7)";
+    harness.millis(99);
+    let message = "waiting for the rest of its process group; at its exit that was sleep (7)";
+    assert_eq!(harness.level_of(message), None, "most exit together");
+    harness.millis(1);
     assert_eq!(harness.level_of(message), Some(Level::Info));
     harness.seconds(15);
     assert_eq!(harness.take_output(), [""; 0], "it has the rest of its time");

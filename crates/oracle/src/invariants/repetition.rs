@@ -76,13 +76,8 @@ impl Oracle<'_> {
     fn check_timeouts(&self, job: usize, status: &JobStatus) -> Check {
         let Some(run) = &self.jobs[job].run else { return Ok(()) };
         let planned = &self.plan.jobs[job];
-        if Self::timeout_of(planned, run).is_some_and(|due| due < self.now)
-            && !run.timed_out
-            && !run.outlived
-            && !run.killed_for_reload
-            && !(run.is_hook && run.killed.is_some())
-            && self.killing.is_none()
-        {
+        let is_over = run.timed_out || run.outlived || run.killed_for_reload || self.killing.is_some();
+        if !is_over && Self::timeout_of(planned, run).is_some_and(|due| due < self.now) {
             return self.job_violation("P5", job, "it was not killed at its timeout");
         }
         if run.started.is_none() && run.spawned + EXEC_TIMEOUT < self.now {

@@ -156,10 +156,14 @@ fn e3_an_unreachable_job_stops_before_a_reload_starts_its_next_generation() {
     let reload = reload(&core, 1);
     assert_eq!(reload_answers(&core.at(10, reload)), (0, 0));
     assert_eq!((core.count(Code::Stopping), core.count(Code::Stopped)), (2, 1), "its hook still runs");
-    let effects = core.at(5_010, Input::Tick);
+    // S15: it is killed after five minutes, and abandoned two seconds later.
+    assert_eq!(killed(&core.at(300_000, Input::Tick)), [9]);
+    let effects = core.at(302_000, Input::Tick);
     assert_eq!(reload_answers(&effects), (1, 0));
     let codes: Vec<Code> = core.core.journal().events().map(|event| event.code).skip(5).collect();
-    assert_eq!(codes[..3], [Code::Stopped, Code::Startup, Code::Stopping]);
+    // The end of the hook, and then that of the job.
+    assert_eq!(codes[..4], [Code::ExitFailed, Code::Stopping, Code::Stopped, Code::Stopped]);
+    assert_eq!(codes[4..6], [Code::Startup, Code::Stopping]);
 }
 
 #[test]

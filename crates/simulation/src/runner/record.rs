@@ -5,7 +5,7 @@ use std::sync::Arc;
 use containerpilot_core::effect::{Effect, KillReason};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RunId};
-use containerpilot_core::plan::{Level, Signal};
+use containerpilot_core::plan::{Job, Level, Signal};
 use containerpilot_core::report::status::Cause;
 use containerpilot_core::state::journal::{Event as JournalEvent, Origin};
 use containerpilot_core::{Phase as CorePhase, Reply, Time};
@@ -165,6 +165,13 @@ impl Runner<'_> {
                     (KillReason::KillAll, _) => self.run.killed.push(entry),
                     (KillReason::StopTimeout, phase) if phase != CorePhase::Running => {
                         self.run.killed.push(entry)
+                    }
+                    // The own timeout of a stop hook is its time in the stop (S15).
+                    (KillReason::Timeout, phase) if phase != CorePhase::Running => {
+                        let is_hook = |job: &Job| job.name == *name && job.is_stop_hook();
+                        if plan.jobs.iter().any(is_hook) {
+                            self.run.killed.push(entry);
+                        }
                     }
                     (KillReason::Stop, CorePhase::Terminating) => self.run.stopped_early.push(entry),
                     _ => {}

@@ -36,11 +36,11 @@ fn x4_a_dependency_cycle_is_found() {
 }
 
 #[test]
-fn x4_a_shutdown_longer_than_the_stop_timeout_is_found() {
+fn x4_s15_a_hook_that_takes_longer_than_its_time_is_found() {
     let slow = "{ stopTimeout: '3s', jobs: [{ name: 'web', exec: 'web', restarts: 'unlimited' },
         { name: 'one', exec: 'one', when: { source: 'web', once: 'stopping' } },
         { name: 'two', exec: 'two', when: { source: 'one', once: 'stopped' } },
-        { name: 'three', exec: 'three', when: { source: 'web', once: 'stopped' } }] }";
+        { name: 'three', exec: 'three', timeout: '500ms', when: { source: 'web', once: 'stopped' } }] }";
     assert!(problems(slow).contains(&Finding::KilledAtStopTimeout("three".into())), "{:?}", problems(slow));
 }
 

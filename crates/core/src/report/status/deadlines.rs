@@ -107,7 +107,7 @@ impl Core {
             (state.start_timeout, DeadlineKind::StartTimeout),
             (state.ticks.timer, DeadlineKind::Tick),
             (state.restart_timer(), DeadlineKind::Restart),
-            (state.run().and_then(|run| run.timeout), timeout),
+            (state.run().filter(|_| state.state() != State::Outlived).and_then(|run| run.timeout), timeout),
             (state.stop().and_then(|stop| stop.timer), stage),
             (state.run().and_then(|run| run.kill_timer), kill),
         ];

@@ -76,10 +76,13 @@ impl Core {
             starts.fingerprint(self.now, print);
         }
         print.option(*shutdown_timer, |print, timer| timer.fingerprint(print));
-        print.option(*stop_budget, |print, StopBudget { signal_by, kill_by, longest: _ }| {
-            print.time(signal_by);
-            print.time(kill_by);
-        });
+        print.option(
+            *stop_budget,
+            |print, StopBudget { signal_by, kill_by, longest: _, without_hooks: _ }| {
+                print.time(signal_by);
+                print.time(kill_by);
+            },
+        );
         print.list(orphans.iter(), |print, (run, timer)| {
             print.name(Name::Run, run.0);
             timer.fingerprint(print);
