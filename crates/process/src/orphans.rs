@@ -53,7 +53,7 @@ const SLOW_READ: Duration = Duration::from_secs(1);
 /// How long the end of a run waits for a look at all orphans, of which other jobs may have very many.
 const ATTRIBUTION: Duration = Duration::from_secs(1);
 
-/// How often a process group is looked at whose members are not children of the supervisor.
+/// The shortest time between two looks at a process group without an exit. It grows with the time that the group lasts.
 const GROUP_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A child that the supervisor has not started.
@@ -81,6 +81,15 @@ impl OrphanedGroup {
     pub(super) fn exists(self) -> bool {
         !sys::process_exists(self.group) && sys::group_exists(self.group)
     }
+}
+
+/// An ended run of which something was left.
+#[derive(Clone, Copy, Debug)]
+struct Ending {
+    /// When its own process exited.
+    exited: Instant,
+    /// When its process group was found to be gone.
+    group_gone: Option<Instant>,
 }
 
 /// A thread that reads environments.
@@ -121,10 +130,13 @@ pub struct Orphans {
     killed: BTreeSet<RunId>,
     /// The process groups that have no child of the supervisor and are killed if they are still those of their run.
     groups: Vec<OrphanedGroup>,
-    /// The ended runs of which something was left, and since when their process group is gone.
-    ending: SortedMap<RunId, Option<Instant>>,
-    /// When they are looked at again without an exit.
-    next_end: Option<Instant>,
+    /// The ended runs of which something was left.
+    ending: SortedMap<RunId, Ending>,
+    /// Whether one of their processes may have exited since they were looked at.
+    ending_changed: bool,
+    /// When their process groups are looked at again without an exit, and when all orphans should be known.
+    next_groups: Option<Instant>,
+    attribution_ends: Option<Instant>,
     /// Processes of the supervisor that it no longer waits for. Reading their memory might block.
     abandoned: BTreeSet<i32>,
     reading: Option<Reading>,
@@ -163,6 +175,7 @@ impl Orphans {
     /// An orphan was reaped. Its children are the supervisor's now.
     pub(super) fn reaped(&mut self, pid: i32, is_live: impl Fn(RunId) -> bool) {
         self.abandoned.remove(&pid);
+        self.ending_changed |= !self.ending.is_empty();
         if let Some(reading) = &mut self.reading {
             reading.pids.remove(&pid);
         }
@@ -182,7 +195,8 @@ impl Orphans {
 
     /// Has the end of what is left of a run reported.
     pub(super) fn expect_end(&mut self, run: RunId) {
-        self.ending.insert(run, None);
+        self.ending.insert(run, Ending { exited: Instant::now(), group_gone: None });
+        self.ending_changed = true;
     }
 
     pub(super) fn is_ending(&self, run: RunId) -> bool {
@@ -290,7 +304,8 @@ impl Orphans {
 impl Reaper {
     /// When the loop must look for orphans.
     pub fn next_look(&self) -> Option<Instant> {
-        self.orphans.due.into_iter().chain(self.orphans.next_end).min()
+        let Orphans { due, next_groups, attribution_ends, .. } = &self.orphans;
+        [due, next_groups, attribution_ends].into_iter().flatten().min().copied()
     }
 
     /// Whether a process may be left that has left the process group of its run.
@@ -321,15 +336,27 @@ impl Reaper {
         }
     }
 
-    /// Has the children listed when the process group of an ended run is gone: its last processes may have left daemons.
-    fn note_ended_groups(&mut self) {
-        let mut has_ended = false;
-        for (run, since) in self.orphans.ending.iter_mut() {
-            let exists = self.orphaned_groups.get(run).is_some_and(|orphaned| orphaned.exists());
-            if since.is_none() && !exists {
-                (*since, has_ended) = (Some(Instant::now()), true);
+    /// Looks at the process groups of ended runs. When one is gone, the children are listed: its last processes may have
+    /// left daemons.
+    fn look_at_groups(&mut self) {
+        let now = Instant::now();
+        let is_due = self.orphans.ending_changed || self.orphans.next_groups.is_some_and(|at| at <= now);
+        if !is_due {
+            return;
+        }
+        self.orphans.ending_changed = false;
+        let (mut has_ended, mut next) = (false, None::<Instant>);
+        for (run, ending) in self.orphans.ending.iter_mut().filter(|(_, ending)| ending.group_gone.is_none())
+        {
+            if self.orphaned_groups.get(run).is_some_and(|orphaned| orphaned.exists()) {
+                // Only the exit of a child is signalled, and the parent of a member may be another process.
+                let at = now + (now.duration_since(ending.exited) / 4).max(GROUP_INTERVAL);
+                next = Some(next.map_or(at, |next| next.min(at)));
+            } else {
+                (ending.group_gone, has_ended) = (Some(now), true);
             }
         }
+        self.orphans.next_groups = next;
         if has_ended {
             self.orphans.request();
         }
@@ -337,7 +364,7 @@ impl Reaper {
 
     /// The runs of which nothing is left any more.
     fn gone_runs(&mut self) -> Vec<RunId> {
-        self.orphans.next_end = None;
+        self.orphans.attribution_ends = None;
         if self.orphans.ending.is_empty() {
             return Vec::new();
         }
@@ -345,19 +372,13 @@ impl Reaper {
         let has_children = !matches!(sys::wait_nowait(), Ok(WaitState::NoChild));
         let is_settled = self.orphans.is_settled();
         let (mut gone, mut next) = (Vec::new(), Vec::new());
-        for (run, since) in self.orphans.ending.iter() {
+        for (run, ending) in self.orphans.ending.iter() {
             let is_of_run = |adopted: &Adopted| matches!(adopted, Adopted::Of(of, _) if of == run);
-            match since {
-                // Only the exit of a child is signalled.
-                None => {
-                    let group = self.orphaned_groups.get(run).map(|orphaned| orphaned.group);
-                    if !group.is_some_and(sys::has_child_in_group) {
-                        next.push(now + GROUP_INTERVAL);
-                    }
-                }
+            match ending.group_gone {
+                None => {}
                 Some(_) if has_children && self.orphans.adopted.values().any(is_of_run) => {}
-                Some(since) if has_children && !is_settled && now < *since + ATTRIBUTION => {
-                    next.push(*since + ATTRIBUTION);
+                Some(at) if has_children && !is_settled && now < at + ATTRIBUTION => {
+                    next.push(at + ATTRIBUTION)
                 }
                 Some(_) => gone.push(*run),
             }
@@ -366,7 +387,7 @@ impl Reaper {
             self.orphans.ending.remove(run);
             self.orphaned_groups.remove(run);
         }
-        self.orphans.next_end = next.into_iter().min();
+        self.orphans.attribution_ends = next.into_iter().min();
         gone
     }
 
@@ -387,7 +408,7 @@ impl Reaper {
 
     /// Looks for processes of ended runs, if that is due.
     pub fn look_for_orphans(&mut self) -> Look {
-        self.note_ended_groups();
+        self.look_at_groups();
         let mut look = self.look_at_children();
         look.gone = self.gone_runs();
         look

@@ -15,6 +15,7 @@ use crate::plan::{Level, Role};
 use crate::request::{Reply, RequestId};
 use crate::rules::request::SHUTTING_DOWN;
 use crate::state::job::State;
+use crate::state::stop_time::hook_time;
 use crate::state::supervisor::{Core, Phase, RollingRestart};
 use crate::state::timers::TimerKind;
 use crate::time::fmt_duration;
@@ -89,7 +90,9 @@ impl Core {
     }
 
     fn rolling_limit(&self) -> Duration {
-        LIMIT + self.plan().stop_timeout * 2
+        // Stop hooks have a time of their own (S15).
+        let hooks = hook_time(self.plan(), &self.plan_state.graph);
+        LIMIT + hooks + self.plan().stop_timeout * 2
     }
 
     /// The current job was not healthy in time.

@@ -81,7 +81,8 @@ impl Fixture {
     fn until_gone(&mut self, run: RunId) {
         until(|| self.look().gone.contains(&run));
         assert!(self.reaper.orphaned_groups.is_empty() && self.reaper.orphans.ending.is_empty());
-        assert_eq!(self.reaper.orphans.next_end, None);
+        let Orphans { next_groups, attribution_ends, .. } = &self.reaper.orphans;
+        assert_eq!((*next_groups, *attribution_ends), (None, None));
     }
 
     fn stop(&mut self, scope: StopScope) {
@@ -264,7 +265,7 @@ isolated! {
         fixture.stop(StopScope::Process);
         assert!(matches!(collect(&mut fixture.reaper, 1)[0].remains, Remains::Group(_)));
         assert!(fixture.look().gone.is_empty());
-        assert!(fixture.reaper.orphans.next_end.is_some(), "no exit will be signalled");
+        assert!(fixture.reaper.orphans.next_groups.is_some(), "no exit will be signalled");
         std::fs::write(&end, "").unwrap();
         fixture.until_gone(RUN);
         std::fs::remove_dir_all(folder).unwrap();
