@@ -184,7 +184,8 @@ fn x12_top_restores_the_terminal_however_it_ends_and_waits_for_a_supervisor_that
         tmux.is_restored();
     }
     // A bug: the message is readable, too.
-    tmux.top(&it, "CONTAINERPILOT_FAILPOINT=top:5");
+    // A backtrace would push it off the screen.
+    tmux.top(&it, "RUST_BACKTRACE=0 CONTAINERPILOT_FAILPOINT=top:5");
     tmux.wait_for("the message of the panic", |screen| screen.contains("on purpose, at `top`"));
     tmux.is_restored();
 

@@ -44,6 +44,11 @@ fn d5_deregistered_service_is_registered_again_at_the_next_heartbeat() {
     agent.wait_for_status("web", Some("critical"));
     let log = pilot.assert_unharmed();
     assert_eq!(count(&log, "Consul"), 0, "{log}");
+    assert_eq!(
+        count(&log, "Service registered: web"),
+        1,
+        "an agent that forgets does not fill the log: {log}"
+    );
 }
 
 #[test]

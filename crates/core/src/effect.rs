@@ -22,7 +22,8 @@ pub enum Effect {
         /// Variables in addition to the supervisor's own (P7).
         environment: Environment,
     },
-    /// Tell how a start stands whose time is over (P3). The result is `Started`, `StartFailed` or `StartPending`.
+    /// Tell how a start stands whose time is over (P3). The result is `Started`, `StartFailed`, `StartPending` or
+    /// `StartDelayed`.
     InspectStart {
         /// The run.
         run: RunId,

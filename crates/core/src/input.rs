@@ -36,6 +36,12 @@ pub enum Input {
         /// The run.
         run: RunId,
     },
+    /// The process of a run has not executed its program, because other processes had the processors (P14). Only as an
+    /// answer to `InspectStart`.
+    StartDelayed {
+        /// The run.
+        run: RunId,
+    },
     /// The process of a run exited (P4).
     Exited {
         /// The run.

@@ -108,9 +108,16 @@ pub fn has_executed(pid: i32) -> Option<bool> {
     Some(Stat::read(pid)?.flags & FORKED_ONLY == 0)
 }
 
+/// Whether a process runs, or would if a processor were free.
+pub fn is_runnable(pid: i32) -> bool {
+    Stat::read(pid).is_some_and(|stat| stat.state == b'R')
+}
+
 /// Fields of `/proc/PID/stat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
+    /// `R` for running or runnable, `S` and `D` for waiting.
+    pub state: u8,
     pub parent: i32,
     /// The process group.
     pub group: i32,
@@ -138,6 +145,7 @@ impl Stat {
         let count = |number: usize| field(number)?.parse::<u64>().ok();
         let times = [count(14)?, count(15)?, count(16)?, count(17)?];
         Some(Self {
+            state: *field(3)?.as_bytes().first()?,
             parent: field(4)?.parse().ok()?,
             group: field(5)?.parse().ok()?,
             flags: field(9)?.parse().ok()?,
@@ -185,13 +193,22 @@ fn open_environment(pid: i32) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
+
     use super::*;
 
     #[test]
     fn p4_name_of_a_process_does_not_forge_its_fields() {
         let stat = b"7 (x) Z 1 1 1 0 -1) S 41 42 43 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 99 100 200\n";
-        let expected =
-            Stat { parent: 41, group: 42, flags: 4_194_560, cpu_ticks: 26, started: 99, resident_pages: 200 };
+        let expected = Stat {
+            state: b'S',
+            parent: 41,
+            group: 42,
+            flags: 4_194_560,
+            cpu_ticks: 26,
+            started: 99,
+            resident_pages: 200,
+        };
         assert_eq!(Stat::parse(stat), Some(expected));
         for broken in [&b""[..], b"7 (x) Z", b"7 (x S 1", b"7 (x) S 1 x", b"7 (x) S 1 42 7 0 -1"] {
             assert_eq!(Stat::parse(broken), None);
@@ -206,6 +223,19 @@ mod tests {
         assert!(has_member_since(stat.group, stat.started));
         assert!(!has_member_since(stat.group, 0));
         assert!(!has_member_since(-7, u64::MAX));
+    }
+
+    #[test]
+    fn p14_a_process_that_waits_is_not_runnable() {
+        for (script, expected) in [("while :; do :; done", true), ("sleep 1000 & wait", false)] {
+            let mut child =
+                std::process::Command::new("sh").args(["-c", script]).process_group(0).spawn().unwrap();
+            let pid = i32::try_from(child.id()).unwrap();
+            containerpilot_test_support::until(|| is_runnable(pid) == expected);
+            sys::kill_group(pid, containerpilot_core::plan::Signal::KILL).unwrap();
+            child.wait().unwrap();
+        }
+        assert!(!is_runnable(-7));
     }
 
     #[test]

@@ -308,6 +308,11 @@ impl Reaper {
         self.orphans.forget_end(run);
     }
 
+    /// Whether a process is ready to run: it waits for a processor, and for nothing else.
+    pub fn is_runnable(&self, owner: Owner) -> bool {
+        self.pids.get(&owner).is_some_and(|pid| proc::is_runnable(*pid))
+    }
+
     /// The run of a process that is not reaped.
     pub fn run_of(&self, pid: i32) -> Option<RunId> {
         match self.owners.get(&pid) {

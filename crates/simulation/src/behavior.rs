@@ -99,6 +99,7 @@ impl Script for Behavior<'_> {
         ProgramScript {
             starts_in: script.starts_in.map_or(Some(Duration::ZERO), Lifetime::time),
             executes_early: false,
+            lacks_processor: false,
             start_error: script.fails,
             exits_after: lifetime.time(),
             status: script.status.unwrap_or(ExitStatus::Code(0)),

@@ -185,7 +185,8 @@ impl<S: Script> World<S> {
         match effect {
             Effect::Spawn { job, run, .. } => self.spawn(*job, *run),
             Effect::InspectStart { run } => {
-                self.schedule_input(Duration::ZERO, Input::StartPending { run: *run });
+                let input = self.inspected(*run);
+                self.schedule_input(Duration::ZERO, input);
             }
             Effect::CancelStart { run } => self.cancel_start(*run),
             Effect::Kill { run, signal, reason, .. } => self.signal(*run, *signal, reason.ends_run()),

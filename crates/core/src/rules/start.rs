@@ -191,6 +191,16 @@ impl Core {
         self.effects.push(Effect::InspectStart { run });
     }
 
+    /// P14: a process could not execute its program, because it had no processor: it gets its time again.
+    pub(crate) fn start_delayed(&mut self, run: RunId) {
+        let job = self.plan_state.runs.get(&run).copied();
+        let Some(job) = job.filter(|job| self.job(*job).state() == State::Starting) else { return };
+        let timeout = self.set_timer(job, EXEC_TIMEOUT, JobTimer::ExecTimeout);
+        if let Some(run) = self.job_mut(job).run_mut() {
+            run.timeout = Some(timeout);
+        }
+    }
+
     /// P3: a process has reported nothing, although its time is over.
     pub(crate) fn start_pending(&mut self, run: RunId) {
         let Some(job) = self.plan_state.runs.get(&run).copied() else { return };

@@ -99,6 +99,7 @@ impl Core {
             | Input::Started { .. }
             | Input::StartFailed { .. }
             | Input::StartPending { .. }
+            | Input::StartDelayed { .. }
             | Input::Exited { .. }
             | Input::OrphansFound { .. }
             | Input::OrphansGone { .. }
@@ -121,6 +122,7 @@ impl Core {
             Input::Started { run, pid } => self.started(run, pid),
             Input::StartFailed { run, why } => self.start_failed(run, &why),
             Input::StartPending { run } => self.start_pending(run),
+            Input::StartDelayed { run } => self.start_delayed(run),
             Input::Exited { run, status, remains } => self.exited(run, status, &remains),
             Input::OrphansFound { run } => self.orphans_found(run),
             Input::OrphansGone { run } => self.orphans_gone(run),

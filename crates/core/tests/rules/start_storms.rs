@@ -113,6 +113,11 @@ fn p14_what_a_process_has_reported_is_read_before_its_time_is_judged() {
     assert_eq!(harness.take_effects(), ["spawn a"]);
     // An answer that comes after the start changes nothing.
     let run = harness.status("a").run.unwrap();
+    harness.input(Input::StartDelayed { run });
+    assert_eq!(harness.take_effects(), [] as [&str; 0], "it had no processor, and gets its time again");
+    harness.millis(9_999);
+    assert_eq!(harness.take_effects(), [] as [&str; 0]);
+    harness.millis(1);
     harness.input(Input::StartPending { run });
     assert_eq!(harness.status("a").state, State::Running);
 }

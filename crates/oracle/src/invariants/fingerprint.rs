@@ -9,7 +9,6 @@ use containerpilot_core::state::fingerprint::{Fingerprint, Name, Order};
 
 use super::model::{CheckModel, JobModel, RunModel, Said};
 use super::reload::Reloading;
-use super::runs::EXEC_TIMEOUT;
 use super::{ABANDON_TIMEOUT, KILL_TIMEOUT, Oracle, Time};
 
 impl Oracle<'_> {
@@ -290,7 +289,7 @@ impl RunModel {
     fn fingerprint(&self, longest: Duration, print: &mut Fingerprint) {
         let Self {
             run,
-            spawned,
+            exec_by,
             started,
             off_schedule,
             by_stop_event,
@@ -310,7 +309,7 @@ impl RunModel {
         } = self;
         print.name(Name::Run, run.0);
         if started.is_none() {
-            print.age(*spawned, EXEC_TIMEOUT);
+            print.time(*exec_by);
         }
         print.option(*started, |print, at| print.age(at, longest));
         print.option(*first_killed, |print, at| print.age(at, ABANDON_TIMEOUT));

@@ -21,7 +21,8 @@ pub(super) enum Pending {
 #[derive(Clone, Debug)]
 pub(super) struct RunModel {
     pub(super) run: RunId,
-    pub(super) spawned: Time,
+    /// When the time of its start is over (P3), counted again if it had no processor (P14).
+    pub(super) exec_by: Time,
     /// When it executed its program.
     pub(super) started: Option<Time>,
     /// True if a user or an action started it between two ticks (W4).

@@ -8,6 +8,7 @@ use containerpilot_core::plan::{Level, Signal};
 use containerpilot_core::request::Request;
 use containerpilot_core::{JobStatus, Phase, StopStage};
 
+use super::runs::EXEC_TIMEOUT;
 use super::{Check, Oracle, Pending, RunModel};
 
 impl Oracle<'_> {
@@ -68,6 +69,13 @@ impl Oracle<'_> {
             Input::Watched { .. } | Input::Lock { .. } => {}
             Input::Notified { run, notice } => self.see_notice(*run, notice),
             Input::StartPending { run } => self.start_pending = Some(*run),
+            Input::StartDelayed { run } => {
+                let exec_by = self.now + EXEC_TIMEOUT;
+                let job = self.job_of(*run);
+                if let Some(run) = job.and_then(|job| self.jobs[job].run.as_mut()) {
+                    run.exec_by = exec_by;
+                }
+            }
             Input::Deregistered { job } => self.see_deregistered(job.index()),
             Input::Clock { unix, asleep: _ } => self.see_clock(*unix),
             Input::Request { .. }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use containerpilot_core::plan::{Job, Repeat, RestartOn, Restarts, Trigger};
 use containerpilot_core::{JobStatus, Phase, State, Time};
 
-use super::runs::EXEC_TIMEOUT;
 use super::{ABANDON_TIMEOUT, Check, Oracle, Pending, RunModel, Seen};
 
 impl Oracle<'_> {
@@ -80,7 +79,7 @@ impl Oracle<'_> {
         if !is_over && Self::timeout_of(planned, run).is_some_and(|due| due < self.now) {
             return self.job_violation("P5", job, "it was not killed at its timeout");
         }
-        if run.started.is_none() && run.spawned + EXEC_TIMEOUT < self.now {
+        if run.started.is_none() && run.exec_by < self.now {
             return self.job_violation("P3", job, "its start takes too long, and is not given up");
         }
         if run.first_killed.is_some_and(|killed| killed + ABANDON_TIMEOUT < self.now)

@@ -86,7 +86,7 @@ impl Oracle<'_> {
         model.runs_at_shutdown += u64::from(in_shutdown);
         model.run = Some(RunModel {
             run,
-            spawned: now,
+            exec_by: now + EXEC_TIMEOUT,
             started: None,
             off_schedule,
             by_stop_event: is_stop_event,

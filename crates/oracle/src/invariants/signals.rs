@@ -9,7 +9,6 @@ use containerpilot_core::plan::{Escalation, OnUnhealthy, Signal, StopScope};
 use containerpilot_core::{Phase, StopStage, Time};
 
 use super::repetition::met_tick_at;
-use super::runs::EXEC_TIMEOUT;
 use super::{ABANDON_TIMEOUT, Check, Oracle, RunModel};
 
 impl Oracle<'_> {
@@ -141,7 +140,7 @@ impl Oracle<'_> {
         if model.started.is_some() {
             return self.job_violation("P3", job, "its start is given up, although its program was executed");
         }
-        let timed_out = self.start_pending == Some(run) && same(model.spawned + EXEC_TIMEOUT);
+        let timed_out = self.start_pending == Some(run) && same(model.exec_by);
         let asked = model.stopped.map(|asked| asked + model.stop_timeout);
         let due = asked.filter(|due| same(*due));
         let due = due.or(Some(now).filter(|_| model.stop_adjusted));

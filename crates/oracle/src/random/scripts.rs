@@ -72,6 +72,7 @@ fn run_script(rng: &mut Rng) -> ProgramScript {
             _ => None,
         },
         executes_early: rng.percent(50),
+        lacks_processor: rng.percent(30),
         start_error: if rng.percent(10) { Some(rng.pick(&kinds)) } else { None },
         exits_after: if rng.percent(25) { None } else { Some(time(rng, &LONG)) },
         status: match rng.below(10) {

@@ -140,6 +140,13 @@ impl<S: Script> World<S> {
         Some(Input::Notified { run, notice })
     }
 
+    /// How a start stands whose time is over.
+    pub(super) fn inspected(&mut self, run: RunId) -> Input {
+        let program = self.programs.get_mut(&run);
+        let lacks = program.is_some_and(|program| std::mem::take(&mut program.script.lacks_processor));
+        if lacks { Input::StartDelayed { run } } else { Input::StartPending { run } }
+    }
+
     fn start_failed(&mut self, run: RunId, why: StartError) -> Input {
         self.cancel_start(run);
         Input::StartFailed { run, why }

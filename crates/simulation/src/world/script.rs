@@ -62,6 +62,8 @@ pub struct ProgramScript {
     /// True if the program is executed at once, and only the report takes time: signals reach the program. Otherwise they
     /// kill the process before it executes its program.
     pub executes_early: bool,
+    /// True if the process has no processor for the first ten seconds, so that its time begins again (P14).
+    pub lacks_processor: bool,
     /// Why the start fails.
     pub start_error: Option<StartErrorKind>,
     /// When it exits by itself, counted from its start.

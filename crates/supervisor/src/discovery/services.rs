@@ -12,7 +12,7 @@ use containerpilot_core::catalog::reconcile::{
 };
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::JobIx;
-use containerpilot_core::plan::{Job, Service};
+use containerpilot_core::plan::{Job, Level, Service};
 use containerpilot_process::failpoints::{failpoint, guarded};
 use hyper::Method;
 use tokio::runtime::Handle;
@@ -100,6 +100,8 @@ pub(super) struct ServiceTask {
     confirmed: Arc<Mutex<Option<Confirmation>>>,
     /// Whether the handle was dropped.
     is_released: bool,
+    /// Whether its registration was logged. A catalog that forgets it again and again does not fill the log.
+    is_announced: bool,
     /// Dropped at the end of the task.
     deregistered: Option<std::sync::mpsc::Sender<()>>,
 }
@@ -136,6 +138,7 @@ impl ServiceTask {
             is_gone,
             confirmed,
             is_released: false,
+            is_announced: false,
             deregistered: None,
         };
         runtime.spawn(task.run(commands));
@@ -230,8 +233,25 @@ impl ServiceTask {
         self.apply_interruption();
         let now = self.shared.now();
         self.reconciler.done(now, outcome);
+        if outcome == Outcome::Done {
+            self.announce(request);
+        }
         self.shared.connectivity.record(now, &self.name, failure.as_ref());
         *self.confirmed.lock().unwrap_or_else(PoisonError::into_inner) = self.reconciler.confirmation();
+    }
+
+    /// Logs that the service was registered, in the words of 3.8.
+    fn announce(&mut self, request: CatalogRequest) {
+        let is_registered = match request {
+            CatalogRequest::Register(_) => true,
+            CatalogRequest::Deregister => false,
+            CatalogRequest::Update(_) => return,
+        };
+        if is_registered && !self.is_announced {
+            let message = format!("Service registered: {}", self.definition.service.name);
+            self.shared.sender.send(LoopMessage::Log(Level::Info, message));
+        }
+        self.is_announced = is_registered;
     }
 
     /// Sends a request, unless another supervisor holds the id of the service (D10).

@@ -70,7 +70,10 @@ impl EffectExecutor {
             }
             Effect::InspectStart { run } => {
                 let found = self.continue_start(Owner::Run(run));
-                results.push_back(found.unwrap_or(Input::StartPending { run }));
+                results.push_back(found.unwrap_or_else(|| match self.reaper.is_runnable(Owner::Run(run)) {
+                    true => Input::StartDelayed { run },
+                    false => Input::StartPending { run },
+                }));
             }
             Effect::CancelStart { run } => self.cancel_start(Owner::Run(run)),
             Effect::Kill { run, signal, scope, reason } => {
