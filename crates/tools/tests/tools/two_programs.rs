@@ -1,19 +1,26 @@
 //! X15: `containerpilot` has what a container needs, `containerpilot-tools` what works on files.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::support::deadline::wait_until_within;
 use crate::support::program::{Folder, code, command, containerpilot, err, out, repository};
 use crate::tools;
 
+/// Copies a program, in a process of its own: a descriptor that writes to it, inherited by a child of another test, would
+/// make it busy.
+fn copy(program: &str, to: &Path) {
+    assert!(Command::new("cp").arg(program).arg(to).status().unwrap().success());
+}
+
 /// A copy of `containerpilot` in a folder, with the tools beside it or without.
 fn installed(folder: &Folder, with_tools: bool) -> String {
     let bin = folder.0.join("bin");
     fs::create_dir_all(&bin).unwrap();
-    fs::copy(containerpilot(), bin.join("containerpilot")).unwrap();
+    copy(containerpilot(), &bin.join("containerpilot"));
     if with_tools {
-        fs::copy(tools(), bin.join("containerpilot-tools")).unwrap();
+        copy(tools(), &bin.join("containerpilot-tools"));
     }
     bin.join("containerpilot").to_str().unwrap().to_owned()
 }
@@ -51,7 +58,7 @@ fn x15_containerpilot_becomes_the_tools_beside_it() {
 fn x15_containerpilot_finds_the_tools_in_path() {
     let (folder, other) = (Folder::new("path"), Folder::new("path-tools"));
     let program = installed(&folder, false);
-    fs::copy(tools(), other.0.join("containerpilot-tools")).unwrap();
+    copy(tools(), &other.0.join("containerpilot-tools"));
     let path = format!("/nonexistent:{}", other.0.display());
     let found = run(&program, &path, &["graph", "examples/quickstart.json5"]);
     assert_eq!(code(&found), 0, "{}", err(&found));
