@@ -247,6 +247,10 @@ fn of_job(name: &str) -> Source {
 fn triggered(trigger: Trigger) -> Job {
     let mut job = job();
     job.when.trigger = trigger;
+    if job.is_stop_hook() {
+        // Five minutes (S15) would be thousands of checks.
+        job.timeout = Some(millis(1_500));
+    }
     job
 }
 
