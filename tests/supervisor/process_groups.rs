@@ -30,6 +30,18 @@ fn signals(run: &Supervisor) -> String {
     fs::read_to_string(run.file("signals")).unwrap()
 }
 
+/// Lets the program finish its shutdown when it has got its signal. Returns the signals that it got.
+fn let_it_finish(mut run: Supervisor) -> String {
+    wait_until("it has its signal", || run.size("signals") > 0);
+    fs::write(run.file("go"), "").unwrap();
+    run.wait_for_line("saved");
+    let signals = signals(&run);
+    let (code, log) = run.wait();
+    assert_eq!(code, 0, "{log}");
+    assert!(!log.contains("SIGKILL"), "{log}");
+    signals
+}
+
 const WAITING: &str = "app waiting for the rest of its process group; at its exit that was ";
 
 #[test]
@@ -47,12 +59,7 @@ fn s14_app_behind_a_shell_finishes_its_own_shutdown() {
             run.signal("-TERM");
             let line = run.wait_for_line(WAITING);
             assert!(line.contains("app (") || line.contains("sh ("), "{line}");
-            wait_until("it has its signal", || run.size("signals") > 0);
-            fs::write(run.file("go"), "").unwrap();
-            run.wait_for_line("saved");
-            assert_eq!(signals(&run), "TERM\n", "{shell}");
-            let (code, log) = run.wait();
-            assert_eq!(code, 0, "{shell}: {log}");
+            assert_eq!(let_it_finish(run), "TERM\n", "{shell}");
         }
     }
 }
@@ -74,16 +81,11 @@ fs.appendFileSync('pids', process.pid + '\\n');
 setInterval(() => {}, 1000);
 END";
     let config = config("'npm start'", "cwd: '@/', env: { HOME: '@/', npm_config_update_notifier: 'false' }");
-    let mut run = Supervisor::with_setup(modes()[0], setup, &config);
+    let run = Supervisor::with_setup(modes()[0], setup, &config);
     wait_until("it runs", || run.size("pids") > 0);
     run.signal("-TERM");
-    wait_until("it has its signal", || run.size("signals") > 0);
-    // npm waits for its program, or does not: it depends on its version. Either way nobody is killed.
-    fs::write(run.file("go"), "").unwrap();
-    run.wait_for_line("saved");
-    let (code, log) = run.wait();
-    assert_eq!(code, 0, "{log}");
-    assert!(!log.contains("SIGKILL"), "{log}");
+    // npm waits for its program, or does not, and forwards the signal, or does not: that depends on its version.
+    let_it_finish(run);
 }
 
 #[test]
@@ -124,6 +126,7 @@ fn s14_restart_and_reload_start_the_new_process_when_the_group_is_gone() {
         assert_eq!(run.read("pids").lines().count(), 1, "{command}: it has two processes");
         fs::write(run.file("go"), "").unwrap();
         wait_until("it runs again", || run.read("pids").lines().count() == 2);
+        wait_until("the command is done", || asked.try_wait().unwrap().is_some());
         assert!(asked.wait().unwrap().success(), "{command}");
         assert_eq!(signals(&run), "TERM\n");
         run.signal("-TERM");
@@ -138,11 +141,7 @@ fn s14_stop_scope_process_sends_sigterm_to_the_rest_when_the_process_has_exited(
     let mut run = start(modes()[0], "['sh', '-c', '@/app & wait']", "stopScope: 'process'");
     run.signal("-TERM");
     run.wait_for_line(WAITING);
-    wait_until("it has its signal", || run.size("signals") > 0);
-    fs::write(run.file("go"), "").unwrap();
-    run.wait_for_line("saved");
-    assert_eq!(signals(&run), "TERM\n");
-    assert_eq!(run.wait().0, 0);
+    assert_eq!(let_it_finish(run), "TERM\n");
 }
 
 #[test]
@@ -151,11 +150,6 @@ fn s14_daemon_outside_of_the_group_has_the_same_time() {
         let mut run = start(mode, "['sh', '-c', 'setsid @/app & exec sleep 1000']", "");
         run.signal("-TERM");
         run.wait_for_line("app left processes outside of its process group, sent SIGTERM");
-        wait_until("it has its signal", || run.size("signals") > 0);
-        fs::write(run.file("go"), "").unwrap();
-        run.wait_for_line("saved");
-        let (code, log) = run.wait();
-        assert_eq!(code, 0, "{log}");
-        assert!(!log.contains("SIGKILL"), "{log}");
+        assert_eq!(let_it_finish(run), "TERM\n");
     }
 }

@@ -144,7 +144,7 @@ section! {
         requires: TextsOrObjects<RequirementFields> = "requires", Nothing, "W18",
             "What must be there before the job starts: jobs, watches as `watch.NAME`, rendered files as `file.NAME`, and locks as `lock.NAME`. The job stops before the jobs that it requires.";
         timeout: DurationOrNever = "timeout", Says("none; with `when.interval`, that interval"), "P5",
-            "Timeout of one run, after which it is killed: at least 1 ms, or `never`. A stop hook without one has 5 minutes.";
+            "Timeout of one run, after which it is killed: at least 1 ms, or `never`. A stop hook has 5 minutes without one, also with `never`.";
         restarts: RestartLimit = "restarts", Says("\"never\"; with `when.interval`, \"unlimited\""), "W6, W4",
             "Restart policy: the number of restarts after a run exits, with success or failure. `unlimited` cannot be combined with `when.each`.";
         restart_on: OneOf<RestartOn> = "restartOn", Is("\"exit\""), "W13",

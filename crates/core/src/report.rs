@@ -9,4 +9,5 @@ pub mod health;
 pub mod redact;
 mod replicas;
 pub mod status;
+mod stop_time;
 pub mod words;

@@ -57,8 +57,9 @@ pub(crate) struct StopBudget {
 impl StopBudget {
     /// The budget of a shutdown that starts now.
     pub(crate) fn new(plan: &Plan, graph: &DependencyGraph, now: Time) -> Self {
-        let [signal, kill] = deadlines(plan, graph);
-        let without_hooks = kill.saturating_sub(hook_time(plan, graph));
+        let hooks = hook_time(plan, graph);
+        let [signal, kill] = deadlines(plan, hooks);
+        let without_hooks = kill.saturating_sub(hooks);
         Self { signal_by: now + signal, kill_by: now + kill, longest: kill, without_hooks }
     }
 

@@ -3,8 +3,6 @@
 //! The bound assumes that no process reacts to its stop signal, that no hook ends before its `timeout`, and that the
 //! catalog does not answer. A process exits on SIGKILL: one that the kernel does not let exit is not counted.
 
-use alloc::format;
-use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -13,7 +11,6 @@ use crate::event::{Code, Source};
 use crate::ids::JobIx;
 use crate::plan::{Job, Plan, Role, Signal, stop_signal_timeout};
 use crate::state::dependency_graph::DependencyGraph;
-use crate::time::fmt_duration;
 
 /// What follows the last exit: the log, the catalog, connections (S4).
 const EXIT: Duration = Duration::from_secs(1);
@@ -28,29 +25,6 @@ pub struct StopTime {
     pub longest: Duration,
     /// The jobs that stop one after the other in that case, in their order.
     pub steps: Vec<StopStep>,
-}
-
-impl StopTime {
-    /// `app gets SIGTERM after 5s and SIGKILL 10s later, then …`
-    #[must_use]
-    pub fn words(&self, plan: &Plan) -> String {
-        let words = |step: &StopStep| {
-            let job = plan.jobs.get(step.job.index())?;
-            let (name, signal) = (&job.name, job.stop.signal);
-            let length = fmt_duration(step.to.saturating_sub(step.from));
-            let start = match step.from.is_zero() {
-                true => "at once".into(),
-                false => format!("after {}", fmt_duration(step.from)),
-            };
-            Some(match step.is_hook {
-                true => format!("{name} runs {start}, for up to {length}"),
-                false => format!("{name} gets {signal} {start} and SIGKILL {length} later"),
-            })
-        };
-        let mut parts: Vec<String> = self.steps.iter().filter_map(words).collect();
-        parts.push("the supervisor exits within 1s".into());
-        parts.join(", then ")
-    }
 }
 
 /// One job of a shutdown. The times count from its start.
@@ -68,8 +42,8 @@ pub struct StopStep {
 
 /// When a shutdown sends the last stop signal, and SIGKILL to everything that still runs, counted from its start: the
 /// time of the jobs (S4) after that of the longest chain of hooks (S15).
-pub(crate) fn deadlines(plan: &Plan, graph: &DependencyGraph) -> [Duration; 2] {
-    let (hooks, timeout) = (hook_time(plan, graph), plan.stop_timeout);
+pub(crate) fn deadlines(plan: &Plan, hooks: Duration) -> [Duration; 2] {
+    let timeout = plan.stop_timeout;
     let in_order = plan.stops_in_order();
     let kill = if in_order { timeout + timeout } else { timeout };
     [stop_signal_timeout(timeout, in_order), kill].map(|time| hooks.saturating_add(time))
@@ -95,7 +69,8 @@ pub(crate) fn hook_time(plan: &Plan, graph: &DependencyGraph) -> Duration {
 #[must_use]
 pub fn stop_time(plan: &Plan) -> StopTime {
     let graph = DependencyGraph::new(plan);
-    let mut search = Search::new(plan, &graph, deadlines(plan, &graph), Counted::All);
+    let deadlines = deadlines(plan, hook_time(plan, &graph));
+    let mut search = Search::new(plan, &graph, deadlines, Counted::All);
     let jobs = (0..plan.jobs.len()).map(JobIx::at);
     let last = jobs.map(|job| (search.end(job), job)).max_by_key(|(end, _)| *end);
     let mut steps = Vec::new();
