@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{reload, reload_to, rewrite, summary};
+use super::{reload, reload_to, rewrite, run, summary};
 use crate::support::http_client::Pilot;
 use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
@@ -47,6 +47,22 @@ fn r3_reload_of_an_unchanged_file_does_nothing() {
     }
     assert_eq!(pilot.job("a")["pid"], pid);
     assert_eq!(pilot.job("b")["state"], "complete", "the complete job was started again");
+}
+
+#[test]
+fn r3_reload_restarts_jobs_whose_variables_were_set() {
+    let jobs = r#"{ jobs: [
+        { name: "app", exec: ["sh", "-c", "echo COLOUR is ${COLOUR:-black}; exec sleep 60"] },
+        { name: "own", exec: "sleep 60", env: { COLOUR: "green" } },
+    ] }"#;
+    let mut pilot = Pilot::start(jobs);
+    pilot.supervisor.wait_for_line("COLOUR is black");
+    assert_eq!(run(&pilot, &["putenv", "COLOUR=red"]).0, 0);
+    let (code, plan, _) = run(&pilot, &["check", "--diff"]);
+    assert!(code == 0 && plan.contains("restart    app") && plan.contains("keep       own"), "{plan}");
+    assert_eq!(summary(&reload(&pilot)), "own|app||");
+    pilot.supervisor.wait_for_line("COLOUR is red");
+    assert_eq!(summary(&reload(&pilot)), "app,own|||");
 }
 
 #[test]

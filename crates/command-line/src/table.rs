@@ -494,7 +494,7 @@ pub const PUTENV: Command = Command {
     name: "putenv",
     arguments: "KEY=VALUE…",
     about: "set environment variables for processes started from now on",
-    details: "An empty VALUE removes the variable. Running processes keep their environment. Values are never \
+    details: "An empty VALUE removes the variable. Running processes keep their environment until a reload. Values are never \
               logged. `-putenv` does the same.",
     flags: &[&CONFIG, &SOCKET],
 };

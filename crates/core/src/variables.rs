@@ -37,14 +37,17 @@ impl Environment {
     }
 }
 
+/// Variables set by `putenv`. `None` unsets a variable, even one of the supervisor's own environment.
+pub type Overrides = BTreeMap<String, Option<String>>;
+
 /// The addresses of services, the pids of running jobs, what watches have found, and the variables set by `putenv`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobVariables {
     version: u64,
     /// Changes with the version, except for the pid of a job.
     settings: u64,
-    /// Variables set by `putenv`. `None` unsets a variable, even one of the supervisor's own environment.
-    set: BTreeMap<String, Option<String>>,
+    /// Shared with the runs that were started with them.
+    overrides: Arc<Overrides>,
     /// The names of the variables of jobs and locks, in this order. They are those of the plan.
     names: Arc<[String]>,
     /// The values, by the index of the name. Only these are gone through for a start, so that its cost depends on the
@@ -90,7 +93,7 @@ impl JobVariables {
 
     /// The variables. Of two with the same name, the later one wins.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
-        let set = self.set.iter().map(|(name, value)| (name, value.as_deref()));
+        let set = self.overrides.iter().map(|(name, value)| (name, value.as_deref()));
         let of_jobs = self.values.iter();
         let of_jobs =
             of_jobs.filter_map(|(index, value)| Some((self.names.get(*index)?, Some(value.as_str()))));
@@ -100,13 +103,13 @@ impl JobVariables {
 
     /// All variables that `putenv` has set or unset.
     #[must_use]
-    pub fn set_by_putenv(&self) -> &BTreeMap<String, Option<String>> {
-        &self.set
+    pub const fn overrides(&self) -> &Arc<Overrides> {
+        &self.overrides
     }
 
     /// The variables that a process must not inherit from the supervisor.
     pub fn unset(&self) -> impl Iterator<Item = &str> {
-        self.set.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name.as_str())
+        self.overrides.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name.as_str())
     }
 
     /// Returns true if a later version has other pids, and nothing else has changed since.
@@ -121,7 +124,7 @@ impl JobVariables {
 
     pub(crate) fn set(&mut self, name: String, value: Option<String>) {
         self.change_settings();
-        self.set.insert(name, value.filter(|value| !value.is_empty()));
+        Arc::make_mut(&mut self.overrides).insert(name, value.filter(|value| !value.is_empty()));
     }
 
     pub(crate) fn set_pid(&mut self, job: JobIx, pid: Option<i32>) {
@@ -162,7 +165,7 @@ impl JobVariables {
     pub(crate) fn continue_from(&mut self, old: &Self) {
         self.version = old.version;
         self.change_settings();
-        self.set.clone_from(&old.set);
+        self.overrides = Arc::clone(&old.overrides);
     }
 }
 

@@ -315,7 +315,7 @@ impl Spawner {
         let own = request.process.env.get("PATH").map(String::as_bytes);
         let trigger = || request.environment.cause.iter().rfind(|(name, _)| *name == "PATH");
         // A PATH that was set or unset with `putenv` replaces the supervisor's own.
-        let supervisor = || match request.environment.jobs.set_by_putenv().get("PATH") {
+        let supervisor = || match request.environment.jobs.overrides().get("PATH") {
             Some(set) => set.as_deref().map(str::as_bytes),
             None => match request.process.shared_env.get("PATH") {
                 Some(path) => Some(path.as_bytes()),

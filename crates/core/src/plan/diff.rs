@@ -153,13 +153,6 @@ impl PlanDiff {
     }
 }
 
-/// What a reload from one plan to another does to jobs, if no job was stopped or started by hand.
-#[must_use]
-pub fn changes(old: &Plan, new: &Plan) -> Changes {
-    let new = new.clone().with_scale_of(old);
-    PlanDiff::new(old, &new, |_| false).changes(old, &new)
-}
-
 /// R5: returns true if two definitions differ only in what does not concern the process itself.
 fn keeps_process(old: &Job, new: &Job) -> bool {
     let instance = |job: &Job| {

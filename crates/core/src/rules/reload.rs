@@ -24,7 +24,7 @@ use crate::event::{Code, Source};
 use crate::ids::{EventId, FileIx, JobIx};
 use crate::inserted;
 use crate::log_entry::LogEvent;
-use crate::plan::diff::{JobChange, Moves, PlanDiff};
+use crate::plan::diff::{Changes, JobChange, Moves, PlanDiff};
 use crate::plan::{Level, Plan, Repeat};
 use crate::request::{Reply, RequestId};
 use crate::rules::request::SHUTTING_DOWN;
@@ -42,7 +42,7 @@ impl Core {
     /// Starts a reload. The plan has been validated (R2). What `scale` has set stays, where `replicas` is unchanged (W20).
     pub(crate) fn request_reload(&mut self, id: RequestId, plan: Box<Plan>) {
         let plan = Box::new(plan.with_scale_of(self.next_plan()));
-        self.request_plan(id, plan);
+        self.request_plan(id, plan, true);
     }
 
     /// The plan of the reload in progress, or else the one in force.
@@ -51,20 +51,21 @@ impl Core {
     }
 
     /// Replaces the plan as soon as the jobs that it changes have stopped.
-    pub(crate) fn request_plan(&mut self, id: RequestId, plan: Box<Plan>) {
+    pub(crate) fn request_plan(&mut self, id: RequestId, plan: Box<Plan>, renews_variables: bool) {
         if self.phase != Phase::Running {
             let reply = Reply::Refused(SHUTTING_DOWN.into());
             return self.effects.push(Effect::Reply { id, reply });
         }
         if let Some(pending) = &mut self.reload {
             pending.plan = plan;
+            pending.renews_variables |= renews_variables;
             pending.requests.push(id);
             // If the timer has fired, it is set again for the new plan.
             if pending.timer.is_some() {
                 return;
             }
         } else {
-            self.reload = Some(PendingReload { plan, requests: [id].into(), timer: None });
+            self.reload = Some(PendingReload { plan, renews_variables, requests: [id].into(), timer: None });
         }
         let deadline = self.now + self.reload_limit();
         let timer = self.timers.set(deadline, TimerKind::ReloadTimeout);
@@ -109,21 +110,48 @@ impl Core {
         }
     }
 
-    /// The difference to another plan. Jobs that already stop for a reload count as changed.
-    fn diff(&self, plan: &Plan) -> PlanDiff {
-        PlanDiff::new(self.plan(), plan, |job| self.job(job).stop_reason() == Some(StopReason::Reload))
+    /// What a reload of this plan would do to jobs now, if no job was stopped or started by hand.
+    #[must_use]
+    pub fn changes(&self, plan: &Plan) -> Changes {
+        let plan = plan.clone().with_scale_of(self.plan());
+        PlanDiff::new(self.plan(), &plan, |job| self.has_old_variables(job)).changes(self.plan(), &plan)
+    }
+
+    /// The difference to the plan of a reload. Jobs that already stop for a reload count as changed, and so do those whose
+    /// variables have.
+    fn diff(&self, pending: &PendingReload) -> PlanDiff {
+        PlanDiff::new(self.plan(), &pending.plan, |job| {
+            self.job(job).stop_reason() == Some(StopReason::Reload)
+                || (pending.renews_variables && self.has_old_variables(job))
+        })
+    }
+
+    /// R3: returns true if a job's process would be started with other variables of `putenv` now. A job that runs again at each
+    /// event or tick gets them anyway, and its run is not cut short.
+    fn has_old_variables(&self, job: JobIx) -> bool {
+        let (planned, state) = (self.planned(job), self.job(job));
+        let Some(run) = state.run().filter(|_| state.is_up() && state.state() != State::Outlived) else {
+            return false;
+        };
+        let process = &planned.process;
+        let is_own = |name| process.env.contains_key(name) || process.secrets.contains_key(name);
+        // A variable that was set once stays in the list, also when it is unset.
+        let mut now = self.variables().overrides().iter();
+        planned.when.repeat() == Repeat::Once
+            && !planned.when.is_periodic()
+            && now.any(|(name, value)| run.overrides.get(name) != Some(value) && !is_own(name))
     }
 
     /// Returns true if the pending reload changes or removes a job.
     pub(crate) fn is_replaced_by_reload(&self, job: JobIx) -> bool {
-        self.reload.as_ref().is_some_and(|pending| self.diff(&pending.plan).replaced().contains(&job))
+        self.reload.as_ref().is_some_and(|pending| self.diff(pending).replaced().contains(&job))
     }
 
     /// The jobs that must be complete before the pending plan replaces the current one: the changed and removed ones, and
     /// those that are unreachable and get a new generation, because the old one must have ended (E3).
     fn jobs_to_stop(&self) -> Vec<JobIx> {
         let Some(pending) = &self.reload else { return Vec::new() };
-        let mut jobs = self.diff(&pending.plan).replaced();
+        let mut jobs = self.diff(pending).replaced();
         if !jobs.is_empty() || *pending.plan != *self.plan() {
             let unreachable = |job: &JobIx| self.job(*job).stop_reason() == Some(StopReason::Unreachable);
             jobs.extend(self.all_jobs().filter(unreachable));
@@ -153,7 +181,7 @@ impl Core {
     fn finish_reload(&mut self) {
         let Some(mut pending) = self.reload.take() else { return };
         self.timers.cancel(&mut pending.timer);
-        let diff = self.diff(&pending.plan);
+        let diff = self.diff(&pending);
         let changes = diff.changes(self.plan(), &pending.plan);
         // Reloading the same plan does not retry unreachable jobs.
         if *pending.plan != *self.plan() || !changes.restarted.is_empty() {

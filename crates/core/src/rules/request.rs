@@ -23,7 +23,7 @@ impl Core {
             Request::Reload(plan) => return self.request_reload(id, plan),
             Request::RollingRestart(jobs) => return self.request_rolling_restart(id, jobs),
             Request::Scale(name, count) => match self.next_plan().scaled(&name, count) {
-                Ok(plan) => return self.request_plan(id, Box::new(plan)),
+                Ok(plan) => return self.request_plan(id, Box::new(plan), false),
                 Err(why) => Reply::Refused(why),
             },
             Request::Maintenance(on) => self.set_maintenance(on),

@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt;
 use core::time::Duration;
+use alloc::sync::Arc;
 
 use crate::effect::{DesiredService, Effect};
 use crate::event::Code;
@@ -108,7 +109,8 @@ impl Core {
     fn create_process(&mut self, job: JobIx, run: RunId, environment: Environment) {
         self.job_mut(job).has_run = true;
         let timeout = self.set_timer(job, EXEC_TIMEOUT, JobTimer::ExecTimeout);
-        self.change(job, Transition::To(Activity::Starting(Run::new(run, timeout))));
+        let overrides = Arc::clone(environment.jobs.overrides());
+        self.change(job, Transition::To(Activity::Starting(Run::new(run, overrides, timeout))));
         self.effects.push(Effect::Spawn { job, run, environment });
     }
 

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use core::time::Duration;
 
 use crate::ids::RunId;
@@ -11,11 +12,14 @@ use crate::plan::Job;
 use crate::state::journal::{EndReason, Event, Origin};
 use crate::state::timers::TimerId;
 use crate::time::{Time, fmt_duration};
+use crate::variables::Overrides;
 
 /// A run: its process was requested, or has executed its program.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) id: RunId,
+    /// The variables of `putenv` that it was started with.
+    pub(crate) overrides: Arc<Overrides>,
     /// The timeout of the start (P3), from then on that of the run (P5), and after the exit of its process the time until
     /// it is logged who is left (S14).
     pub(crate) timeout: Option<TimerId>,
@@ -100,9 +104,10 @@ impl Readiness {
 
 impl Run {
     /// A run whose process is being started; `timeout` is the timeout of the start.
-    pub(crate) const fn new(id: RunId, timeout: TimerId) -> Self {
+    pub(crate) const fn new(id: RunId, overrides: Arc<Overrides>, timeout: TimerId) -> Self {
         Self {
             id,
+            overrides,
             timeout: Some(timeout),
             kill_timer: None,
             abandon_timer: None,
@@ -117,9 +122,10 @@ impl Run {
     }
 
     /// The same run, once its program was executed. What it was sent before still counts.
-    pub(crate) const fn executed(&mut self) -> Self {
+    pub(crate) fn executed(&mut self) -> Self {
         Self {
             id: self.id,
+            overrides: Arc::clone(&self.overrides),
             timeout: None,
             kill_timer: self.kill_timer.take(),
             abandon_timer: self.abandon_timer.take(),

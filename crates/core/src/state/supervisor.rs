@@ -198,6 +198,8 @@ pub(crate) struct RollingRestart {
 #[derive(Clone, Debug)]
 pub(crate) struct PendingReload {
     pub(crate) plan: Box<Plan>,
+    /// True if processes with old variables of `putenv` are replaced, too. A new number of replicas does not do that.
+    pub(crate) renews_variables: bool,
     /// The requests to answer.
     pub(crate) requests: Vec<RequestId>,
     /// When jobs that have not stopped are killed.

@@ -130,7 +130,7 @@ fn w19_actions_of_the_supervisor_itself() {
     for line in ["reload", "event global enterMaintenance", "event enter exitSuccess", "spawn after"] {
         assert!(output.contains(&line.into()), "{line}: {output:?}");
     }
-    let variables = harness.environment.jobs.set_by_putenv();
+    let variables = harness.environment.jobs.overrides();
     assert_eq!(variables.get("A"), Some(&Some("new".into())));
     assert_eq!(variables.get("B"), Some(&None));
     assert!(harness.core.overview().maintenance);

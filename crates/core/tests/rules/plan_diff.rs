@@ -1,14 +1,18 @@
 //! R1, R3, C6: the plan diff, and what requests a reload.
 
-use containerpilot_core::plan::diff::{Changes, changes};
+use containerpilot_core::plan::diff::Changes;
 use containerpilot_core::plan::{Plan, Signal};
 use containerpilot_core::rules::signals::{reloads_at, reopens_log};
-use containerpilot_core::{Input, Reply, Request, RequestId};
+use containerpilot_core::{Core, Input, Reply, Request, RequestId};
 
 use crate::harness::{Harness, plan};
 
 fn jobs(jobs: &str) -> Plan {
     plan(&format!("{{ jobs: [{jobs}] }}"))
+}
+
+fn changes(old: &Plan, new: &Plan) -> Changes {
+    Core::new(old.clone()).changes(new)
 }
 
 #[test]

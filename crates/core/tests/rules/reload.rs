@@ -226,15 +226,74 @@ fn r3_the_causes_of_continuing_runs_are_kept() {
 
 #[test]
 fn p7_variables_set_by_putenv_survive_a_reload() {
-    let mut harness = Harness::running(A);
-    harness.request(Request::SetVariables(vec![("K".into(), Some("v".into()))]));
-    reload(&mut harness, &format!("{B}, {A}"));
+    let a = "{ name: 'a', exec: 'x', env: { K: 'own' } }";
+    let mut harness = Harness::running(a);
+    put(&mut harness, "K", "v");
+    reload(&mut harness, &format!("{B}, {a}"));
     let pid = harness.status("a").pid.unwrap().to_string();
     let variables: Vec<_> = harness.environment.iter().collect();
     assert!(
         variables.contains(&("K", "v")) && variables.contains(&("CONTAINERPILOT_A_PID", pid.as_str())),
         "{variables:?}"
     );
+}
+
+fn put(harness: &mut Harness, name: &str, value: &str) {
+    harness.request(Request::SetVariables(vec![(name.into(), Some(value.into()))]));
+    harness.replies.clear();
+}
+
+#[test]
+fn r3_a_reload_restarts_processes_whose_variables_have_changed() {
+    let own = "{ name: 'own', exec: 'x', env: { K: 'mine' } }";
+    let each = "{ name: 'each', exec: 'x', when: { source: 'a', each: 'healthy' } }";
+    let tick = "{ name: 'tick', exec: 'x', when: { interval: '10s' } }";
+    let done = "{ name: 'done', exec: 'x' }";
+    let jobs = format!("{A}, {own}, {each}, {tick}, {done}");
+    let mut harness = Harness::running(&jobs);
+    harness.exit_on("done", 0);
+    put(&mut harness, "K", "v");
+    harness.take_effects();
+    let new = plan(&format!("{{ jobs: [{jobs}] }}"));
+    let Reply::Reloaded(expected) = changes(&["own", "each", "tick", "done"], &["a"], &[], &[]) else {
+        unreachable!()
+    };
+    assert_eq!(harness.core.changes(&new), expected, "the dry run says so");
+    reload(&mut harness, &jobs);
+    assert_eq!(harness.take_effects(), ["kill a 15"]);
+    harness.exit_on("a", 15);
+    assert_eq!(harness.take_effects(), ["plan replaced", "spawn a"]);
+    assert!(harness.environment.iter().any(|one| one == ("K", "v")));
+    assert_eq!(harness.replies, [Reply::Reloaded(expected)]);
+    // It has them now, and the same value is no change.
+    put(&mut harness, "K", "v");
+    reload(&mut harness, &jobs);
+    assert_eq!(harness.take_effects(), [] as [&str; 0]);
+    // There and back again is none, either.
+    put(&mut harness, "K", "w");
+    put(&mut harness, "K", "v");
+    reload(&mut harness, &jobs);
+    assert_eq!(harness.take_effects(), [] as [&str; 0]);
+    // Unsetting it is one.
+    put(&mut harness, "K", "");
+    reload(&mut harness, &jobs);
+    assert_eq!(harness.take_effects(), ["kill a 15"]);
+}
+
+#[test]
+fn r3_new_variables_neither_restart_a_stopped_job_nor_count_for_scale() {
+    let jobs = format!("{A}, {{ name: 'b', exec: 'x', replicas: 1 }}");
+    let mut harness = Harness::running(&jobs);
+    harness.request(Request::Stop(JobIx(0)));
+    put(&mut harness, "K", "v");
+    harness.take_effects();
+    harness.request(Request::Scale("b".into(), 2));
+    assert_eq!(harness.take_effects(), ["plan replaced", "spawn b-2"], "b-1 keeps its process");
+    reload(&mut harness, &jobs);
+    assert_eq!(harness.take_effects(), ["kill b-1 15"], "a is stopped already");
+    harness.exit_on("a", 15);
+    harness.exit_on("b-1", 15);
+    assert_eq!(harness.take_effects(), ["plan replaced", "spawn b-1"], "a stays stopped");
 }
 
 #[test]

@@ -190,7 +190,7 @@ impl Oracle<'_> {
     /// A process has the variables that actions have set before.
     pub(super) fn check_variables(&self, job: usize, environment: &Environment) -> Check {
         for (name, value) in &self.variables {
-            let found = environment.jobs.set_by_putenv().get(name);
+            let found = environment.jobs.overrides().get(name);
             if found != Some(value) {
                 return self.job_violation("W19", job, &format!("its {name} is {found:?}, not {value:?}"));
             }

@@ -102,6 +102,7 @@ impl Oracle<'_> {
         });
         let Reloading {
             requests,
+            renews_variables,
             version,
             requested,
             due,
@@ -113,6 +114,7 @@ impl Oracle<'_> {
             canceled: _,
             registered_again: _,
         } = reloading;
+        print.add(renews_variables);
         print.list(requests, |print, request| print.name(Name::Request, request.0));
         // The plan to come counts only while there is one.
         print.add((requested, starts_jobs, (!requests.is_empty()).then_some(version)));
@@ -289,6 +291,7 @@ impl RunModel {
     fn fingerprint(&self, longest: Duration, print: &mut Fingerprint) {
         let Self {
             run,
+            variables,
             exec_by,
             started,
             off_schedule,
@@ -308,6 +311,7 @@ impl RunModel {
             said: Said { ready, reloading, stopping, alive },
         } = self;
         print.name(Name::Run, run.0);
+        print.add(variables);
         if started.is_none() {
             print.time(*exec_by);
         }

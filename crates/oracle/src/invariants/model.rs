@@ -1,6 +1,6 @@
 //! The model of each job, built from what can be observed.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use containerpilot_core::Time;
@@ -21,6 +21,8 @@ pub(super) enum Pending {
 #[derive(Clone, Debug)]
 pub(super) struct RunModel {
     pub(super) run: RunId,
+    /// The variables that actions had set when it was started.
+    pub(super) variables: BTreeMap<String, Option<String>>,
     /// When the time of its start is over (P3), counted again if it had no processor (P14).
     pub(super) exec_by: Time,
     /// When it executed its program.

@@ -21,6 +21,8 @@ pub(super) struct Reloading {
     pub(super) requests: Vec<RequestId>,
     /// The version that was requested last.
     pub(super) version: usize,
+    /// True if it replaces processes with old variables, too: it is not only another number of replicas.
+    pub(super) renews_variables: bool,
     /// True if it was requested in this step, or before the startup.
     pub(super) requested: bool,
     /// When the jobs it waits for are killed.
@@ -49,6 +51,7 @@ impl Oracle<'_> {
         let configured = |plan: &Plan| plan.replicas.first().map(|group| group.configured);
         let count = next.scaled_from.map(|(_, count)| count);
         let kept = count.filter(|_| configured(&next.plan) == configured(plan));
+        self.reloading.renews_variables = true;
         self.see_request_of_version(
             id,
             kept.and_then(|count| self.scaled(version, count)).unwrap_or(version),
@@ -119,12 +122,24 @@ impl Oracle<'_> {
         if !self.is_reloading() || self.reloading.requested {
             return false;
         }
-        if status.stop_reason == Some(StopReason::Reload) {
+        if status.stop_reason == Some(StopReason::Reload) || self.has_old_variables(job, status) {
             return true;
         }
         let plan = &self.versions[self.reloading.version].plan;
         let same_job = self.same_jobs(plan)[job];
         !same_job.is_some_and(|same_job| is_kept(&self.plan.jobs[job], &plan.jobs[same_job]))
+    }
+
+    /// Returns true if the reload is to replace a process because of what actions have set since it was started. A job
+    /// that runs at each event or tick gets the new variables anyway.
+    fn has_old_variables(&self, job: usize, status: &JobStatus) -> bool {
+        let when = &self.plan.jobs[job].when;
+        let runs = matches!(status.state, State::Starting | State::Running) && status.stop_reason.is_none();
+        let run = self.jobs[job].run.as_ref().filter(|run| runs && !run.outlived);
+        self.reloading.renews_variables
+            && when.repeat() == Repeat::Once
+            && !when.is_periodic()
+            && run.is_some_and(|run| run.variables != self.variables)
     }
 
     /// Returns true if a reload waits for the completion of a job: it must stop, or it is unreachable and gets a new
@@ -389,6 +404,7 @@ impl Oracle<'_> {
         }
         if self.reloading.requests.is_empty() {
             self.reloading.due = None;
+            self.reloading.renews_variables = false;
         }
         Ok(())
     }

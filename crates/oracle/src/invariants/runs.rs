@@ -86,6 +86,7 @@ impl Oracle<'_> {
         model.runs_at_shutdown += u64::from(in_shutdown);
         model.run = Some(RunModel {
             run,
+            variables: self.variables.clone(),
             exec_by: now + EXEC_TIMEOUT,
             started: None,
             off_schedule,

@@ -111,7 +111,7 @@ impl OwnVariables {
             !later && !own.contains_key(&**name)
         });
         // P10: everything else wins over the variables of the top level.
-        let putenv = environment.jobs.set_by_putenv();
+        let putenv = environment.jobs.overrides();
         let has_home = home.is_some();
         let base = process.shared_env.iter().filter(|(name, _)| {
             let is_given = own.contains_key(*name)

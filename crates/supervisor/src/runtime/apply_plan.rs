@@ -1,7 +1,6 @@
 //! The loop's part of a reload: have the configuration loaded, pass the plan to the core, and apply it outside of the
 //! core (R1–R4).
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use containerpilot_core::effect::Exit;
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::request::Request;
+use containerpilot_core::variables::Overrides;
 
 use super::{Decider, Runtime};
 use crate::control::Control;
@@ -28,7 +28,8 @@ impl<D: Decider> Runtime<D> {
     /// Passes a loaded plan to the core, and starts the next load if one is requested.
     pub(super) fn loaded(&mut self, loaded: Loaded) -> ControlFlow<Exit> {
         let id = self.executor.queries.next_id();
-        let LoadResult { entries, plan } = self.executor.reloads.loaded(&self.plan, loaded, id);
+        let Some(core) = self.core.core() else { return ControlFlow::Continue(()) };
+        let LoadResult { entries, plan } = self.executor.reloads.loaded(core, loaded, id);
         for (level, message) in entries {
             self.log(level, &message);
         }
@@ -58,8 +59,8 @@ impl<D: Decider> Runtime<D> {
     }
 
     /// The variables that `putenv` has set or unset.
-    fn environment_overrides(&self) -> BTreeMap<String, Option<String>> {
-        self.core.core().map(|core| core.variables().set_by_putenv().clone()).unwrap_or_default()
+    fn environment_overrides(&self) -> Arc<Overrides> {
+        self.core.core().map(|core| Arc::clone(core.variables().overrides())).unwrap_or_default()
     }
 
     /// R3: effects refer to the new plan from now on. Pending results are renumbered, and everything outside of the

@@ -236,7 +236,7 @@ impl EffectExecutor {
             return Some(Input::FileRendered { render, result });
         };
         let mut environment = host::supervisor_environment();
-        for (name, value) in variables.set_by_putenv() {
+        for (name, value) in variables.overrides().iter() {
             match value {
                 Some(value) => {
                     drop(environment.insert(name.clone().into_bytes(), value.clone().into_bytes()))

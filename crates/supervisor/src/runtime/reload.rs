@@ -6,7 +6,6 @@
 //! long, such as one that waits for a FIFO, fails; its thread is left to itself.
 
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use containerpilot_config::diagnostics::{Report, Severity};
 use containerpilot_config::template::Environment;
-use containerpilot_core::SortedMap;
 use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::request::{Reply, RequestId};
+use containerpilot_core::variables::Overrides;
+use containerpilot_core::{Core, SortedMap};
 use containerpilot_load::command_line::{self, LoadError, Source};
 use containerpilot_load::looks::{self, Looks};
 use containerpilot_process::error_text::describe;
@@ -87,7 +87,7 @@ impl Reloads {
     pub(crate) fn request(
         &mut self,
         request: ReloadRequest,
-        overrides: &BTreeMap<String, Option<String>>,
+        overrides: &Overrides,
     ) -> Option<String> {
         self.next.retain(|request| !request.is_abandoned());
         // Requests by SIGHUP get no reply, so one of them is enough.
@@ -99,7 +99,7 @@ impl Reloads {
     }
 
     /// Starts a load if one is requested and none is running. Returns an error for the log.
-    pub(crate) fn start_next(&mut self, overrides: &BTreeMap<String, Option<String>>) -> Option<String> {
+    pub(crate) fn start_next(&mut self, overrides: &Overrides) -> Option<String> {
         if self.loading.is_some() || self.next.is_empty() {
             return None;
         }
@@ -125,7 +125,7 @@ impl Reloads {
     fn start_load(
         &mut self,
         source: Arc<Source>,
-        overrides: &BTreeMap<String, Option<String>>,
+        overrides: &Overrides,
     ) -> Result<u64, String> {
         let stuck = Arc::strong_count(&self.threads) - 1;
         if stuck >= MAX_STUCK {
@@ -168,7 +168,7 @@ impl Reloads {
 
     /// Handles a finished load. Dry runs get their reply; the other requests wait for the core, which gets the plan in
     /// the request `id`.
-    pub(crate) fn loaded(&mut self, current: &Plan, loaded: Loaded, id: RequestId) -> LoadResult {
+    pub(crate) fn loaded(&mut self, core: &Core, loaded: Loaded, id: RequestId) -> LoadResult {
         let Loaded { load, result: ReadResult { plan, warnings, mut entries } } = loaded;
         let Some(Load { requests, .. }) = self.loading.take_if(|running| running.number == load) else {
             // It took too long; its requests have their reply.
@@ -188,9 +188,9 @@ impl Reloads {
                 return LoadResult { entries, plan: None };
             }
         };
-        let settings = changed_settings(current, &plan);
+        let settings = changed_settings(core.plan(), &plan);
         if !dry.is_empty() {
-            let changes = containerpilot_core::plan::diff::changes(current, &plan);
+            let changes = core.changes(&plan);
             let summary = ReloadSummary { changes, settings: settings.clone(), warnings: warnings.clone() };
             dry.into_iter().for_each(|request| request.reply(ReloadOutcome::Applied(summary.clone())));
         }
@@ -225,7 +225,7 @@ impl Reloads {
 }
 
 /// The environment with the changes of `putenv` (R2).
-fn with_overrides(mut environment: Environment, overrides: &BTreeMap<String, Option<String>>) -> Environment {
+fn with_overrides(mut environment: Environment, overrides: &Overrides) -> Environment {
     for (name, value) in overrides {
         match value {
             Some(value) => drop(environment.insert(name.clone().into_bytes(), value.clone().into_bytes())),

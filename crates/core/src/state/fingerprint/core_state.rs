@@ -95,7 +95,9 @@ impl Core {
             Input::Request { id, request: Request::Reload(_) } => print.add(("reload", id)),
             input => print.add(format!("{input:?}")),
         });
-        print.option(reload.as_ref(), |print, PendingReload { plan: _, requests, timer }| {
+        print.option(reload.as_ref(), |print, pending| {
+            let PendingReload { plan: _, renews_variables, requests, timer } = pending;
+            print.add(renews_variables);
             print.list(requests, |print, request| print.name(Name::Request, request.0));
             print.option(*timer, |print, timer| timer.fingerprint(print));
         });

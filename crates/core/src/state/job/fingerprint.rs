@@ -102,6 +102,7 @@ impl Activity {
                 // Whether it was signalled is only reported.
                 let Run {
                     id,
+                    overrides,
                     timeout,
                     kill_timer,
                     abandon_timer,
@@ -117,7 +118,7 @@ impl Activity {
                 for timer in [timeout, kill_timer, abandon_timer] {
                     print.option(*timer, |print, timer| timer.fingerprint(print));
                 }
-                print.add((timed_out, killed, replaced, escalated));
+                print.add((overrides, timed_out, killed, replaced, escalated));
                 // Without a timer, no signal follows.
                 print.option(stop_signal_at.filter(|_| kill_timer.is_some()), Fingerprint::time);
                 // The text of its status is only reported.
