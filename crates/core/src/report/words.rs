@@ -3,6 +3,7 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::fmt::Display;
 
 use crate::event::{Code, Source};
@@ -12,6 +13,19 @@ use crate::report::status::DeadlineKind;
 use crate::state::job::SkipReason;
 use crate::state::journal::EndReason;
 use crate::time::fmt_duration;
+
+/// How many names of a list are written out.
+const MAX_NAMED: usize = 5;
+
+/// A list for the log: its first entries, and the number of the others.
+pub(crate) fn few(mut names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(MAX_NAMED);
+    names.truncate(MAX_NAMED);
+    if more > 0 {
+        names.push(format!("and {more} more"));
+    }
+    names.join(", ")
+}
 
 /// The start of every sentence about an unmet condition.
 pub const WAITING_UNTIL: &str = "waiting until ";

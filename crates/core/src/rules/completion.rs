@@ -1,10 +1,15 @@
 //! When a job has ended (W9), and when the supervisor stops by itself (W10). `plan/work.rs` lists the jobs that count.
 
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use crate::effect::DesiredService;
 use crate::event::Code;
 use crate::ids::JobIx;
 use crate::log_entry::{Fields, LogEvent};
-use crate::plan::Level;
+use crate::plan::{Job, Level, Role};
+use crate::report::words::few;
 use crate::state::job::{Activity, Outcome, State, StopReason, Transition};
 use crate::state::journal::{Detail, Origin};
 use crate::state::supervisor::Core;
@@ -60,8 +65,45 @@ impl Core {
     /// Shuts down because there is no work left. Returns true, because events follow.
     pub(crate) fn shut_down_by_itself(&mut self) -> bool {
         let fields = Fields::from(Code::Shutdown).cause(ALL_ENDED);
-        self.log(Level::Info, None, fields, format_args!("all jobs that do work have ended, shutting down"));
+        let left = match self.served_without_work() {
+            left if left.is_empty() => String::new(),
+            left => format!(" (this does not keep the container running: {})", few(left)),
+        };
+        let why = self.nothing_to_do();
+        self.log(Level::Info, None, fields, format_args!("{why}, shutting down{left}"));
         self.shut_down();
         true
+    }
+
+    /// Why the supervisor stops by itself.
+    pub(crate) fn nothing_to_do(&self) -> &'static str {
+        if self.plan().jobs.is_empty() { "there are no jobs" } else { "all jobs that do work have ended" }
+    }
+
+    /// Logs what keeps the supervisor running if no job does work.
+    pub(crate) fn explain_why_it_runs(&mut self) {
+        let jobs = &self.plan().jobs;
+        if jobs.is_empty() || jobs.iter().any(Job::does_work) {
+            return;
+        }
+        let name =
+            |job: &Job| if job.role == Role::Telemetry { "telemetry".into() } else { job.name.clone() };
+        let names = few(jobs.iter().map(name).collect());
+        let message = format_args!("no job does work; this keeps the container running: {names}");
+        self.log(Level::Info, None, Code::Startup, message);
+    }
+
+    /// The names of what was asked for and is no work: telemetry, jobs that wait for something that may never come, and
+    /// watches. Hooks are left out, because the shutdown runs them.
+    fn served_without_work(&self) -> Vec<String> {
+        let plan = self.plan();
+        let waits = |job: &JobIx| {
+            let planned = self.planned(*job);
+            planned.role == Role::User && !planned.is_stop_hook() && !self.job(*job).has_ended()
+        };
+        let telemetry = plan.telemetry.iter().map(|_| String::from("telemetry"));
+        let jobs = self.all_jobs().filter(waits).map(|job| self.planned(job).name.clone());
+        let watches = plan.watches.iter().filter(|watch| !watch.is_internal());
+        telemetry.chain(jobs).chain(watches.map(|watch| format!("watch.{}", watch.name))).collect()
     }
 }

@@ -25,6 +25,7 @@ impl Core {
         }
         self.begin_files((0..self.plan_state.files.len()).map(FileIx::at));
         self.send(Origin::Global, Code::Startup);
+        self.explain_why_it_runs();
         if self.maintenance {
             self.send(Origin::Global, Code::EnterMaintenance);
         }

@@ -91,7 +91,7 @@ impl Core {
             codes.decided.as_ref().or(codes.first_failure.as_ref()).or(codes.first_hook_failure.as_ref());
         decided.cloned().unwrap_or_else(|| ExitReason {
             code: 0,
-            words: "all jobs that do work have ended".into(),
+            words: self.nothing_to_do().into(),
             cause: ALL_ENDED.into(),
         })
     }

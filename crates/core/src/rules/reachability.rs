@@ -19,14 +19,12 @@ use crate::ids::{JobIx, WatchIx};
 use crate::inserted;
 use crate::log_entry::LogEvent;
 use crate::plan::{Action, EventPattern, FirstTick, Job, Level, Trigger};
+use crate::report::words::few;
 use crate::state::dependency_graph::SourceKey;
 use crate::state::job::{JobState, Outcome, SkipReason, State, StopReason, StopStage};
 use crate::state::plan_state::PlanState;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::watch::WatchState;
-
-/// How many jobs a message names.
-const MAX_NAMED: usize = 5;
 
 /// What can stop a job that has not started.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -276,12 +274,8 @@ impl Core {
         if !open.iter().all(|job| unreachable.binary_search(job).is_ok()) {
             return None;
         }
-        let mut waits: Vec<String> =
-            open.iter().take(MAX_NAMED).map(|job| self.wait_in_words(*job)).collect();
-        if open.len() > MAX_NAMED {
-            waits.push(format!("and {} more", open.len() - MAX_NAMED));
-        }
-        Some(format!("nothing can happen any more: {}", waits.join(", ")))
+        let waits = open.iter().map(|job| self.wait_in_words(*job)).collect();
+        Some(format!("nothing can happen any more: {}", few(waits)))
     }
 
     /// `a waits for b stopped`

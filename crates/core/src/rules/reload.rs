@@ -232,6 +232,7 @@ impl Core {
         let plan = Arc::clone(&self.plan_state.plan);
         self.effects.push(Effect::PlanReplaced { plan, moves: diff.moves.clone() });
         self.log(Level::Info, None, LogEvent::Reloaded, format_args!("reloaded"));
+        self.explain_why_it_runs();
         for job in &starting {
             self.advertise_initial_status(*job);
             self.set_start_timeout(*job);

@@ -2,9 +2,9 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
-use alloc::sync::Arc;
 
 use crate::effect::{DesiredService, Effect};
 use crate::event::Code;

@@ -506,7 +506,7 @@ fn w5_w14_an_action_that_a_user_has_started_does_not_give_up_in_its_back_off() {
 #[test]
 fn w5_w14_an_action_whose_event_has_come_does_not_give_up_in_its_back_off() {
     let job = |when: &str| {
-        let ring = "{ name: 'b', do: { setEnv: { A: 'x' } }, when: { source: 'SIGUSR2' } }, { name: 'x', exec: 'x' }";
+        let ring = "{ name: 'b', do: { setEnv: { A: 'x' } }, when: { source: 'SIGUSR2' } }, { name: 'x', exec: 'x', env: { A: 'y' } }";
         format!("{{ jobs: [{{ name: 'a', do: {{ start: 'b' }}, {when} }}, {ring}] }}")
     };
     let mut harness = Harness::new(plan(&job("restarts: 'unlimited'")));

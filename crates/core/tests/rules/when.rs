@@ -267,8 +267,32 @@ fn w10_jobs_that_only_react_do_not_keep_the_supervisor_running() {
         "{ name: 'main', exec: 'x' }, { name: 'hup', exec: 'x', when: { source: 'SIGHUP' } }, \
          { name: 'maint', exec: 'x', when: { each: 'enterMaintenance' } }",
     );
+    assert!(!harness.log.iter().any(|line| line.contains("no job does work")), "{:?}", harness.log);
     harness.exit("main", 0);
     assert_eq!(harness.exit, Some(0));
+    let said = "ended, shutting down (this does not keep the container running: hup, maint)";
+    assert!(harness.log.iter().any(|line| line.ends_with(said)), "{:?}", harness.log);
+}
+
+#[test]
+fn w10_the_log_says_what_is_served_without_work() {
+    let watches = "consul: 'c', watches: [{ name: 'db', interval: 5 }]";
+    let telemetry = "telemetry: {}";
+    for (keys, ends, said) in [
+        (watches, true, "there are no jobs, shutting down (this does not keep the container running: watch.db)"),
+        ("", true, "there are no jobs, shutting down"),
+        (telemetry, false, "no job does work; this keeps the container running: telemetry"),
+    ] {
+        let mut harness = Harness::new(plan(&format!("{{ {keys} }}")));
+        harness.input(Input::Ready);
+        assert!(harness.log.iter().any(|line| line.ends_with(said)), "{keys}: {:?}", harness.log);
+        assert_eq!(harness.exit, ends.then_some(0), "{keys}");
+    }
+    let reacts: Vec<String> =
+        (0..8).map(|n| format!("{{ name: 'j{n}', exec: 'x', when: {{ source: 'SIGHUP' }} }}")).collect();
+    let harness = Harness::running(&reacts.join(", "));
+    let said = "this keeps the container running: j0, j1, j2, j3, j4, and 3 more";
+    assert!(harness.log.iter().any(|line| line.ends_with(said)), "{:?}", harness.log);
 }
 
 #[test]

@@ -84,11 +84,7 @@ impl Reloads {
 
     /// Queues a request and starts a load if none is running; `overrides` are the variables of `putenv`. Returns an
     /// error for the log.
-    pub(crate) fn request(
-        &mut self,
-        request: ReloadRequest,
-        overrides: &Overrides,
-    ) -> Option<String> {
+    pub(crate) fn request(&mut self, request: ReloadRequest, overrides: &Overrides) -> Option<String> {
         self.next.retain(|request| !request.is_abandoned());
         // Requests by SIGHUP get no reply, so one of them is enough.
         let by_signal = |request: &ReloadRequest| request.reply.is_none();
@@ -122,11 +118,7 @@ impl Reloads {
     }
 
     /// Starts a thread that loads the configuration. Returns the number of the load.
-    fn start_load(
-        &mut self,
-        source: Arc<Source>,
-        overrides: &Overrides,
-    ) -> Result<u64, String> {
+    fn start_load(&mut self, source: Arc<Source>, overrides: &Overrides) -> Result<u64, String> {
         let stuck = Arc::strong_count(&self.threads) - 1;
         if stuck >= MAX_STUCK {
             return Err(format!("{stuck} earlier reloads are still waiting for the configuration"));

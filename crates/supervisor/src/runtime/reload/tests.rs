@@ -105,7 +105,8 @@ fn r2_reload_uses_putenv_variables_and_a_dry_run_changes_nothing() {
     fixture.load(&overrides);
     let Ok(ReloadOutcome::Applied(done)) = other.try_recv() else { panic!("not applied") };
     assert_eq!(done.changes.restarted, ["a"]);
-    let unset = with_overrides((fixture.reloads.environment)(), &Overrides::from([("WORD".to_owned(), None)]));
+    let unset =
+        with_overrides((fixture.reloads.environment)(), &Overrides::from([("WORD".to_owned(), None)]));
     assert!(unset.is_empty());
 }
 
