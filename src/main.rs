@@ -5,8 +5,11 @@
 
 use std::ffi::OsString;
 
+use containerpilot_client::Supervisor;
+
 containerpilot_process::entry!(run);
 
 fn run(args: &[OsString]) -> u8 {
-    containerpilot_client::main(args, containerpilot_supervisor::supervise)
+    let (run, check) = (containerpilot_supervisor::supervise, containerpilot_supervisor::check_credentials);
+    containerpilot_client::main(args, Supervisor { run, check })
 }

@@ -2,13 +2,15 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fake_agent::{Behaviour, FakeAgent};
 use super::pilot::{Pilot, config, count};
 use crate::support::certificates::certificates;
 use crate::support::consul::{Agent, folder};
-use crate::support::supervisor::Mode;
+use crate::support::deadline::InTime;
+use crate::support::program::{command, containerpilot, err};
+use crate::support::supervisor::{Mode, Supervisor};
 
 const MANAGEMENT_TOKEN: &str = "11111111-2222-3333-4444-555555555555";
 const WRONG_TOKEN: &str = "99999999-8888-7777-6666-555555555555";
@@ -133,6 +135,44 @@ fn d1_https_verifies_the_server_and_sends_a_client_certificate() {
     refused(&format!("{own}, {trusted}, servername: 'another.example'"), "not valid for name");
     // The server refuses a client without a certificate.
     refused(&trusted, "ertificate");
+}
+
+#[test]
+fn d1_client_key_that_does_not_fit_is_an_error_at_the_start_and_at_a_reload() {
+    let folder = folder();
+    certificates(&folder, "127.0.0.1");
+    let with_key = |key: &str| {
+        let folder = folder.display();
+        let tls =
+            format!("clientcert: '{folder}/client.pem', clientkey: '{folder}/{key}.key', verify: false");
+        format!(
+            "{{ control: {{ socket: '{folder}/socket' }}, jobs: [{{ name: 'a', exec: 'sleep 60' }}],
+               consul: {{ address: 'https://127.0.0.1:1', tls: {{ {tls} }} }} }}"
+        )
+    };
+    let words = "server.key does not belong to the client certificate ";
+    let file = folder.join("pilot.json5").display().to_string();
+    fs::write(&file, with_key("server")).unwrap();
+    let run = |args: &[&str]| {
+        let output = command(containerpilot(), args).output_in_time().unwrap();
+        (output.status.code(), err(&output))
+    };
+    for args in [&["-config", file.as_str()][..], &["check", &file]] {
+        let (code, error) = run(args);
+        assert!(code == Some(1) && error.contains(words), "{args:?}: {code:?} {error}");
+    }
+    let json = command(containerpilot(), &["check", "--format", "json", &file]).output_in_time().unwrap();
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["ok"], false, "{json}");
+    fs::write(&file, with_key("client")).unwrap();
+    let mut pilot = Supervisor::with_args(Mode::Plain, &["-config", &file]);
+    pilot.wait_for_line("a started");
+    fs::write(&file, with_key("server")).unwrap();
+    let (code, error) = run(&["reload", "-config", &file]);
+    assert!(code == Some(1) && error.contains(words) && error.contains("nothing was changed"), "{error}");
+    pilot.signal("-TERM");
+    assert_eq!(pilot.wait().0, 0);
+    let _ = fs::remove_dir_all(folder);
 }
 
 #[test]

@@ -11,14 +11,14 @@ use containerpilot_command_line::output::print;
 use containerpilot_command_line::report::print_report;
 use containerpilot_command_line::summary;
 use containerpilot_config::Loaded;
-use containerpilot_config::diagnostics::Severity;
+use containerpilot_config::diagnostics::{Problem, Severity};
 use containerpilot_load::command_line;
 use containerpilot_load::find_files;
 use containerpilot_load::looks::Looks;
 
-use super::control;
+use super::{Supervisor, control};
 
-pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
+pub(super) fn check(args: &Arguments, supervisor: Supervisor) -> Result<(), Failure> {
     if args.is_on("diff") {
         if !args.rest.is_empty() {
             let words = "-diff takes no path: the supervisor reads its own configuration";
@@ -44,7 +44,12 @@ pub(super) fn check(args: &Arguments) -> Result<(), Failure> {
     let names: Vec<String> = read.iter().map(|input| input.name.clone()).collect();
     let Loaded { plan, report } = loading::load_with(read, looks);
     let report = if args.is_on("strict") { report.strict() } else { report };
-    let good = plan.is_some() && report.count(Severity::Fault) == 0;
+    let unusable = plan.as_ref().and_then(|plan| (supervisor.check)(plan).err());
+    let report = match &unusable {
+        Some(why) => report.with(Problem::unlocated(Severity::Error, why)),
+        None => report,
+    };
+    let good = plan.is_some() && unusable.is_none() && report.count(Severity::Fault) == 0;
     if json {
         print(&summary::json(plan.as_ref(), good, &report))?;
     } else {

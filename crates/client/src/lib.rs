@@ -34,18 +34,18 @@ use containerpilot_command_line::parse::{self, check_argument_count, unknown_com
 use containerpilot_command_line::table::{COMMANDS, Command, MAIN_FLAGS, Program};
 use containerpilot_command_line::version::version;
 
-pub use self::run::Supervise;
+pub use self::run::Supervisor;
 
 /// The program whose commands these are.
 const PROGRAM: Program = Program::Containerpilot;
 
-/// Runs the command line `args`, without the name of the program; `supervise` runs the supervisor. Returns the exit
+/// Runs the command line `args`, without the name of the program; `supervisor` is what `run` runs. Returns the exit
 /// code.
-pub fn main(args: &[OsString], supervise: Supervise) -> u8 {
-    dispatch(args, supervise).unwrap_or_else(|failure| failure.report(PROGRAM.name()))
+pub fn main(args: &[OsString], supervisor: Supervisor) -> u8 {
+    dispatch(args, supervisor).unwrap_or_else(|failure| failure.report(PROGRAM.name()))
 }
 
-fn dispatch(args: &[OsString], supervise: Supervise) -> Result<u8, Failure> {
+fn dispatch(args: &[OsString], supervisor: Supervisor) -> Result<u8, Failure> {
     let global = match flags::parse(MAIN_FLAGS, args) {
         Ok(global) => global,
         Err(error) => return parse::help_or_failure(PROGRAM, &error, None).map(success),
@@ -56,13 +56,13 @@ fn dispatch(args: &[OsString], supervise: Supervise) -> Result<u8, Failure> {
         Action::Control(_) => control::flags(&global).map(success),
         Action::Run => {
             let Some(first) = global.rest.first().filter(|_| !global.double_dash) else {
-                return run::run(&global, supervise);
+                return run::run(&global, supervisor);
             };
             let name = first.to_string_lossy();
             let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
-                return other(&name, args, &global, supervise);
+                return other(&name, args, &global, supervisor);
             };
-            run_command(command, args, &global, supervise).map_err(|failure| parse::failed(command, failure))
+            run_command(command, args, &global, supervisor).map_err(|failure| parse::failed(command, failure))
         }
     }
 }
@@ -73,7 +73,7 @@ fn success((): ()) -> u8 {
 }
 
 /// The first argument is not a command of this program.
-fn other(name: &str, args: &[OsString], global: &Arguments, supervise: Supervise) -> Result<u8, Failure> {
+fn other(name: &str, args: &[OsString], global: &Arguments, supervisor: Supervisor) -> Result<u8, Failure> {
     if name == "completions" && global.rest.get(1).is_some_and(|word| word == "jobs") {
         return completions::jobs(global).map(success);
     }
@@ -81,29 +81,29 @@ fn other(name: &str, args: &[OsString], global: &Arguments, supervise: Supervise
         return Err(tools::become_tools(name, args));
     }
     if run::is_configuration(global) {
-        return run::run(&run::with_configuration(global.flags_only(), &global.rest)?, supervise);
+        return run::run(&run::with_configuration(global.flags_only(), &global.rest)?, supervisor);
     }
     // With a ContainerPilot 2 configuration it is the main program.
-    run::run(global, supervise)
+    run::run(global, supervisor)
 }
 
 fn run_command(
     command: &'static Command,
     all: &[OsString],
     global: &Arguments,
-    supervise: Supervise,
+    supervisor: Supervisor,
 ) -> Result<u8, Failure> {
     let name = command.name;
     let Some(mut own) = parse::parse_command(PROGRAM, command, global)? else { return Ok(0) };
     if name == "run" {
         let args = global.rest.get(1..).unwrap_or_default();
-        return run::run(&run::with_configuration(global.flags_only(), args)?, supervise);
+        return run::run(&run::with_configuration(global.flags_only(), args)?, supervisor);
     }
     own.inherit(global);
     own.double_dash = false;
     check_argument_count(PROGRAM, command, &own).map_err(Failure::Usage)?;
     let outcome = match command.name {
-        "check" => check::check(&own),
+        "check" => check::check(&own, supervisor),
         "render" => render::render(&own),
         "status" => status::status(&own),
         "exec" => exec::exec(&own),

@@ -21,11 +21,17 @@ use containerpilot_process::signals;
 
 use super::{PROGRAM, unknown_command_or_program};
 
-/// Runs the supervisor with a plan until the container stops. Returns its exit code, or why it could not start.
-pub type Supervise = fn(Plan, Environment, Option<Source>) -> Result<u8, String>;
+/// What this program can supervise with.
+#[derive(Clone, Copy)]
+pub struct Supervisor {
+    /// Runs the supervisor with a plan until the container stops. Returns its exit code, or why it could not start.
+    pub run: fn(Plan, Environment, Option<Source>) -> Result<u8, String>,
+    /// Why it would not start with a plan, where that needs more than the configuration.
+    pub check: fn(&Plan) -> Result<(), String>,
+}
 
 /// Runs the supervisor. Returns its exit code.
-pub(super) fn run(args: &Arguments, supervise: Supervise) -> Result<u8, Failure> {
+pub(super) fn run(args: &Arguments, supervisor: Supervisor) -> Result<u8, Failure> {
     let program = program(args)?;
     // Arguments after `--` belong to the program; none of them is a path.
     let args = &args.flags_only();
@@ -71,7 +77,7 @@ pub(super) fn run(args: &Arguments, supervise: Supervise) -> Result<u8, Failure>
             None => return Err(Failure::Failed("nothing to run".to_owned())),
         }
     };
-    supervise(plan, host::supervisor_environment(), source).map_err(Failure::Failed)
+    (supervisor.run)(plan, host::supervisor_environment(), source).map_err(Failure::Failed)
 }
 
 /// C10: returns true if the first argument, which is not the name of a command, is the path of a configuration. It is

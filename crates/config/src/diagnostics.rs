@@ -221,6 +221,13 @@ impl Report {
         Self { files, problems: located }
     }
 
+    /// The report with one more problem, which has no place.
+    #[must_use]
+    pub fn with(mut self, problem: Problem) -> Self {
+        self.problems.insert(0, Located { problem, location: None });
+        self
+    }
+
     /// The problems, in the order of their places.
     #[must_use]
     pub fn problems(&self) -> &[Located] {

@@ -279,7 +279,11 @@ fn w10_the_log_says_what_is_served_without_work() {
     let watches = "consul: 'c', watches: [{ name: 'db', interval: 5 }]";
     let telemetry = "telemetry: {}";
     for (keys, ends, said) in [
-        (watches, true, "there are no jobs, shutting down (this does not keep the container running: watch.db)"),
+        (
+            watches,
+            true,
+            "there are no jobs, shutting down (this does not keep the container running: watch.db)",
+        ),
         ("", true, "there are no jobs, shutting down"),
         (telemetry, false, "no job does work; this keeps the container running: telemetry"),
     ] {

@@ -230,3 +230,57 @@ fn d1_an_unsupported_signature_of_a_certificate_is_named_in_the_error() {
     }
     let _ = std::fs::remove_dir_all(folder);
 }
+
+/// Runs `openssl` in a folder.
+fn openssl(folder: &Path, args: &[&str]) {
+    let status = Command::new("openssl").current_dir(folder).args(args).stderr(Stdio::null()).status();
+    assert!(status.unwrap().success(), "{args:?}");
+}
+
+/// Creates a certificate of X.509 version 1 for the key `NAME.key`: one without extensions.
+fn version_1(folder: &Path, name: &str) {
+    let [key, request, made] = ["key", "csr", "pem"].map(|kind| format!("{name}.{kind}"));
+    openssl(folder, &["req", "-new", "-key", &key, "-subj", "/CN=localhost", "-out", &request]);
+    openssl(folder, &["x509", "-req", "-in", &request, "-signkey", &key, "-out", &made]);
+}
+
+#[test]
+fn d1_certificates_of_x509_version_1_work_where_they_are_not_verified() {
+    let folder = folder();
+    for kind in ["rsa", "p256"] {
+        version_1(&folder, kind);
+        for version in ["-tls1_3", "-tls1_2"] {
+            let trusted = format!("{kind}.pem");
+            let options = [version, "-Verify", "1", "-verify_return_error", "-CAfile", &trusted];
+            let server = Server::start(&folder, kind, &options);
+            let tls = Tls {
+                client_cert: Some(folder.join(&trusted).display().to_string()),
+                client_key: Some(folder.join(format!("{kind}.key")).display().to_string()),
+                ..trusting(&folder, kind)
+            };
+            let unverified = Tls { verify: false, ..tls.clone() };
+            assert_eq!(request_file(&server, unverified).as_deref(), Ok("content"), "{kind} {version}");
+            let error = request_file(&server, tls).unwrap_err();
+            assert!(error.contains("of X.509 version 1: make one of version 3"), "{kind} {version}: {error}");
+            assert!(error.contains("openssl x509 -req -extfile"), "{error}");
+        }
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+#[test]
+fn d1_key_of_another_client_certificate_is_an_error() {
+    let folder = folder();
+    version_1(&folder, "p384");
+    for (certificate, key) in [("p256", "rsa"), ("rsa", "ed25519"), ("p384", "p256")] {
+        let tls = Tls {
+            client_cert: Some(folder.join(format!("{certificate}.pem")).display().to_string()),
+            client_key: Some(folder.join(format!("{key}.key")).display().to_string()),
+            ..trusting(&folder, "rsa")
+        };
+        let error = crate::net::tls::client_config(&tls).unwrap_err().to_string();
+        let expected = format!("{key}.key does not belong to the client certificate ");
+        assert!(error.contains(&expected), "{certificate} {key}: {error}");
+    }
+    let _ = std::fs::remove_dir_all(folder);
+}

@@ -3,16 +3,18 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
-use containerpilot_core::plan::Tls;
+use containerpilot_config::host::PATIENCE;
+use containerpilot_core::plan::{Catalog, Plan, Tls};
 use containerpilot_core::sort_by;
 use containerpilot_process::error_text::describe;
 use containerpilot_process::regular_file;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{
     AlertDescription, ClientConfig, DigitallySignedStruct, InvalidMessage, RootCertStore, SignatureScheme,
 };
@@ -52,8 +54,8 @@ pub(crate) enum TlsError {
     NoSystemBundle,
     #[error("no private key in {}: {source}", path.display())]
     NoPrivateKey { path: PathBuf, source: pem::Error },
-    #[error("cannot use the client certificate {}: {source}", path.display())]
-    ClientCertificate { path: PathBuf, source: rustls::Error },
+    #[error("the key {} does not belong to the client certificate {}", key.display(), certificate.display())]
+    KeyMismatch { certificate: PathBuf, key: PathBuf },
     #[error("cannot use the client certificate {}: its key is not valid or not supported; {SUPPORTED}", .0.display())]
     ClientKey(PathBuf),
     #[error("`{0}` is not a valid server name")]
@@ -72,21 +74,55 @@ pub(crate) fn client_config(tls: &Tls) -> Result<Arc<ClientConfig>, TlsError> {
     } else {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
     };
-    let config = match (&tls.client_cert, &tls.client_key) {
-        (Some(certificate), Some(key)) => {
-            let (certificate, key) = (Path::new(certificate), Path::new(key));
-            let chain = certificates(certificate)?;
-            let key = PrivateKeyDer::from_pem_slice(&read_file(key)?)
-                .map_err(|source| TlsError::NoPrivateKey { path: key.to_owned(), source })?;
-            builder.with_client_auth_cert(chain, key).map_err(|source| match source {
-                // No other reason has this variant.
-                rustls::Error::General(_) => TlsError::ClientKey(certificate.to_owned()),
-                source => TlsError::ClientCertificate { path: certificate.to_owned(), source },
-            })?
-        }
-        _ => builder.with_no_client_auth(),
+    let config = match client_certificate(tls)? {
+        Some(certified) => builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified))),
+        None => builder.with_no_client_auth(),
     };
     Ok(Arc::new(config))
+}
+
+/// Returns an error if a client certificate of the plan can never be used. Files that cannot be read, or not in time, are read
+/// again when they are needed.
+pub(crate) fn check_client_certificates(plan: &Plan) -> Result<(), TlsError> {
+    let consul = match &plan.catalog {
+        Catalog::Consul(consul) if consul.https => Some(&consul.tls),
+        _ => None,
+    };
+    let collector = plan.otlp.as_ref().and_then(|otlp| otlp.tls.as_ref());
+    for tls in consul.into_iter().chain(collector).filter(|tls| tls.client_cert.is_some()) {
+        let (tls, (sender, read)) = (tls.clone(), mpsc::channel());
+        // On a thread, because their file system may not answer (P15).
+        let _ = std::thread::Builder::new().name("tls".to_owned()).spawn(move || {
+            let _ = sender.send(client_certificate(&tls).map(|_| ()));
+        });
+        match read.recv_timeout(PATIENCE) {
+            Ok(Ok(()) | Err(TlsError::File(_))) | Err(_) => {}
+            Ok(Err(error)) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The certificate to present, with its key. It may be of X.509 version 1, which the library cannot read and need not.
+fn client_certificate(tls: &Tls) -> Result<Option<CertifiedKey>, TlsError> {
+    let (Some(certificate), Some(key)) = (&tls.client_cert, &tls.client_key) else { return Ok(None) };
+    let (certificate, key) = (Path::new(certificate), Path::new(key));
+    let chain = certificates(certificate)?;
+    let private = PrivateKeyDer::from_pem_slice(&read_file(key)?)
+        .map_err(|source| TlsError::NoPrivateKey { path: key.to_owned(), source })?;
+    let private = ring::default_provider().key_provider.load_private_key(private);
+    let private = private.map_err(|_| TlsError::ClientKey(certificate.to_owned()))?;
+    // A certificate contains its public key as it is.
+    let is_in_certificate = |public: &[u8]| chain.first().is_some_and(|first| contains(first, public));
+    if private.public_key().is_some_and(|public| !is_in_certificate(&public)) {
+        return Err(TlsError::KeyMismatch { certificate: certificate.to_owned(), key: key.to_owned() });
+    }
+    Ok(Some(CertifiedKey::new(chain, private)))
+}
+
+/// Returns true if the text contains the part.
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
 }
 
 /// Why a handshake failed. If it may be for want of an algorithm, the error says which ones are supported.
@@ -101,6 +137,11 @@ pub(crate) fn handshake_error(error: &io::Error) -> String {
         )) => format!("the key or signature algorithm of a certificate is not supported; {SUPPORTED}"),
         Some(rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer)) => {
             format!("{error}: name the certificate of the authority that issued it with `cafile`")
+        }
+        Some(rustls::Error::InvalidCertificate(other)) if other.to_string().contains("UnsupportedCertVersion") => {
+            "the certificate of the server, or of an authority that it names, is of X.509 version 1: make one of version 3, \
+             for example with `openssl x509 -req -extfile`, or do not verify it (`verify: false`)"
+                .to_owned()
         }
         // The first bytes of the answer are no TLS record.
         Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
@@ -188,13 +229,15 @@ impl ServerCertVerifier for AcceptAny {
         Ok(ServerCertVerified::assertion())
     }
 
+    /// Whoever made the certificate has its key, so a valid signature says nothing about the server. It cannot be verified with a
+    /// certificate of X.509 version 1.
     fn verify_tls12_signature(
         &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+        Ok(HandshakeSignatureValid::assertion())
     }
 
     fn verify_tls13_signature(
@@ -203,7 +246,7 @@ impl ServerCertVerifier for AcceptAny {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+        self.verify_tls12_signature(message, cert, dss)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

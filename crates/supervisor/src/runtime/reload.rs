@@ -22,6 +22,7 @@ use containerpilot_load::looks::{self, Looks};
 use containerpilot_process::error_text::describe;
 use containerpilot_process::failpoints::failpoint;
 
+use crate::check_credentials;
 use crate::messages::reload::{Loaded, ReadResult, ReloadOutcome, ReloadRequest, ReloadSummary};
 use crate::messages::{LoopMessage, LoopSender};
 use crate::runtime::panics;
@@ -248,6 +249,9 @@ fn load(source: &Source, environment: Environment, log: LoopSender) -> ReadResul
     });
     match source.load(environment, &Rc::new(looks)) {
         Ok((plan, report)) => {
+            if let Err(why) = check_credentials(&plan) {
+                return not_loaded(&why);
+            }
             let (warnings, entries) = (command_line::report_text(&report), entries(&report));
             ReadResult { plan: Ok(Box::new(plan)), warnings, entries }
         }
