@@ -9,12 +9,17 @@ use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
 /// A supervisor with the job `web` at this port.
 fn web(consul: &str, port: u16, ttl: &str, service: &str) -> Supervisor {
+    web_at(consul, "10.1.2.3", port, ttl, service)
+}
+
+/// A supervisor with the job `web`, which is healthy until there is a file `sick`.
+fn web_at(consul: &str, address: &str, port: u16, ttl: &str, service: &str) -> Supervisor {
     Supervisor::start(
         Mode::Plain,
         &format!(
             "{{ consul: {consul}, control: {{ socket: '@/control' }}, jobs: [
-            {{ name: 'web', port: {port}, interfaces: 'static:10.1.2.3', exec: 'sleep 1000', service: {{ {service} }},
-               health: {{ exec: 'true', interval: '250ms', ttl: '{ttl}' }} }} ] }}"
+            {{ name: 'web', port: {port}, interfaces: 'static:{address}', exec: 'sleep 1000', service: {{ {service} }},
+               health: {{ exec: 'test ! -e @/sick', interval: '250ms', ttl: '{ttl}' }} }} ] }}"
         ),
     )
 }
@@ -93,11 +98,18 @@ fn d10_an_id_of_a_living_supervisor_is_reported_and_not_fought_over() {
     let mut second = web(&consul(&agent), 8002, "5s", "");
     let line = second.wait_for_line("service web is not registered: another supervisor (instance ");
     assert!(
-        line.contains(&format!("has registered the id {id}, and its TTL has not expired; retrying")),
+        line.contains(&format!(
+            "has registered the id {id}; waiting until it leaves or its TTL expires; retrying"
+        )),
         "{line}"
     );
-    let status = command(&second, &["explain", "web"]);
-    assert!(status.contains("another supervisor (instance "), "{status}");
+    for words in [&["explain", "web"][..], &["status", "web"], &["status"]] {
+        let shown = command(&second, words);
+        assert!(
+            shown.contains("another supervisor (instance ") && shown.contains("waiting until"),
+            "{shown}"
+        );
+    }
     // It stays as it is for longer than a TTL.
     let began = std::time::Instant::now();
     wait_until("a TTL has passed", || {
@@ -140,5 +152,32 @@ fn d10_what_a_crashed_supervisor_has_registered_is_taken_over() {
     wait_until("it is taken over", || port(&agent, &id) == Some(8002));
     agent.wait_for_status("web", Some("passing"));
     stop(other);
+    assert_eq!(agent.get("/v1/agent/services"), json!({}));
+}
+
+#[test]
+fn d10_a_predecessor_with_another_address_or_a_critical_check_is_replaced_at_once() {
+    let mut agent = Agent::prepared(&["-dev"], &json!({}));
+    let id = service_id("web");
+    agent.rename(id.strip_prefix("web-").unwrap());
+    agent.start();
+    agent.wait_for_leader();
+    // The agent has the name of this host, and no interface has that address any more.
+    let crashed = web_at(&consul(&agent), "10.1.2.9", 8001, "1h", "");
+    agent.wait_for_status("web", Some("passing"));
+    crashed.signal("-KILL");
+    crashed.wait();
+    let second = web(&consul(&agent), 8002, "1h", "");
+    wait_until("it is taken over", || port(&agent, &id) == Some(8002));
+    // The same address, but critical.
+    std::fs::write(second.file("sick"), "").unwrap();
+    agent.wait_for_status("web", Some("critical"));
+    second.signal("-KILL");
+    second.wait();
+    let third = web(&consul(&agent), 8003, "1h", "");
+    wait_until("it is taken over", || port(&agent, &id) == Some(8003));
+    agent.wait_for_status("web", Some("passing"));
+    let log = stop(third);
+    assert_eq!(count(&log, "another supervisor"), 0, "{log}");
     assert_eq!(agent.get("/v1/agent/services"), json!({}));
 }

@@ -86,6 +86,11 @@ impl Agent {
         Self { ip, wrapper: Vec::new(), folder, args: words, child: None, token: None }
     }
 
+    /// Gives the agent another node name.
+    pub(crate) fn rename(&mut self, node: &str) {
+        self.args.push(format!("-node={node}"));
+    }
+
     /// Adds the cluster's addresses and a data directory to its arguments.
     pub(crate) fn join(&mut self, addresses: &[String]) {
         self.args.extend(addresses.iter().map(|ip| format!("-retry-join={ip}")));

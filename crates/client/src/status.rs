@@ -123,6 +123,14 @@ fn overview(screen: Screen, status: &Status) -> String {
     out.push('\n');
     if let Some(trouble) = status.catalog.trouble(&status.now) {
         out += &format!("{}\n", screen.paint(Tone::Bad, &sanitized(&trouble)));
+    } else {
+        // The catalog answers, but an id is in use.
+        for job in &status.jobs {
+            if let Some(why) = job.catalog.as_ref().and_then(|entry| entry.error.as_ref()) {
+                let line = format!("the service of {} is not registered: {why}", job.name);
+                out += &format!("{}\n", screen.paint(Tone::Bad, &sanitized(&line)));
+            }
+        }
     }
     out.push('\n');
     out += &jobs_table(screen, &status.now, status.jobs.iter());

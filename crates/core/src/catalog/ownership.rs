@@ -10,14 +10,19 @@
 //! the own mark                                           Free
 //! another mark, TTL expired or no TTL check              Free: that supervisor has crashed
 //! another mark, same address and port, first look-up     Free: the predecessor; a living one would have the port
+//! another mark, critical, to be registered for the       Free: a service that works replaces one that does not, and the
+//!   first time or as passing                               supervisor of that one has perhaps crashed
+//! another mark, to be registered, at the agent of this   Free: the predecessor, before this host got its address
+//!   host with an address that is none of this host's
 //! another mark otherwise                                 Held: nothing is sent, and it is tried again later
 //! ```
 
+use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
 
 use super::reconcile::CatalogRequest;
-use crate::plan::Service;
+use crate::plan::{Service, Status};
 use crate::time::Time;
 
 /// The key of the mark in the metadata of a service.
@@ -34,6 +39,10 @@ pub struct Holder {
     pub port: u16,
     /// True if its TTL has expired, or if it has no TTL check.
     pub is_expired: bool,
+    /// True if its check is critical, for any reason.
+    pub is_critical: bool,
+    /// True if it is registered at the agent of this host, with an address that this host does not have.
+    pub has_moved: bool,
 }
 
 /// Whether this supervisor may use an id.
@@ -41,7 +50,7 @@ pub struct Holder {
 pub enum Claim {
     /// It may.
     Free,
-    /// Another supervisor, which has this mark, uses it.
+    /// Another supervisor uses it: its mark and address, in words.
     Held(String),
 }
 
@@ -77,14 +86,29 @@ impl Ownership {
     }
 
     /// Decides by the result of a look-up whether a request may be sent.
-    pub fn claim(&mut self, now: Time, service: &Service, found: Option<Holder>) -> Claim {
+    pub fn claim(
+        &mut self,
+        now: Time,
+        service: &Service,
+        request: CatalogRequest,
+        found: Option<Holder>,
+    ) -> Claim {
         let is_first = self.looked_up.replace(now).is_none();
-        let Some(Holder { mark: Some(mark), address, port, is_expired }) = found else { return Claim::Free };
+        let Some(Holder { mark: Some(mark), address, port, is_expired, is_critical, has_moved }) = found
+        else {
+            return Claim::Free;
+        };
         let is_same_place = port == service.port && address.parse() == Ok(service.address);
-        if mark == self.mark || is_expired || (is_first && is_same_place) {
+        let is_replaced = match request {
+            CatalogRequest::Register(status) => {
+                has_moved || (is_critical && (is_first || status == Status::Passing))
+            }
+            CatalogRequest::Update(_) | CatalogRequest::Deregister => false,
+        };
+        if mark == self.mark || is_expired || is_replaced || (is_first && is_same_place) {
             Claim::Free
         } else {
-            Claim::Held(mark)
+            Claim::Held(format!("instance {mark}, at {address} port {port}"))
         }
     }
 }

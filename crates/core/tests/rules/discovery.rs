@@ -109,26 +109,31 @@ fn d10_a_crashed_predecessor_is_told_from_a_living_supervisor() {
     let plan = plan("{ jobs: [{ name: 'web', exec: 'x', port: 80, health: { interval: 1, ttl: 15 } }] }");
     let service = plan.jobs[0].service.clone().unwrap();
     let other = |address: &str, port, is_expired| {
-        Some(Holder { mark: Some("other".into()), address: address.into(), port, is_expired })
+        let (mark, address) = (Some("other".into()), address.into());
+        Some(Holder { mark, address, port, is_expired, is_critical: false, has_moved: false })
     };
+    const REGISTER: CatalogRequest = CatalogRequest::Register(Status::Passing);
+    let held = |address: &str, port: u16| Claim::Held(format!("instance other, at {address} port {port}"));
     let own_place = || (service.address.to_string(), service.port);
-    let claim = |found: Option<Holder>| Ownership::new("own".into()).claim(at(0), &service, found);
+    let claim = |found: Option<Holder>| Ownership::new("own".into()).claim(at(0), &service, REGISTER, found);
     let (address, port) = own_place();
     assert_eq!(claim(None), Claim::Free);
-    let unmarked = Holder { mark: None, address: "10.9.9.9".into(), port: 1, is_expired: false };
+    let unmarked = Holder { mark: None, ..other("10.9.9.9", 1, false).unwrap() };
     assert_eq!(claim(Some(unmarked.clone())), Claim::Free, "as 3.8");
     let own = Holder { mark: Some("own".into()), ..unmarked };
     assert_eq!(claim(Some(own)), Claim::Free);
     assert_eq!(claim(other("10.9.9.9", port, true)), Claim::Free, "its TTL has expired");
     assert_eq!(claim(other(&address, port, false)), Claim::Free, "the predecessor: the port is free");
-    assert_eq!(claim(other("10.9.9.9", port, false)), Claim::Held("other".into()));
-    assert_eq!(claim(other(&address, port + 1, false)), Claim::Held("other".into()));
+    assert_eq!(claim(other("10.9.9.9", port, false)), held("10.9.9.9", port));
+    assert_eq!(claim(other(&address, port + 1, false)), held(&address, port + 1));
 
     // Only the first look-up can find the predecessor. Later, another one has taken the id over.
     let mut ownership = Ownership::new("own".into());
-    assert_eq!(ownership.claim(at(0), &service, None), Claim::Free);
-    assert_eq!(ownership.claim(at(1), &service, other(&address, port, false)), Claim::Held("other".into()));
-    assert_eq!(ownership.claim(at(2), &service, other(&address, port, true)), Claim::Free);
+    assert_eq!(ownership.claim(at(0), &service, REGISTER, None), Claim::Free);
+    let found = other(&address, port, false);
+    assert_eq!(ownership.claim(at(1), &service, REGISTER, found), held(&address, port));
+    let found = other(&address, port, true);
+    assert_eq!(ownership.claim(at(2), &service, REGISTER, found), Claim::Free);
 
     let ttl = Duration::from_secs(15);
     let must = |now, request| ownership.must_look_up(now, request, ttl);
@@ -136,6 +141,39 @@ fn d10_a_crashed_predecessor_is_told_from_a_living_supervisor() {
     assert!(!must(at(15_001), CatalogRequest::Update(Status::Passing)));
     assert!(must(at(15_002), CatalogRequest::Update(Status::Passing)));
     assert!(!must(at(3), CatalogRequest::Deregister) && must(at(15_002), CatalogRequest::Deregister));
+}
+
+#[test]
+fn d10_a_critical_or_stale_registration_of_another_is_taken_over() {
+    let plan = plan("{ jobs: [{ name: 'web', exec: 'x', port: 80, health: { interval: 1, ttl: 15 } }] }");
+    let service = plan.jobs[0].service.clone().unwrap();
+    let (mark, address) = (Some("other".into()), "10.9.9.9".into());
+    let other = Holder { mark, address, port: 80, is_expired: false, is_critical: false, has_moved: false };
+    let critical = Holder { is_critical: true, ..other.clone() };
+    let moved = Holder { has_moved: true, ..other.clone() };
+    let registers = |status| CatalogRequest::Register(status);
+    let [passing, down] = [registers(Status::Passing), registers(Status::Critical)];
+    let update = CatalogRequest::Update(Status::Passing);
+    for (is_first, request, found, is_free) in [
+        (true, down, &critical, true),
+        (false, passing, &critical, true),
+        // Two supervisors whose service does not work do not take the id from each other.
+        (false, down, &critical, false),
+        (true, passing, &moved, true),
+        (false, down, &moved, true),
+        // What another one has registered is neither changed nor removed.
+        (true, update, &critical, false),
+        (true, update, &moved, false),
+        (true, CatalogRequest::Deregister, &critical, false),
+        (true, passing, &other, false),
+    ] {
+        let mut ownership = Ownership::new("own".into());
+        if !is_first {
+            ownership.claim(at(0), &service, passing, None);
+        }
+        let claim = ownership.claim(at(1), &service, request, Some(found.clone()));
+        assert_eq!(claim == Claim::Free, is_free, "first {is_first}: {request:?}, {found:?}");
+    }
 }
 
 #[test]

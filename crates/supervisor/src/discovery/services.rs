@@ -14,6 +14,7 @@ use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::plan::{Job, Level, Service};
 use containerpilot_process::failpoints::{failpoint, guarded};
+use containerpilot_process::sys;
 use hyper::Method;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -258,12 +259,12 @@ impl ServiceTask {
     async fn exchange(&mut self, request: CatalogRequest) -> (Outcome, Option<Failure>) {
         let ttl = self.definition.service.ttl;
         if self.ownership.must_look_up(self.shared.now(), request, ttl) {
-            match self.look_up().await {
+            match self.look_up(request).await {
                 Ok(Claim::Free) => {}
-                Ok(Claim::Held(mark)) => {
+                Ok(Claim::Held(other)) => {
                     let id = &self.definition.service.id;
                     let reason = format!(
-                        "another supervisor (instance {mark}) has registered the id {id}, and its TTL has not expired"
+                        "another supervisor ({other}) has registered the id {id}; waiting until it leaves or its TTL expires"
                     );
                     return (Outcome::Held, Some(Failure { kind: FailureKind::Held, reason }));
                 }
@@ -273,12 +274,12 @@ impl ServiceTask {
         self.carry_out(request).await
     }
 
-    async fn look_up(&mut self) -> Result<Claim, RequestError> {
+    async fn look_up(&mut self, request: CatalogRequest) -> Result<Claim, RequestError> {
         let service = &self.definition.service;
         let (path, within) = (api::look_up_path(service), self.reconciler.deadline() / 2);
         let response = self.shared.client.send(Method::GET, &path, Bytes::new(), within).await?;
-        let found = api::holder(service, &response.body);
-        Ok(self.ownership.claim(self.shared.now(), service, found))
+        let found = api::holder(service, &response.body, &sys::hostname(), &sys::interface_addresses);
+        Ok(self.ownership.claim(self.shared.now(), service, request, found))
     }
 
     async fn carry_out(&self, request: CatalogRequest) -> (Outcome, Option<Failure>) {
