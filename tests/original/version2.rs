@@ -77,6 +77,23 @@ fn c8_d7_original_2_discovery_consul() {
     stop(front);
 }
 
+/// Not among the original tests: scripts and dashboards of version 2 look for the check by the id of its service.
+#[test]
+fn c8_d3_the_check_of_a_version_2_service_has_the_id_of_the_service() {
+    let agent = Agent::dev();
+    let config = format!(r#"{{ "consul": "{}", "services": [{}] }}"#, agent.address(), service("true"));
+    let run = start("sleep 1111", &config);
+    wait_for_instances(&agent, "app", 1);
+    let checks = agent.get("/v1/agent/checks");
+    let names: Vec<&String> = checks.as_object().unwrap().keys().collect();
+    assert_eq!(names.len(), 1, "{checks}");
+    let check = &checks[names[0]];
+    assert!(names[0].starts_with("app-") && check["ServiceID"] == *names[0], "{checks}");
+    assert_eq!((&check["Name"], &check["Type"]), (&check["CheckID"], &"ttl".into()), "{checks}");
+    stop(run);
+    assert_eq!(agent.get("/v1/agent/checks"), serde_json::json!({}));
+}
+
 /// `test_discovery_etcd`: the same with etcd as the catalog.
 ///
 /// Here etcd is refused, with a message that names Consul (`etcd`).

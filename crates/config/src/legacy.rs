@@ -31,6 +31,13 @@ pub(crate) fn delay_first_ticks(plan: &mut Plan) {
     set_first_ticks(plan, &FirstTick::IntervalAfter(event));
 }
 
+/// Checks of version 2 have the id of the service.
+pub(crate) fn name_checks(plan: &mut Plan, legacy: bool) {
+    for service in plan.jobs.iter_mut().filter_map(|job| job.service.as_mut()) {
+        service.legacy_check = legacy;
+    }
+}
+
 fn set_first_ticks(plan: &mut Plan, tick: &FirstTick) {
     for job in &mut plan.jobs {
         if let Trigger::Interval { first, .. } = &mut job.when.trigger {
@@ -40,10 +47,11 @@ fn set_first_ticks(plan: &mut Plan, tick: &FirstTick) {
 }
 
 /// The plan without the settings that a version 3 file cannot express: the role of the main program, the first ticks of
-/// tasks and sensors, and the maintenance mode of version 2.
+/// tasks and sensors, the ids of checks, and the maintenance mode of version 2.
 pub(crate) fn as_version_3(mut plan: Plan) -> Plan {
     plan.legacy_maintenance = false;
     set_first_ticks(&mut plan, &FirstTick::AtStartup);
+    name_checks(&mut plan, false);
     for job in plan.jobs.iter_mut().filter(|job| job.role == Role::Main) {
         job.role = Role::User;
     }

@@ -180,6 +180,7 @@ pub(crate) fn plan_of(
     let mut plan = draft.finish(decoded.version == Version::Two);
     if let Some(plan) = plan.as_mut().filter(|_| decoded.version == Version::Two) {
         legacy::delay_first_ticks(plan);
+        legacy::name_checks(plan, true);
     }
     if let Some(plan) = &plan {
         validate::check_locks(fields, plan, problems);

@@ -343,6 +343,7 @@ pub(crate) fn differences(fields: &LegacyFields, program: Option<&[ProgramWord]>
     let sensors = fields.telemetry.as_ref().and_then(|given| given.value.sensors.as_ref());
     let sensors = sensors.is_some_and(|given| !given.value.is_empty());
     let services = fields.services.iter().flat_map(|given| &given.value);
+    let is_registered = fields.telemetry.is_some() || services.clone().any(|one| one.port.is_some());
     let has_underscore =
         services.filter_map(|one| one.name.as_ref()).any(|given| with_dashes(&given.value).is_some());
     let differences = [
@@ -366,6 +367,10 @@ pub(crate) fn differences(fields: &LegacyFields, program: Option<&[ProgramWord]>
         note(
             program.is_some_and(|words| words.iter().any(|word| word.has_address)),
             "The addresses of services in the arguments of the program are those of this host: a version 3 file has them in the environment of jobs, but not in templates.",
+        ),
+        note(
+            is_registered,
+            "The check of a service has the id `service:ID` in Consul; in version 2 it has the id of the service.",
         ),
         note(tasks || backends || sensors, "Maintenance mode does not pause tasks, sensors and onChange."),
         note(

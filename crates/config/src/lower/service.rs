@@ -102,6 +102,7 @@ impl Lower<'_> {
             meta: value_of(&fields.meta).unwrap_or_default(),
             ttl: ttl.unwrap_or_default(),
             initial_status,
+            legacy_check: false,
             enable_tag_override: extras
                 .and_then(|extras| value_of(&extras.enable_tag_override))
                 .unwrap_or(false),

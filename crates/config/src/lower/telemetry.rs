@@ -50,6 +50,7 @@ impl Lower<'_> {
             meta: BTreeMap::new(),
             ttl: TTL,
             initial_status: None,
+            legacy_check: false,
             enable_tag_override: false,
             deregister_critical_after: None,
         });

@@ -562,6 +562,11 @@ fn c8_every_version_2_file_migrates_to_the_same_plan() {
                 let noted = |note: &String| note.starts_with("Tasks and sensors also run at startup");
                 assert!(migrated.notes.iter().any(noted), "seed {seed}");
             }
+            if let Some(service) = &mut before.service {
+                let noted = |note: &String| note.starts_with("The check of a service has the id");
+                assert!(service.legacy_check && migrated.notes.iter().any(noted), "seed {seed}");
+                service.legacy_check = false;
+            }
             assert_eq!(again, before, "seed {seed}");
         }
     }

@@ -156,7 +156,8 @@ impl PlanDiff {
 /// R5: returns true if two definitions differ only in what does not concern the process itself.
 fn keeps_process(old: &Job, new: &Job) -> bool {
     let instance = |job: &Job| {
-        job.service.as_ref().map(|service| (service.name.clone(), service.id.clone(), service.port))
+        let service = job.service.as_ref()?;
+        Some((service.name.clone(), service.id.clone(), service.port, service.legacy_check))
     };
     // Without checks its health could not be told any more, also to the jobs that wait for it.
     let loses_checks = old.health.is_some() && new.health.is_none();

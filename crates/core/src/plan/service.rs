@@ -25,6 +25,8 @@ pub struct Service {
     pub meta: BTreeMap<String, String>,
     /// The TTL of its check.
     pub ttl: Duration,
+    /// Whether its check has the id and name of the instance, as in ContainerPilot 2; otherwise its id is `service:ID`.
+    pub legacy_check: bool,
     /// The status it is registered with before its health is known (D4).
     pub initial_status: Option<Status>,
     /// True if other clients may change its tags.

@@ -146,6 +146,7 @@ pub fn service(name: &str, initial_status: Option<Status>) -> Service {
         meta: BTreeMap::new(),
         ttl: Duration::from_secs(15),
         initial_status,
+        legacy_check: false,
         enable_tag_override: false,
         deregister_critical_after: None,
     }

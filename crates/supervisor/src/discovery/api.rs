@@ -31,7 +31,8 @@ pub(super) fn update_path(service: &Service) -> String {
 }
 
 fn check_id(service: &Service) -> String {
-    format!("service:{}", service.id)
+    let prefix = if service.legacy_check { "" } else { "service:" };
+    format!("{prefix}{}", service.id)
 }
 
 #[derive(Serialize)]
@@ -47,7 +48,7 @@ struct Registration<'a> {
     tagged_addresses: BTreeMap<&'a str, ServiceAddress<'a>>,
     meta: BTreeMap<&'a str, &'a str>,
     enable_tag_override: bool,
-    check: TtlCheck,
+    check: TtlCheck<'a>,
 }
 
 #[derive(Serialize)]
@@ -59,9 +60,11 @@ struct ServiceAddress<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct TtlCheck {
+struct TtlCheck<'a> {
     #[serde(rename = "CheckID")]
     check_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a String>,
     #[serde(rename = "TTL")]
     ttl: String,
     status: &'static str,
@@ -99,6 +102,7 @@ pub(super) fn registration(service: &Service, mark: &str, status: Status) -> Byt
         enable_tag_override: service.enable_tag_override,
         check: TtlCheck {
             check_id: check_id(service),
+            name: service.legacy_check.then_some(&service.id),
             ttl: go_duration(service.ttl),
             status: status.name(),
             notes: format!("TTL for {} set by containerpilot", service.name),
@@ -375,6 +379,7 @@ mod tests {
             meta: [("k".to_owned(), "v".to_owned())].into(),
             ttl: Duration::from_millis(1500),
             initial_status: None,
+            legacy_check: false,
             enable_tag_override: true,
             deregister_critical_after: Some(Duration::from_secs(600)),
         }
@@ -397,6 +402,10 @@ mod tests {
         assert_eq!(body, expected);
         assert_eq!(update_path(&service()), "/v1/agent/check/update/service%3Aweb-box%201");
         assert_eq!(deregister_path(&service()), "/v1/agent/service/deregister/web-box%201");
+        let legacy = Service { legacy_check: true, ..service() };
+        let body: Value = serde_json::from_slice(&registration(&legacy, "f00d", Status::Warning)).unwrap();
+        assert_eq!((&body["Check"]["CheckID"], &body["Check"]["Name"]), (&body["ID"], &body["ID"]));
+        assert_eq!(update_path(&legacy), "/v1/agent/check/update/web-box%201");
     }
 
     #[test]
