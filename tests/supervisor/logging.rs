@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::support::deadline::InTime;
+use crate::support::program::{Folder, command, containerpilot};
 use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
 /// The lines that a job wrote, from a log in the format `default`.
@@ -45,6 +46,26 @@ fn l1_formats_default_text_and_json() {
         assert!(entry["pid"].is_u64() && entry["time"].is_string(), "{entry}");
         assert!(entries.iter().any(|entry| entry["msg"] == "err"), "{log}");
     }
+}
+
+#[test]
+fn l1_format_text_has_seconds_and_colours_on_a_terminal() {
+    let folder = Folder::new("terminal-log");
+    let file =
+        folder.file("a.json5", "{ logging: { format: 'text' }, jobs: [{ name: 'a', exec: 'echo hello' }] }");
+    let shown = |variables: &str| {
+        // `script` runs a command with a terminal as its output.
+        let line = format!("{variables} {} -config {}", containerpilot(), file.display());
+        let output = command("script", &["-qec", &line, "/dev/null"]).output_in_time().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let coloured = shown("env -u NO_COLOR");
+    let entry = coloured.lines().find(|line| line.contains("msg=hello")).unwrap();
+    assert!(entry.contains(" level=\x1b[36minfo\x1b[0m msg=hello job=a "), "{entry:?}");
+    let time = entry.split('"').nth(1).unwrap();
+    assert!(time.len() == "2026-11-15T00:15:28Z".len() && time.ends_with('Z'), "{time}");
+    let plain = shown("env NO_COLOR=1");
+    assert!(plain.contains(" level=info msg=hello job=a "), "{plain:?}");
 }
 
 /// Jobs that write and exit at once: their last lines are read while their exits are noticed.

@@ -23,6 +23,7 @@ pub mod report;
 pub mod request;
 pub mod rng;
 pub mod rules;
+pub mod secrets;
 pub mod signal;
 pub mod state;
 pub mod time;

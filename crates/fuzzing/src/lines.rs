@@ -15,7 +15,7 @@ pub(crate) fn run(bytes: &[u8]) {
     let writer = Writer::Process { pid: 17, check: Some(&check), stream: StreamName::Stderr };
     let labels = Labels { level: Level::Info, job: Some(&job), writer };
     for format in [Format::Default, Format::Text, Format::Json] {
-        let mut form = EntryFormatter::new(format);
+        let mut form = EntryFormatter::new(format, false);
         form.label(STAMP, labels);
         for text in output.split(|byte| *byte == b'\n') {
             line(&form, format, text, &job, &check);

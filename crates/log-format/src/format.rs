@@ -24,6 +24,9 @@ use containerpilot_core::plan::{Format, Level};
 use super::clock::Stamp;
 use super::escape;
 
+/// The length of a time without its fraction, as in the format `text` of 3.8.
+const SECONDS: usize = "2026-11-15T00:15:28".len();
+
 /// The source and level of an entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
@@ -72,24 +75,26 @@ impl StreamName {
 #[derive(Clone, Debug)]
 pub struct EntryFormatter {
     format: Format,
+    /// Whether the level has a colour in the format `text`.
+    colour: bool,
     prefix: Vec<u8>,
     suffix: Vec<u8>,
 }
 
 impl EntryFormatter {
-    /// Without labels; call [`EntryFormatter::label`] first.
-    pub fn new(format: Format) -> Self {
-        Self { format, prefix: Vec::new(), suffix: Vec::new() }
+    /// Without labels; call [`EntryFormatter::label`] first. With `colour`, the level has one in the format `text`.
+    pub fn new(format: Format, colour: bool) -> Self {
+        Self { format, colour, prefix: Vec::new(), suffix: Vec::new() }
     }
 
     /// Changes the format. Call [`EntryFormatter::label`] afterwards.
-    pub fn set_format(&mut self, format: Format) {
-        self.format = format;
+    pub fn set_format(&mut self, format: Format, colour: bool) {
+        (self.format, self.colour) = (format, colour);
     }
 
     /// Sets prefix and suffix of the following entries.
     pub fn label(&mut self, stamp: &Stamp, labels: Labels<'_>) {
-        let Self { format, prefix, suffix } = self;
+        let Self { format, colour, prefix, suffix } = self;
         prefix.clear();
         suffix.clear();
         // Writes to a vector cannot fail.
@@ -110,7 +115,10 @@ impl EntryFormatter {
                 }
             }
             Format::Text => {
-                append([b"time=\"", stamp, b"\" level=", level_name(labels.level), b" msg="], prefix);
+                let (time, level) = (stamp.get(..SECONDS).unwrap_or_default(), level_name(labels.level));
+                let (begin, end): (&[u8], &[u8]) =
+                    if *colour { (level_colour(labels.level), b"\x1b[0m msg=") } else { (b"", b" msg=") };
+                append([b"time=\"", time, b"Z\" level=", begin, level, end], prefix);
                 for_each_field(labels, |key, value| {
                     let _ = write!(suffix, " {key}=");
                     match value {
@@ -121,7 +129,7 @@ impl EntryFormatter {
             }
             Format::Json => {
                 let level = level_name(labels.level);
-                append([b"{\"time\":\"", stamp, b"\",\"level\":\"", level, b"\","], prefix);
+                append([b"{\"time\":\"", stamp, b"\",\"level\":\"", level, b"\",", b""], prefix);
                 for_each_field(labels, |key, value| {
                     let _ = write!(prefix, "\"{key}\":");
                     match value {
@@ -286,7 +294,7 @@ fn logfmt_value(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn append(parts: [&[u8]; 5], prefix: &mut Vec<u8>) {
+fn append(parts: [&[u8]; 6], prefix: &mut Vec<u8>) {
     parts.into_iter().for_each(|part| prefix.extend_from_slice(part));
 }
 
@@ -338,6 +346,16 @@ fn for_each_field(labels: Labels<'_>, mut write: impl FnMut(&str, Value<'_>)) {
 }
 
 /// The name of a level in logrus.
+/// The colours of 3.8 on a terminal.
+fn level_colour(level: Level) -> &'static [u8] {
+    match level {
+        Level::Debug => b"\x1b[37m",
+        Level::Info => b"\x1b[36m",
+        Level::Warn => b"\x1b[33m",
+        Level::Error | Level::Fatal | Level::Panic => b"\x1b[31m",
+    }
+}
+
 fn level_name(level: Level) -> &'static [u8] {
     match level {
         Level::Debug => b"debug",
@@ -368,7 +386,7 @@ mod tests {
     }
 
     fn line(format: Format, labels: Labels<'_>, text: &[u8]) -> String {
-        let mut form = EntryFormatter::new(format);
+        let mut form = EntryFormatter::new(format, false);
         form.label(STAMP, labels);
         let mut out = Vec::new();
         form.line(text, &mut out);
@@ -384,7 +402,7 @@ mod tests {
 
     #[test]
     fn l3_lines_stop_at_the_limit_or_at_a_long_line() {
-        let mut form = EntryFormatter::new(Format::Default);
+        let mut form = EntryFormatter::new(Format::Default, false);
         form.label(STAMP, CHILD);
         let mut out = Vec::new();
         let whole = b"a\nb\nlong line\nc\n";
@@ -400,7 +418,7 @@ mod tests {
     fn l8_joined_lines_are_one_entry_that_cannot_be_forged() {
         let text = b"panic: oh\n  at a\n2026-11-15T00:15:28.645445913Z other 18 forged";
         let write = |format| {
-            let mut form = EntryFormatter::new(format);
+            let mut form = EntryFormatter::new(format, false);
             form.label(STAMP, CHILD);
             let (mut out, mut pieces) = (Vec::new(), Vec::new());
             form.joined(text, &mut out);
@@ -418,7 +436,7 @@ mod tests {
         assert_eq!(write(Format::Text).matches('\n').count(), 1);
         let value: serde_json::Value = serde_json::from_str(&write(Format::Json)).unwrap();
         assert_eq!(value["msg"], String::from_utf8_lossy(text).as_ref());
-        let mut form = EntryFormatter::new(Format::Default);
+        let mut form = EntryFormatter::new(Format::Default, false);
         form.label(STAMP, CHILD);
         form.clear_labels();
         let mut out = Vec::new();
@@ -438,7 +456,7 @@ mod tests {
 
     #[test]
     fn l1_text_is_what_logrus_writes() {
-        let time = "time=\"2026-11-15T00:15:28.645445913Z\"";
+        let time = "time=\"2026-11-15T00:15:28Z\"";
         assert_eq!(
             line(Format::Text, CHILD, b"hello"),
             format!("{time} level=info msg=hello job=main pid=17 stream=stdout\n")
@@ -469,7 +487,7 @@ mod tests {
         let own = Labels { level: Level::Error, job: Some("main"), writer: Writer::Supervisor(None) };
         let output = ["one".to_owned(), "two \"2\"".to_owned()];
         let write = |format| {
-            let mut form = EntryFormatter::new(format);
+            let mut form = EntryFormatter::new(format, false);
             form.label(STAMP, own);
             let mut out = Vec::new();
             form.entry("exited with\ncode 1", &output, &mut out);
@@ -499,7 +517,7 @@ mod tests {
         let own =
             Labels { level: Level::Error, job: Some("main"), writer: Writer::Supervisor(Some(&fields)) };
         let write = |format| {
-            let mut form = EntryFormatter::new(format);
+            let mut form = EntryFormatter::new(format, false);
             form.label(STAMP, own);
             let mut out = Vec::new();
             form.entry("exited", &[], &mut out);
@@ -510,7 +528,7 @@ mod tests {
         assert_eq!(
             write(Format::Text),
             format!(
-                "time=\"{time}\" level=error msg=exited job=main pid=17 event=exitFailed code=3 signal=SIGKILL \
+                "time=\"2026-11-15T00:15:28Z\" level=error msg=exited job=main pid=17 event=exitFailed code=3 signal=SIGKILL \
                  duration=5.600 cause=\"out of \\\"memory\\\"\"\n"
             )
         );
@@ -520,5 +538,30 @@ mod tests {
             "signal": "SIGKILL", "duration": 5.6, "cause": "out of \"memory\"", "msg": "exited",
         });
         assert_eq!(value, expected);
+    }
+
+    #[test]
+    fn l1_the_level_has_a_colour_in_the_format_text_only() {
+        let colours = [(Level::Debug, 37), (Level::Info, 36), (Level::Warn, 33), (Level::Error, 31)];
+        for (level, colour) in colours {
+            let labels = Labels { level, ..CHILD };
+            let written = |format, colour| {
+                let mut form = EntryFormatter::new(format, colour);
+                form.label(STAMP, labels);
+                let mut out = Vec::new();
+                form.line(b"hello", &mut out);
+                String::from_utf8(out).unwrap()
+            };
+            let name = String::from_utf8(level_name(level).to_vec()).unwrap();
+            let coloured = written(Format::Text, true);
+            assert!(
+                coloured.contains(&format!(" level=\x1b[{colour}m{name}\x1b[0m msg=hello ")),
+                "{coloured:?}"
+            );
+            assert!(!written(Format::Text, false).contains('\x1b'));
+            for format in [Format::Default, Format::Json] {
+                assert_eq!(written(format, true), written(format, false));
+            }
+        }
     }
 }

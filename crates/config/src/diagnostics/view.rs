@@ -1,7 +1,7 @@
 //! Lines of the source and of help, cut to the width of a screen and without control characters.
 
-use super::secrets::without_passwords;
 use crate::span::Span;
+use containerpilot_core::secrets::without_passwords;
 use unicode_width::UnicodeWidthChar;
 
 /// Replaces control characters, so that no text can control a terminal or forge lines of a log.

@@ -1,8 +1,9 @@
 //! Secrets that are not kept (P11, L5).
 
+use containerpilot_core::secrets::SecretArguments;
+
 use crate::decode::Spanned;
 use crate::diagnostics::Severity;
-use crate::diagnostics::secrets::SecretArguments;
 use crate::fields::ConfigFields;
 use crate::validate::Checker;
 

@@ -1,6 +1,7 @@
 //! A job: a process with rules for when it runs, how it is checked and how it is advertised.
 
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -10,6 +11,7 @@ use super::{
     StartLimit, Stop, When, Word,
 };
 use crate::exit_status::ExitStatus;
+use crate::secrets::without_passwords;
 
 /// A process with rules for when it runs, how it is checked and how it is advertised.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,6 +122,18 @@ impl Command {
     pub fn line(&self) -> String {
         let words = core::iter::once(&self.program).chain(&self.arguments);
         words.map(Word::text).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The arguments for the log, in the words of 3.8: `'[-c app]'`. Secrets are hidden (L5), and a long text is cut.
+    #[must_use]
+    pub(crate) fn arguments_in_log(&self) -> String {
+        const LONGEST: usize = 200;
+        let words = self.arguments.iter().map(Word::text).collect::<Vec<_>>().join(" ");
+        let words = String::from_utf8_lossy(&without_passwords(words.as_bytes())).into_owned();
+        match words.char_indices().nth(LONGEST) {
+            Some((end, _)) => format!("'[{}…]'", &words[..end]),
+            None => format!("'[{words}]'"),
+        }
     }
 }
 

@@ -157,7 +157,11 @@ impl Core {
             Probe::Running | Probe::Ready | Probe::Exec(_) => format!("timeout after {after}"),
         };
         let fields = LogEvent::Timeout.fields().check(&planned.name).duration(planned.timeout);
-        let timeout = format!("{} timeout after {after}", planned.name);
+        let arguments = match &planned.probe {
+            Probe::Exec(command) => format!(": {}", command.arguments_in_log()),
+            _ => String::new(),
+        };
+        let timeout = format!("{} timeout after {after}{arguments}", planned.name);
         let level = if repeats { Level::Debug } else { Level::Warn };
         self.log(level, Some(job), fields, format_args!("{timeout}"));
         self.check_failed(job, check, &why, true);

@@ -6,7 +6,7 @@ use crate::effect::KillReason;
 use crate::ids::JobIx;
 use crate::input::ExitStatus;
 use crate::log_entry::LogEvent;
-use crate::plan::{Level, Signal, Trigger};
+use crate::plan::{Command, Level, Signal, Trigger};
 use crate::state::job::State;
 use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::JobTimer;
@@ -62,11 +62,12 @@ impl Core {
         // A periodic job without a `timeout` of its own has its interval as timeout.
         let at_tick = matches!(self.planned(job).when.trigger, Trigger::Interval { every: interval, .. } if interval == timeout);
         let at_tick = if at_tick { ", still running at its next tick" } else { "" };
-        // 3.8 has the name in the message, and scripts look for it.
-        let (name, timeout) = (self.planned(job).name.clone(), fmt_duration(timeout));
+        // Scripts look for the words of 3.8, in which the name of the job comes first: here it is that of the entry.
+        let arguments = self.planned(job).exec.program().map(Command::arguments_in_log).unwrap_or_default();
+        let timeout = fmt_duration(timeout);
         let repeats = self.repeats_sensor_failure(job, ExitStatus::Signal(Signal::KILL));
         let level = if repeats { Level::Debug } else { Level::Warn };
-        self.log(level, Some(job), fields, format_args!("{name} timeout after {timeout}{at_tick}"));
+        self.log(level, Some(job), fields, format_args!("timeout after {timeout}: {arguments}{at_tick}"));
         self.send_signal(job, Signal::KILL, KillReason::Timeout);
     }
 }

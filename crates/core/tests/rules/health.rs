@@ -181,7 +181,7 @@ fn p5_a_check_that_times_out_has_failed_and_never_runs_twice() {
         harness.take_output(),
         ["event web unhealthy", "event web becameUnhealthy", "cancel check", "advertise web critical"]
     );
-    assert!(harness.log.iter().any(|line| line == "check.web timeout after 3s"), "{:?}", harness.log);
+    assert!(harness.log.iter().any(|line| line == "check.web timeout after 3s: '[]'"), "{:?}", harness.log);
     harness.seconds(60);
     assert_eq!(harness.take_effects(), [] as [&str; 0], "H4: the first one has not finished");
     harness.finish_check(false);

@@ -156,12 +156,30 @@ fn p6_the_time_after_sigkill_counts_from_the_first_one() {
 }
 
 #[test]
+fn p5_l5_the_entry_about_a_timeout_has_the_arguments_without_secrets() {
+    let long = "y".repeat(300);
+    for (exec, said) in [
+        ("['sh', '-c', 'sleep 9']", "'[-c sleep 9]'".to_owned()),
+        (
+            "'app --password hunter2 http://me:hunter2@host/'",
+            "'[--password ******* http://me:*******@host/]'".into(),
+        ),
+        (&format!("'x {long}'"), format!("'[{}…]'", &long[..200])),
+    ] {
+        let mut harness = Harness::running(&format!("{{ name: 'a', exec: {exec}, timeout: '2s' }}"));
+        harness.seconds(2);
+        let said = format!("timeout after 2s: {said}");
+        assert!(harness.log.contains(&said), "{said}: {:?}", harness.log);
+    }
+}
+
+#[test]
 fn p5_a_run_that_times_out_is_killed_and_has_failed() {
     let mut harness = Harness::running("{ name: 'a', exec: 'x', timeout: '2s' }");
     harness.take_output();
     harness.seconds(2);
     assert_eq!(harness.take_effects(), ["kill a 9"]);
-    assert!(harness.log.iter().any(|line| line == "a timeout after 2s"), "{:?}", harness.log);
+    assert!(harness.log.iter().any(|line| line == "timeout after 2s: '[]'"), "{:?}", harness.log);
     // An exit with 0 after the timeout still counts as failed.
     harness.exit("a", 0);
     assert_eq!(harness.take_events().first().map(String::as_str), Some("a exitFailed"));

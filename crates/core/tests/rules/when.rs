@@ -93,7 +93,7 @@ fn w4_a_run_that_lasts_until_the_next_tick_has_timed_out() {
     harness.exit_on("tick", 9);
     assert_eq!(harness.take_output(), ["event tick exitFailed", "spawn tick"]);
     assert!(
-        harness.log.iter().any(|line| line == "tick timeout after 10s, still running at its next tick"),
+        harness.log.iter().any(|line| line == "timeout after 10s: '[]', still running at its next tick"),
         "{:?}",
         harness.log
     );

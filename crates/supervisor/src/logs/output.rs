@@ -6,7 +6,7 @@
 //! bytes.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 
@@ -53,6 +53,16 @@ impl Output {
             io::Error::new(error.kind(), message)
         })?;
         Ok(Self { target: target.clone(), method })
+    }
+
+    /// Returns true if it is a terminal that shows colours.
+    pub(super) fn has_colour(&self) -> bool {
+        let is_terminal = match self.target {
+            plan::Output::Stdout => io::stdout().is_terminal(),
+            plan::Output::Stderr => io::stderr().is_terminal(),
+            plan::Output::File(_) => false,
+        };
+        is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
     }
 
     /// The file of a job. It is opened with the first write.

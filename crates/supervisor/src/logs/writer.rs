@@ -95,11 +95,12 @@ enum Progress {
 
 impl Writer {
     pub(super) fn new(output: Output, format: Format) -> Self {
+        let colour = format == Format::Text && output.has_colour();
         Self {
             output,
             format,
-            form: EntryFormatter::new(format),
-            own: EntryFormatter::new(format),
+            form: EntryFormatter::new(format, colour),
+            own: EntryFormatter::new(format, colour),
             label: None,
             last: SystemTime::UNIX_EPOCH,
             pending: Vec::new(),
@@ -326,10 +327,11 @@ impl Writer {
 
     /// Changes the format of the following entries.
     fn set_format(&mut self, format: Format) {
+        let colour = format == Format::Text && self.output.has_colour();
         self.format = format;
-        self.form.set_format(format);
+        self.form.set_format(format, colour);
         self.form.clear_labels();
-        self.own.set_format(format);
+        self.own.set_format(format, colour);
     }
 
     /// Changes the file of a job, and the format.
