@@ -86,6 +86,7 @@ fn c3_c8_original_harness_prints_differences_of_starts_services_order_and_exit_c
     for line in [
         "three.json5: exit code: original 7 in the phase stop, ours 0 in the phase stop",
         "three.json5: started leave now (phase stop): original no, ours once",
+        "three.json5: cut short serve -p 8000: original yes, ours no",
         "three.json5: registered app at 127.0.0.1:8000 with tags ['a']: original no, ours yes",
         "three.json5: registered app at 127.0.0.1:8001 with tags ['a']: original yes, ours no",
         "three.json5: registered at the end containerpilot: original yes, ours no",
@@ -93,12 +94,27 @@ fn c3_c8_original_harness_prints_differences_of_starts_services_order_and_exit_c
         "two.json: exit code: original 7 in the phase stop, ours 0 in the phase stop",
         "two.json: registered old at 127.0.0.1:7001 with tags []: original yes, ours no",
         "two.json: started after (phase stop): original no, ours once",
+        "two.json: cut short main-program --serve: original yes, ours no",
         "2 files played, 2 differ, 0 not played",
     ] {
         assert!(text.lines().any(|found| found == line), "no `{line}` in\n{text}");
     }
     assert!(!text.contains("started react") && !text.contains("TTL"), "what both do was printed\n{text}");
     assert_eq!(code, 1, "{text}");
+}
+
+/// The public configurations, each program behind a start script without `exec` and slow to stop, each hook slower than the usual
+/// stop timeout.
+#[test]
+#[ignore = "slow: plays forty configurations with programs that stop slowly"]
+fn s14_s15_no_program_of_a_public_configuration_is_cut_short() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/original");
+    let mut command = Command::new("python3");
+    let output = command.arg(script).args(["--ours", OURS, "--seconds", "3", "--parallel", "16"]);
+    let output = output.output_in_time().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains(" files played, 0 cut short, "), "{text}");
+    assert_eq!(output.status.code(), Some(0), "{text}");
 }
 
 #[test]
