@@ -6,6 +6,7 @@
 //! scripts and times are our own.
 
 mod container;
+mod differences;
 mod harness;
 mod version2;
 mod version3;
