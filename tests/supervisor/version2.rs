@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::supervisor::{Supervisor, modes};
+use crate::support::supervisor::{Mode, Supervisor, modes};
 
 /// Writes a configuration file in a new directory, for which `DIR` stands; returns the directory and the path.
 fn file(name: &str, text: &str) -> (String, String) {
@@ -64,6 +64,22 @@ fn c8_hooks_and_main_program_run_in_the_order_of_version_2() {
         let order = fs::read_to_string(&order).unwrap();
         assert_eq!(order, "1 preStart\n2 program\n3 preStop\n4 signalled\n5 postStop\n", "{log}");
     }
+}
+
+#[test]
+fn c8_s5_exit_code_is_that_of_the_program_and_not_of_post_stop() {
+    let (_, path) = file("post-stop-code", r#"{ "postStop": ["sh", "-c", "exit 4"] }"#);
+    for (script, code) in [("exit 0", 0), ("exit 7", 7)] {
+        let (exited, log) =
+            Supervisor::with_args(Mode::Plain, &["-config", &path, "sh", "-c", script]).wait();
+        assert_eq!(exited, code, "{log}");
+    }
+    let script = "trap 'exit 9' TERM; echo ready; while :; do sleep 0.02; done";
+    let mut run = Supervisor::with_args(Mode::Plain, &["-config", &path, "sh", "-c", script]);
+    run.wait_for_line("ready");
+    run.signal("-TERM");
+    let (code, log) = run.wait();
+    assert_eq!(code, 0, "{log}");
 }
 
 #[test]

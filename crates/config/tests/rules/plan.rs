@@ -277,6 +277,12 @@ fn h1_a_check_with_its_defaults() {
     let check = &health.checks[0];
     assert_eq!((check.name.as_str(), check.timeout.as_secs(), check.failures), ("check.web", 10, 1));
     assert_eq!(check.probe, Probe::Exec(Command { program: "check".into(), arguments: vec!["it".into()] }));
+    for none in ["0", "'0s'", "'-1s'"] {
+        let text = format!(
+            "name: 'web', exec: 'x', health: {{ exec: 'c', interval: 10, ttl: 30, timeout: {none} }}"
+        );
+        assert_eq!(job(&text).health.unwrap().checks[0].timeout.as_secs(), 10, "{none}");
+    }
     for bad in [
         "{}",
         "{ interval: 5 }",
@@ -457,6 +463,7 @@ fn x1_the_control_socket_comes_from_the_file_or_the_environment() {
     let default = "/var/run/containerpilot.socket";
     assert_eq!(at("{}", ""), Some((default.to_owned(), false)));
     assert_eq!(at("{ control: { mode: '0600' } }", ""), Some((default.to_owned(), false)));
+    assert_eq!(at("{ control: { socket: '' } }", ""), Some((default.to_owned(), false)));
     assert_eq!(at("{}", "/tmp/a"), Some(("/tmp/a".to_owned(), true)));
     assert_eq!(at("{ control: { socket: '/tmp/b' } }", "/tmp/a"), Some(("/tmp/b".to_owned(), true)));
     assert_eq!(at("{}", &"x".repeat(107)), Some(("x".repeat(107), true)));

@@ -213,6 +213,8 @@ fn c7_a_key_without_effect_is_a_warning() {
     };
     assert_eq!(warnings("{ interval: '5s', source: 'zzz' }"), ["`source` has no effect with `interval`"]);
     assert_eq!(warnings("{ interval: '5s', timeout: 3 }"), ["`timeout` has no effect with `interval`"]);
+    let typo = "{ jobs: [{ name: 'a', exec: 'x', when: { interval: '5s', timeout: 'soon' } }] }";
+    assert_eq!(messages(typo, Severity::Error).len(), 1, "not a duration");
     assert_eq!(
         warnings("{ source: 'SIGHUP', once: 'healthy' }"),
         ["`once` has no effect with the source SIGHUP"]

@@ -47,6 +47,8 @@ fn e6_every_change_of_instances_also_tells_the_health() {
     assert_eq!(sent[2], [CHANGED, HEALTHY]);
     assert_eq!(sent[3], empty, "the order does not matter");
     assert_eq!(sent[4], [CHANGED, UNHEALTHY]);
+    let other = Answer::Instances(vec![Instance { id: "j".into(), ..one(1) }]);
+    assert_eq!(events(&[set(&[1]), other])[1], [CHANGED, HEALTHY], "another instance at the same address");
 }
 
 #[test]

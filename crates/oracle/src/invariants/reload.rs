@@ -365,10 +365,9 @@ impl Oracle<'_> {
                 Code::Healthy | Code::BecameHealthy => healthy == Some(true),
                 Code::Unhealthy | Code::BecameUnhealthy => healthy == Some(false),
                 Code::ExitSuccess | Code::ExitFailed => ended && model.last_exit == Some(code),
-                Code::Ready => model
-                    .run
-                    .as_ref()
-                    .is_some_and(|run| run.started.is_some() && run.said.ready && !run.said.stopping),
+                Code::Ready => model.run.as_ref().is_some_and(|run| {
+                    run.started.is_some() && run.said.ready && !run.said.stopping && !run.outlived
+                }),
                 Code::CrashLoop => model.crash_looped && !Self::will_start_again(&self.previous[nth]),
                 Code::Stopping => model.stopping.is_some(),
                 Code::Stopped => model.stopped.is_some(),
