@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_config::template::Pattern;
-use containerpilot_core::SortedMap;
 use containerpilot_core::plan::{JobLogging, Level};
+use containerpilot_core::{SortedMap, sort_by};
 use containerpilot_log_format::StreamName;
 use containerpilot_process::error_text::describe;
 use containerpilot_process::failpoints::failpoint;
@@ -31,6 +31,11 @@ use super::{ReadyLine, Reporter, Shared, Source, TapEntry};
 const WAKER: u64 = 0;
 /// The size of one read.
 const READ: usize = 256 * 1024;
+/// The size of one read while the output does not accept everything. A short line becomes an entry of many times its length, so
+/// this can be a megabyte of the log.
+const TURN: usize = 32 * 1024;
+/// How long after it was full the output counts as one that does not accept everything.
+const CONGESTED: Duration = Duration::from_secs(1);
 /// A job that writes line by line is read in batches: after `BUSY_ROUNDS` rounds without a wait, and as long as no pipe
 /// is half full, the thread sleeps for `BATCH_DELAY`. The job's writes get cheaper: they do not wake a reader with
 /// every line and do not compete for the pipe's lock.
@@ -67,6 +72,10 @@ pub(super) struct LogWorker {
     lost: Loss,
     buffer: Vec<u8>,
     ready: Vec<u64>,
+    /// The stream that was read last.
+    last_read: u64,
+    /// When the output was full last.
+    full_at: Option<Instant>,
     /// How many rounds in a row did not have to wait.
     busy_rounds: u32,
     /// Whether the last round has read anything, and whether a pipe was half full.
@@ -116,6 +125,8 @@ impl LogWorker {
             buffer: Vec::new(),
             // The thread is started because there is work.
             ready: vec![WAKER],
+            last_read: WAKER,
+            full_at: None,
             busy_rounds: 0,
             read: false,
             half_full: false,
@@ -176,6 +187,7 @@ impl LogWorker {
         let blocked = worker.writer.is_blocked();
         worker.set_writing(!blocked);
         if blocked {
+            worker.full_at = Some(Instant::now());
             let (output, limit) = worker.writer.wait_for();
             sys::wait_read_or_write(worker.shared.queue.waker.as_fd(), output, limit);
             worker.ready.clear();
@@ -435,15 +447,37 @@ impl LogWorker {
         }
     }
 
+    /// Where the output does not accept everything, puts the readable streams in order: those that have written little come first,
+    /// and those that have written more than one turn takes go on after the one that was read last. So a job that writes
+    /// without end takes only its own turns. Returns how much may be read of each.
+    fn take_turns(&mut self) -> usize {
+        self.full_at = self.full_at.filter(|at| at.elapsed() < CONGESTED);
+        if self.full_at.is_none() || self.processes.len() < 2 {
+            return READ;
+        }
+        let turn = |number: &u64| {
+            let unread = self.streams.get(number).map_or(0, |stream| stream.unread());
+            (unread.min(TURN), *number <= self.last_read, *number)
+        };
+        let mut turns: Vec<_> = self.ready.iter().map(turn).collect();
+        sort_by(&mut turns, Ord::cmp);
+        self.ready.clear();
+        self.ready.extend(turns.into_iter().map(|(_, _, number)| number));
+        TURN
+    }
+
     /// Reads each readable stream once.
     fn read_ready(&mut self) {
+        let turn = self.take_turns();
         let ready = std::mem::take(&mut self.ready);
         for &number in &ready {
             if self.writer.is_blocked() {
                 break;
             }
             let Some(stream) = self.streams.get_mut(&number) else { continue };
-            let Some(count) = stream.read(&mut self.buffer) else { continue };
+            let buffer = self.buffer.get_mut(..turn).unwrap_or_default();
+            let Some(count) = stream.read(buffer) else { continue };
+            self.last_read = number;
             self.read |= count > 0;
             self.half_full |= count * 2 >= stream.size();
             // Entries that were queued before this read are written first.
@@ -473,6 +507,7 @@ impl LogWorker {
         if !all_written {
             self.discard_rest();
         }
+        self.lost += self.writer.lost;
         if !self.lost.is_none() {
             let log = if self.reporter.is_some() { self.writer.name() } else { "the log" };
             write_stderr(&format!(

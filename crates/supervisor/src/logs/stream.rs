@@ -231,6 +231,11 @@ impl Stream {
         self.size
     }
 
+    /// How many bytes are in the pipe.
+    pub(super) fn unread(&self) -> usize {
+        self.fd.as_ref().map_or(0, |fd| sys::unread_bytes(fd.as_fd()))
+    }
+
     /// Writes the lines that `chunk` completes, and keeps the rest. Secrets are hidden first (P11).
     pub(super) fn feed(&mut self, chunk: &[u8], context: &mut Context<'_>) {
         if self.source.hidden.is_some() && self.redactor.is_none() {
