@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nix::fcntl::OFlag;
 use nix::libc;
@@ -282,6 +282,80 @@ fn s6_l4_lines_that_a_stuck_reader_loses_are_counted_on_standard_error() {
         hostile.stops();
         assert_loss_is_counted(&hostile, &drain(&mut reader));
     });
+}
+
+/// How late the lines of two quiet jobs are in milliseconds, beside so many jobs that write without end. 10 MiB/s of the log are
+/// read.
+fn lateness_beside(floods: usize) -> Vec<u128> {
+    let quiet = "exec: ['sh', '-c', 'while :; do date +tick=%s%3N; sleep 0.05; done'], user: 'nobody'";
+    let flood = |nth: usize| format!("{{ name: 'flood{nth}', exec: 'yes', user: 'nobody' }}");
+    let floods: Vec<String> = (0..floods).map(flood).collect();
+    let jobs = format!("{}, {{ name: 'a', {quiet} }}, {{ name: 'b', {quiet} }}", floods.join(", "));
+    let config = format!("logging: {{ output: 'stdout' }}, jobs: [{jobs}]");
+    let setup = "mkfifo @/out; exec 1<>@/out";
+    let mut hostile = Hostile::with_setup(Rank::Child, setup, 2, &config);
+    let mut reader = fifo(&hostile.run.file("out"));
+    let (began, mut read, mut rest, mut late) = (Instant::now(), 0, Vec::new(), Vec::new());
+    while began.elapsed() < Duration::from_secs(5) {
+        let (mut part, allowed) = ([0; 64 * 1024], 10 * 1024 * 1024 * began.elapsed().as_millis() / 1000);
+        // Ahead of the rate, or nothing to read.
+        let count = if read > allowed { 0 } else { reader.read(&mut part).unwrap_or(0) };
+        if count == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        read += count as u128;
+        rest.extend_from_slice(&part[..count]);
+        let Some(end) = rest.iter().rposition(|byte| *byte == b'\n') else { continue };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+        let lines: Vec<u8> = rest.drain(..=end).collect();
+        for line in String::from_utf8_lossy(&lines).lines() {
+            let sent = line.split_once("tick=").and_then(|(_, sent)| sent.parse::<u128>().ok());
+            late.extend(sent.map(|sent| now.saturating_sub(sent)));
+        }
+    }
+    // From now on everything is read.
+    let (done, is_done) = mpsc::channel::<()>();
+    let reading = std::thread::spawn(move || {
+        while is_done.recv_timeout(Duration::from_millis(1)) == Err(RecvTimeoutError::Timeout) {
+            drain(&mut reader);
+        }
+    });
+    hostile.stops();
+    drop(done);
+    reading.join().unwrap();
+    late
+}
+
+#[test]
+fn l4_jobs_that_write_without_end_do_not_hide_the_lines_of_others() {
+    if !permitted() {
+        return;
+    }
+    for floods in [1, 20, 200] {
+        let late = lateness_beside(floods);
+        let latest = late.iter().max();
+        eprintln!("{floods} floods: {} lines of quiet jobs, the latest {latest:?} ms late", late.len());
+        assert!(late.len() >= 20 && latest < Some(&5_000), "{floods} floods: {late:?}");
+    }
+}
+
+/// The job makes `FILE.1` a directory, and writes on.
+#[test]
+fn l8_failed_rotations_neither_flood_the_log_nor_fill_the_disk() {
+    if !permitted() {
+        return;
+    }
+    let config = "logging: { output: '@/log' }, jobs: [{ name: 'a', user: 'nobody', logging: { file: '@/own/log', maxSize: '4KB', keep: 1 },
+            exec: ['sh', '-c', 'mkdir -p @/own/log.1/full; seq 200000; echo done > @/own/done; exec sleep 1000'] },
+        { name: 'b', exec: 'true', when: { interval: '100ms' } }]";
+    let mut hostile = Hostile::start(Rank::Child, 1, config);
+    hostile.await_file("own/done");
+    hostile.await_log("a cannot rotate ");
+    wait_until("the other job is in the log", || hostile.log().matches("b started").count() >= 5);
+    let (log, size) = (hostile.log(), fs::metadata(hostile.run.file("own/log")).unwrap().len());
+    assert_eq!(log.matches("cannot rotate").count(), 1, "{log}");
+    assert!(size <= 8 * 1024, "the file has {size} bytes");
+    hostile.stops();
 }
 
 #[test]

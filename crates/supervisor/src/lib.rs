@@ -25,7 +25,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Returns an error if a certificate and a key of the plan do not belong together, or cannot be used at all (D1).
 pub fn check_credentials(plan: &Plan) -> Result<(), String> {
-    net::tls::check_client_certificates(plan).map_err(|error| error.to_string())
+    net::connect::check_client_certificates(plan).map_err(|error| error.to_string())
 }
 
 /// Runs the supervisor with a plan until the container stops. The signals must be blocked already. Returns its exit

@@ -8,10 +8,13 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::time::{Duration, Instant};
 
-use containerpilot_core::plan::LogFile;
+use containerpilot_core::plan::{Level, LogFile};
 use containerpilot_process::error_text::describe;
 use nix::libc;
+
+use super::loss::Loss;
 
 #[derive(Debug)]
 pub(super) struct JobFile {
@@ -23,13 +26,40 @@ pub(super) struct JobFile {
     limit: u64,
     /// Whether the last line is complete.
     line_ended: bool,
-    /// Why it could not be rotated, until that is reported.
-    problem: Option<String>,
+    /// Set while it cannot be rotated.
+    stuck: Option<Stuck>,
+    /// What is to be logged about the rotation.
+    notice: Option<(Level, String)>,
+    /// Lines that were lost and not counted yet.
+    lost: Loss,
 }
+
+/// A rotation that fails.
+#[derive(Debug)]
+struct Stuck {
+    /// When it is tried again, and the delay after that.
+    retry_at: Instant,
+    delay: Duration,
+    /// What was lost since then.
+    lost: Loss,
+}
+
+/// The first delay between two attempts to rotate a file, and the longest.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LAST_RETRY: Duration = Duration::from_secs(60);
 
 impl JobFile {
     pub(super) fn new(settings: LogFile) -> Self {
-        let mut this = Self { settings, file: None, size: 0, limit: 0, line_ended: true, problem: None };
+        let mut this = Self {
+            settings,
+            file: None,
+            size: 0,
+            limit: 0,
+            line_ended: true,
+            stuck: None,
+            notice: None,
+            lost: Loss::default(),
+        };
         this.set_limit();
         this
     }
@@ -39,9 +69,14 @@ impl JobFile {
         id(self.file.as_ref()?)
     }
 
-    /// Why the last rotation has failed, once.
-    pub(super) fn take_problem(&mut self) -> Option<String> {
-        self.problem.take()
+    /// That the rotation fails, or works again; each once.
+    pub(super) fn take_notice(&mut self) -> Option<(Level, String)> {
+        self.notice.take()
+    }
+
+    /// What was lost since the last call.
+    pub(super) fn take_lost(&mut self) -> Loss {
+        std::mem::take(&mut self.lost)
     }
 
     /// Changes size and number. The path must be the same.
@@ -52,6 +87,7 @@ impl JobFile {
 
     fn set_limit(&mut self) {
         self.limit = self.settings.max_size.map_or(u64::MAX, u64::from);
+        self.stuck = None;
     }
 
     /// Opens the path again. If that fails, the old file stays open.
@@ -82,9 +118,16 @@ impl JobFile {
             self.begin(open(&self.settings.path)?)?;
         }
         let mut end = self.end_of_part(bytes);
-        if end.is_none() {
+        // A file that cannot be rotated is full only at its bound, but is tried before.
+        if end.is_none() || self.stuck.as_ref().is_some_and(|stuck| stuck.retry_at <= Instant::now()) {
             self.rotate();
             end = self.end_of_part(bytes);
+        }
+        if let (None, Some(stuck)) = (end, &mut self.stuck) {
+            let loss = Loss::of(bytes);
+            stuck.lost += loss;
+            self.lost += loss;
+            return Ok(bytes.len());
         }
         // A line that is longer than a whole file.
         let end = end.unwrap_or_else(|| line_end(bytes));
@@ -106,23 +149,38 @@ impl JobFile {
         lines.or_else(|| (!self.line_ended).then(|| line_end(bytes)))
     }
 
-    /// Begins a new file. If that fails, the present one grows on, and the next attempt is after as many bytes again.
+    /// Begins a new file. If that fails, the present one grows up to the size of all files together, and it is tried again
+    /// from time to time.
     fn rotate(&mut self) {
-        if self.size == 0 {
+        let now = Instant::now();
+        if self.size == 0 || self.stuck.as_ref().is_some_and(|stuck| now < stuck.retry_at) {
             return;
         }
-        let path = self.settings.path.clone();
+        let (path, before) = (self.settings.path.clone(), self.stuck.take());
         let new = self.make_room().and_then(|()| open(&path)).and_then(|file| {
             let is_old = id(&file) == self.id();
             if is_old { Err(io::Error::other("another process has renamed it")) } else { self.begin(file) }
         });
-        if let Err(error) = new {
-            let why = describe(&error);
-            self.problem = Some(format!("cannot rotate {path}: {why}; the file grows until that works"));
-            self.limit = self.size.saturating_add(self.settings.max_size.map_or(u64::MAX, u64::from));
-            if self.settings.keep > 0 && !fs::exists(&path).unwrap_or(true) {
-                let _ = fs::rename(self.old(1), &path);
+        let Err(error) = new else {
+            if let Some(Stuck { lost, .. }) = before {
+                let lost = if lost.is_none() { String::new() } else { format!("; {lost} were lost") };
+                self.notice = Some((Level::Warn, format!("rotating {path} works again{lost}")));
             }
+            return;
+        };
+        let max_size = self.settings.max_size.map_or(u64::MAX, u64::from);
+        self.limit =
+            max_size.saturating_mul(u64::from(self.settings.keep) + 1).max(max_size.saturating_mul(2));
+        if before.is_none() {
+            let (why, limit) = (describe(&error), self.limit);
+            let message =
+                format!("cannot rotate {path}: {why}; it grows to {limit} bytes, then its lines are lost");
+            self.notice = Some((Level::Error, message));
+        }
+        let (delay, lost) = before.map_or((FIRST_RETRY, Loss::default()), |stuck| (stuck.delay, stuck.lost));
+        self.stuck = Some(Stuck { retry_at: now + delay, delay: (2 * delay).min(LAST_RETRY), lost });
+        if self.settings.keep > 0 && !fs::exists(&path).unwrap_or(true) {
+            let _ = fs::rename(self.old(1), &path);
         }
     }
 

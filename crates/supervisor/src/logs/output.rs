@@ -10,11 +10,12 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 
-use containerpilot_core::plan::{self, LogFile};
+use containerpilot_core::plan::{self, Level, LogFile};
 use containerpilot_process::error_text::describe;
 use containerpilot_process::sys;
 
 use super::job_file::JobFile;
+use super::loss::Loss;
 
 /// A writable pipe accepts this much without blocking (`PIPE_BUF`).
 const ATOMIC_WRITE: usize = 4096;
@@ -82,11 +83,11 @@ impl Output {
         }
     }
 
-    /// Why the last rotation has failed, once.
-    pub(super) fn take_problem(&mut self) -> Option<String> {
+    /// What is to be logged about the rotation of a job's file, and what was lost by it.
+    pub(super) fn take_notice(&mut self) -> (Option<(Level, String)>, Loss) {
         match &mut self.method {
-            Method::Job(file) => file.take_problem(),
-            _ => None,
+            Method::Job(file) => (file.take_notice(), file.take_lost()),
+            _ => (None, Loss::default()),
         }
     }
 

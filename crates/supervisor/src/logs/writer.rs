@@ -7,6 +7,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
 use containerpilot_core::log_entry::Fields;
@@ -49,6 +50,8 @@ pub(super) struct Writer {
     failing: Option<Instant>,
     /// Whether the reader has closed the output: nothing is written any more.
     gone: bool,
+    /// What was lost because a job's file could not be rotated.
+    pub(super) lost: Loss,
     /// If this is the file of a job (L8): what messages about it are written to.
     log: Option<Reporter>,
 }
@@ -109,6 +112,7 @@ impl Writer {
             stall: None,
             failing: None,
             gone: false,
+            lost: Loss::default(),
             log: None,
         }
     }
@@ -231,8 +235,13 @@ impl Writer {
                     break;
                 }
                 let result = self.output.write(bytes);
-                if let (Some(log), Some(problem)) = (&self.log, self.output.take_problem()) {
-                    log.report(Level::Error, &problem);
+                if let Some(log) = &self.log {
+                    let (notice, lost) = self.output.take_notice();
+                    log.log.lost.fetch_add(lost.lines, Ordering::Relaxed);
+                    self.lost += lost;
+                    if let Some((level, notice)) = notice {
+                        log.report(level, &notice);
+                    }
                 }
                 match result {
                     Ok(0) => return self.fail(&io::ErrorKind::WriteZero.into()),

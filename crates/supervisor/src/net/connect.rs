@@ -7,14 +7,15 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use containerpilot_core::plan::Tls;
+use containerpilot_config::host::PATIENCE;
+use containerpilot_core::plan::{Catalog, Plan, Tls};
 use containerpilot_process::error_text::describe;
 use nix::errno::Errno;
 use rustls::ClientConfig;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
@@ -85,6 +86,33 @@ fn read_tls_files(tls: Tls) -> TlsReading {
         let _ = sender.send(tls::client_config(&tls));
     });
     reading
+}
+
+/// Returns an error if a client certificate of the plan can never be used. Files that cannot be read in time are read again
+/// when they are needed.
+pub(crate) fn check_client_certificates(plan: &Plan) -> Result<(), TlsError> {
+    let consul = match &plan.catalog {
+        Catalog::Consul(consul) if consul.https => Some(&consul.tls),
+        _ => None,
+    };
+    let collector = plan.otlp.as_ref().and_then(|otlp| otlp.tls.as_ref());
+    for tls in consul.into_iter().chain(collector).filter(|tls| tls.client_cert.is_some()) {
+        let (mut reading, deadline) = (read_tls_files(tls.clone()), Instant::now() + PATIENCE);
+        let read = loop {
+            match reading.try_recv() {
+                Err(TryRecvError::Empty) if Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                read => break read,
+            }
+        };
+        if let Ok(Err(error)) = read
+            && error.is_about_client_key()
+        {
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 /// Where a server listens.

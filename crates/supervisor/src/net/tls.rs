@@ -3,10 +3,9 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 
-use containerpilot_config::host::PATIENCE;
-use containerpilot_core::plan::{Catalog, Plan, Tls};
+use containerpilot_core::plan::Tls;
 use containerpilot_core::sort_by;
 use containerpilot_process::error_text::describe;
 use containerpilot_process::regular_file;
@@ -64,8 +63,16 @@ pub(crate) enum TlsError {
     Rustls(#[from] rustls::Error),
 }
 
+impl TlsError {
+    /// Returns true if a client certificate and its key can never be used. Files that cannot be read may appear later.
+    pub(crate) const fn is_about_client_key(&self) -> bool {
+        matches!(self, Self::KeyMismatch { .. } | Self::ClientKey(_) | Self::NoPrivateKey { .. })
+    }
+}
+
 /// Reads the certificates and keys that the settings name.
 pub(crate) fn client_config(tls: &Tls) -> Result<Arc<ClientConfig>, TlsError> {
+    let certified = client_certificate(tls)?;
     let provider = Arc::new(ring::default_provider());
     let builder =
         ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
@@ -74,33 +81,11 @@ pub(crate) fn client_config(tls: &Tls) -> Result<Arc<ClientConfig>, TlsError> {
     } else {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
     };
-    let config = match client_certificate(tls)? {
+    let config = match certified {
         Some(certified) => builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified))),
         None => builder.with_no_client_auth(),
     };
     Ok(Arc::new(config))
-}
-
-/// Returns an error if a client certificate of the plan can never be used. Files that cannot be read, or not in time, are read
-/// again when they are needed.
-pub(crate) fn check_client_certificates(plan: &Plan) -> Result<(), TlsError> {
-    let consul = match &plan.catalog {
-        Catalog::Consul(consul) if consul.https => Some(&consul.tls),
-        _ => None,
-    };
-    let collector = plan.otlp.as_ref().and_then(|otlp| otlp.tls.as_ref());
-    for tls in consul.into_iter().chain(collector).filter(|tls| tls.client_cert.is_some()) {
-        let (tls, (sender, read)) = (tls.clone(), mpsc::channel());
-        // On a thread, because their file system may not answer (P15).
-        let _ = std::thread::Builder::new().name("tls".to_owned()).spawn(move || {
-            let _ = sender.send(client_certificate(&tls).map(|_| ()));
-        });
-        match read.recv_timeout(PATIENCE) {
-            Ok(Ok(()) | Err(TlsError::File(_))) | Err(_) => {}
-            Ok(Err(error)) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 /// The certificate to present, with its key. It may be of X.509 version 1, which the library cannot read and need not.

@@ -39,7 +39,7 @@ fn l8_rotation_loses_and_splits_no_line_for_writes_of_any_size() {
         let most = if size < lines.len() { 130 } else { 100 };
         assert!(all.iter().all(|one| one.len() <= most && one.ends_with(b"\n")), "{size}");
         assert!(all.len() > 30 && all.len() < 60, "{size}: {} files", all.len());
-        assert_eq!(file.take_problem(), None);
+        assert_eq!((file.take_notice(), file.take_lost()), (None, Loss::default()));
         fs::remove_dir_all(folder).unwrap();
     }
 }
@@ -116,7 +116,7 @@ fn l8_only_a_regular_file_is_written() {
 }
 
 #[test]
-fn l8_file_that_cannot_be_rotated_grows_and_the_reason_is_reported() {
+fn l8_file_that_cannot_be_rotated_grows_to_a_bound_and_that_is_reported_once() {
     let folder = folder();
     let path = folder.join("log");
     let obstacle = folder.join("log.1");
@@ -125,15 +125,28 @@ fn l8_file_that_cannot_be_rotated_grows_and_the_reason_is_reported() {
     for number in 0..4 {
         write_all(&mut file, format!("line {number}\n").as_bytes());
     }
-    assert_eq!(fs::read(&path).unwrap(), b"line 0\nline 1\nline 2\nline 3\n");
-    let problem = file.take_problem().unwrap();
-    assert!(problem.starts_with(&format!("cannot rotate {}: ", path.display())), "{problem}");
-    fs::remove_dir_all(&obstacle).unwrap();
-    for number in 4..8 {
-        write_all(&mut file, format!("line {number}\n").as_bytes());
+    // Two files of ten bytes.
+    assert_eq!(fs::read(&path).unwrap(), b"line 0\nline 1\n");
+    assert_eq!(file.take_lost(), Loss { lines: 2, bytes: 14 });
+    let (level, notice) = file.take_notice().unwrap();
+    assert!(
+        level == Level::Error && notice.starts_with(&format!("cannot rotate {}: ", path.display())),
+        "{notice}"
+    );
+    for _ in 0..10_000 {
+        write_all(&mut file, b"line x\n");
     }
-    assert!(fs::read(&path).unwrap().len() < 15, "it works again");
-    assert!(fs::read(&obstacle).is_ok());
+    assert_eq!(file.take_notice(), None, "once");
+    fs::remove_dir_all(&obstacle).unwrap();
+    // Not before its time.
+    write_all(&mut file, b"line x\n");
+    assert!(fs::symlink_metadata(&obstacle).is_err());
+    file.stuck.as_mut().unwrap().retry_at = Instant::now();
+    write_all(&mut file, b"line 8\n");
+    assert_eq!(contents(&path, 1), [b"line 0\nline 1\n".to_vec(), b"line 8\n".to_vec()], "it works again");
+    let (level, notice) = file.take_notice().unwrap();
+    let lost = "works again; 10003 lines (70021 bytes) were lost";
+    assert!(level == Level::Warn && notice.ends_with(lost), "{notice}");
     fs::remove_dir_all(folder).unwrap();
 }
 
