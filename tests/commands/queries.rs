@@ -156,7 +156,7 @@ fn x4_health_is_an_exit_code_and_one_line_of_output() {
     wait(&it, "app", "running");
     let why = run_err(&it, &["health"]);
     assert!(
-        why.contains("app is running, health unknown") || why.contains("app is running but unhealthy"),
+        why.contains("healthy: app: not checked yet") || why.contains("healthy: app: unhealthy"),
         "{why}"
     );
     assert!(run_err(&it, &["health", "app"]).starts_with("app "));

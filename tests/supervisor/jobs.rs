@@ -298,6 +298,25 @@ fn w10_supervisor_exits_when_every_job_that_does_work_is_complete() {
 }
 
 #[test]
+fn s5_container_whose_work_never_ran_exits_with_1() {
+    for (when, why) in [
+        ("{ source: 'ghost', once: 'healthy' }", "its event can no longer happen"),
+        ("{ source: 'watch.db', once: 'healthy', timeout: '50ms' }", "not started within its `when.timeout`"),
+    ] {
+        let config = format!(
+            "{{ consul: '127.0.0.1:1', watches: [{{ name: 'db', interval: 1 }}], jobs: [
+               {{ name: 'web', exec: 'sleep 1000', when: {when} }}, {{ name: 'bye', exec: 'true', when: {{ once: 'shutdown' }} }}] }}"
+        );
+        for mode in modes() {
+            let (code, log) = Supervisor::start(mode, &config).wait();
+            assert_eq!(code, 1, "{log}");
+            let last = format!("exiting with code 1: no job has run: web was skipped: {why}");
+            assert!(log.lines().last().is_some_and(|line| line.ends_with(&last)), "{log}");
+        }
+    }
+}
+
+#[test]
 fn w10_job_whose_event_can_never_come_is_completed_with_a_warning() {
     let (code, log) = run("{ jobs: [
         { name: 'fails', exec: 'false' },

@@ -24,7 +24,7 @@ pub(super) fn health(args: &Arguments) -> Result<(), Failure> {
                 response.status = 200;
             }
             let health: Health = response.json()?;
-            (health.healthy, reason(&health))
+            (health.healthy, health.reason)
         }
         Some(name) => {
             let name = name.to_string_lossy();
@@ -58,17 +58,6 @@ fn job_health(name: &str, job: &Job, maintenance: bool) -> (bool, String) {
     }
 }
 
-/// The supervisor's reason, followed by the jobs that are not healthy.
-fn reason(health: &Health) -> String {
-    let unhealthy = health.jobs.iter().filter(|job| job.health != "healthy");
-    let unhealthy: Vec<String> =
-        unhealthy.map(|job| state_and_health(&job.name, &job.state, &job.health)).collect();
-    if health.healthy || unhealthy.is_empty() {
-        return health.reason.clone();
-    }
-    format!("{}: {}", health.reason, named(unhealthy))
-}
-
 /// The first sentences about jobs, and how many more there are.
 pub(super) fn named(mut sentences: Vec<String>) -> String {
     if sentences.len() > MAX_NAMED {
@@ -96,28 +85,5 @@ pub(super) fn state_verb(state: &str) -> String {
         "failed" => "has failed".to_owned(),
         "skipped" | "stopped" => format!("was {state}"),
         state => format!("is {state}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    #[test]
-    fn x4_health_names_the_unhealthy_jobs() {
-        let job = |name: &str, health: &str| json!({ "name": name, "state": "running", "health": health });
-        let reason = |health: &Value| reason(&serde_json::from_value(health.clone()).unwrap());
-        let mut health = json!({ "healthy": false, "reason": "1 of 2 are healthy", "jobs": [job("a", "healthy"), job("b", "unhealthy")] });
-        assert_eq!(reason(&health), "1 of 2 are healthy: b is running but unhealthy");
-        health["jobs"] = (0..7).map(|nth| job(&format!("j{nth}"), "unknown")).collect();
-        assert!(
-            reason(&health).ends_with("j4 is running, health unknown; and 2 more"),
-            "{}",
-            reason(&health)
-        );
-        health["healthy"] = true.into();
-        assert_eq!(reason(&health), "1 of 2 are healthy");
     }
 }

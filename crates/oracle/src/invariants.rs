@@ -140,6 +140,8 @@ pub struct Oracle<'a> {
     expected_code: Option<u8>,
     first_failure: Option<u8>,
     first_hook_failure: Option<u8>,
+    /// True if a job that does work was ever started.
+    has_worked: bool,
     /// The first signal that requested a shutdown.
     stop_signal: Option<(Signal, Time)>,
     /// The signals that request a shutdown at the start of the step (S8).
@@ -208,6 +210,7 @@ impl<'a> Oracle<'a> {
             expected_code: None,
             first_failure: None,
             first_hook_failure: None,
+            has_worked: false,
             stop_signal: None,
             stop_on: Vec::new(),
             terminating: None,

@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::status::{JobOverview, Overview, ReportedState};
+use super::words::few;
 use crate::plan::Role;
 use crate::state::job::{Outcome, SkipReason, StopReason};
 use crate::state::supervisor::Phase;
@@ -16,22 +17,21 @@ pub struct ContainerHealth<'a> {
     pub healthy: bool,
     /// Why, in a few words.
     pub reason: String,
-    /// The jobs that count: they have checks, and should be running now or have failed.
+    /// The jobs that count: they have checks, and are healthy or keep the container from being ready.
     pub jobs: Vec<&'a JobOverview>,
 }
 
 impl Overview {
-    /// Whether the container is healthy: all jobs that count are.
+    /// Whether the container is healthy, which is the same as ready, except in maintenance mode (H15).
     #[must_use]
     pub fn health(&self) -> ContainerHealth<'_> {
-        let is_due = |job: &&JobOverview| match job.status.reported() {
-            ReportedState::Waiting => false,
-            ReportedState::Ended(outcome) => outcome == Outcome::Failed,
-            _ => true,
+        let is_healthy = |job: &&JobOverview| job.status.health() == Some(true);
+        let counts = |job: &&JobOverview| {
+            let has_checks = !job.checks.is_empty() && job.role != Role::Telemetry;
+            has_checks && (is_healthy(job) || not_ready_reason(job).is_some())
         };
-        let jobs: Vec<&JobOverview> =
-            self.jobs.iter().filter(|job| !job.checks.is_empty()).filter(is_due).collect();
-        let passing = jobs.iter().filter(|job| job.status.health() == Some(true)).count();
+        let jobs: Vec<&JobOverview> = self.jobs.iter().filter(counts).collect();
+        let passing = jobs.iter().copied().filter(is_healthy).count();
         let all = jobs.len();
         let (healthy, reason) = match self.not_working() {
             Some(reason) => (false, reason),
@@ -40,7 +40,9 @@ impl Overview {
             None => {
                 let healthy =
                     if all == 1 { "job with checks is healthy" } else { "jobs with checks are healthy" };
-                (passing == all, format!("{passing} of {all} {healthy}"))
+                let reasons = self.not_ready();
+                let why = if reasons.is_empty() { String::new() } else { format!(": {}", few(reasons)) };
+                (passing == all, format!("{passing} of {all} {healthy}{why}"))
             }
         };
         ContainerHealth { healthy, reason, jobs }

@@ -32,9 +32,8 @@ impl Core {
         let plan = self.shared_plan();
         let action = plan.jobs.get(job.index()).and_then(|planned| planned.exec.action());
         let (Some(run), Some(action)) = (self.job(job).action_run(), action) else { return };
-        let now = self.now;
-        let state = self.job_mut(job);
-        (state.has_run, state.started_at) = (true, Some(now));
+        self.begin_run(job);
+        self.job_mut(job).started_at = Some(self.now);
         // What the action causes is caused by what started it.
         self.current_event = self.job(job).cause_event().map(|event| event.id);
         self.acting = Some(job);

@@ -10,8 +10,9 @@ use crate::event::Code;
 use crate::ids::JobIx;
 use crate::log_entry::Fields;
 use crate::plan::{Level, OnCompletion, OnStartLimit, Role, Signal};
+use crate::report::words;
 use crate::rules::completion::ALL_ENDED;
-use crate::state::job::StopReason;
+use crate::state::job::{Outcome, StopReason};
 use crate::state::supervisor::{Core, ExitReason};
 
 impl Core {
@@ -89,11 +90,29 @@ impl Core {
         let codes = &self.exit_codes;
         let decided =
             codes.decided.as_ref().or(codes.first_failure.as_ref()).or(codes.first_hook_failure.as_ref());
-        decided.cloned().unwrap_or_else(|| ExitReason {
+        decided.cloned().or_else(|| self.no_work_ran()).unwrap_or_else(|| ExitReason {
             code: 0,
             words: self.nothing_to_do().into(),
             cause: ALL_ENDED.into(),
         })
+    }
+
+    /// Returns true if a job is part of the container's own work.
+    pub(crate) fn is_work(&self, job: JobIx) -> bool {
+        self.plan_state.graph.holds_open(job) && !self.planned(job).role.is_secondary()
+    }
+
+    /// S5: a container whose work was skipped altogether has failed.
+    fn no_work_ran(&self) -> Option<ExitReason> {
+        let skipped = |job: JobIx| match self.job(job).outcome() {
+            Some(Outcome::Skipped(why)) => Some((job, why)),
+            _ => None,
+        };
+        let mut work = self.all_jobs().filter(|job| self.is_work(*job));
+        let (job, why) = work.find_map(skipped).filter(|_| !self.exit_codes.has_worked)?;
+        let name = &self.planned(job).name;
+        let words = format!("no job has run: {name} was skipped: {}", words::skipped(why));
+        Some(ExitReason { code: 1, words, cause: format!("{name} skipped") })
     }
 
     /// The level of the last entry. A program without a file passes its code on, which its caller sees (S7).

@@ -107,11 +107,17 @@ impl Core {
     }
 
     fn create_process(&mut self, job: JobIx, run: RunId, environment: Environment) {
-        self.job_mut(job).has_run = true;
+        self.begin_run(job);
         let timeout = self.set_timer(job, EXEC_TIMEOUT, JobTimer::ExecTimeout);
         let overrides = Arc::clone(environment.jobs.overrides());
         self.change(job, Transition::To(Activity::Starting(Run::new(run, overrides, timeout))));
         self.effects.push(Effect::Spawn { job, run, environment });
+    }
+
+    /// A run begins, of a program, an action or nothing but checks.
+    pub(crate) fn begin_run(&mut self, job: JobIx) {
+        self.job_mut(job).has_run = true;
+        self.exit_codes.has_worked |= self.is_work(job);
     }
 
     /// W11: a job without `exec` only advertises and checks.
@@ -121,9 +127,8 @@ impl Core {
             return self.begin_stop(job, StopReason::Shutdown);
         }
         self.change(job, Transition::To(Activity::RunningWithoutProcess));
-        let now = self.now;
-        let state = self.job_mut(job);
-        (state.has_run, state.started_at) = (true, Some(now));
+        self.begin_run(job);
+        self.job_mut(job).started_at = Some(self.now);
         if self.planned(job).health.is_none() {
             let message = format_args!("nothing to run and nothing to check");
             self.log(Level::Info, Some(job), Code::Stopping, message);

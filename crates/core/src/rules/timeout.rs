@@ -62,12 +62,18 @@ impl Core {
         // A periodic job without a `timeout` of its own has its interval as timeout.
         let at_tick = matches!(self.planned(job).when.trigger, Trigger::Interval { every: interval, .. } if interval == timeout);
         let at_tick = if at_tick { ", still running at its next tick" } else { "" };
-        // Scripts look for the words of 3.8, in which the name of the job comes first: here it is that of the entry.
+        // Scripts look for the words of 3.8, with the name of the job. The format `default` has it only once.
+        let name = self.planned(job).name.clone();
         let arguments = self.planned(job).exec.program().map(Command::arguments_in_log).unwrap_or_default();
         let timeout = fmt_duration(timeout);
         let repeats = self.repeats_sensor_failure(job, ExitStatus::Signal(Signal::KILL));
         let level = if repeats { Level::Debug } else { Level::Warn };
-        self.log(level, Some(job), fields, format_args!("timeout after {timeout}: {arguments}{at_tick}"));
+        self.log(
+            level,
+            Some(job),
+            fields,
+            format_args!("{name} timeout after {timeout}: {arguments}{at_tick}"),
+        );
         self.send_signal(job, Signal::KILL, KillReason::Timeout);
     }
 }

@@ -144,6 +144,8 @@ pub(crate) struct ExitCodes {
     pub(crate) first_failure: Option<ExitReason>,
     /// The first job that failed among those that only react to events. Counts if no work has failed.
     pub(crate) first_hook_failure: Option<ExitReason>,
+    /// True if a job that does work was ever started.
+    pub(crate) has_worked: bool,
 }
 
 /// An exit code and its reason (S12).

@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::ids::JobIx;
 use containerpilot_core::{Input, Request, Time};
 
-use crate::harness::Harness;
+use crate::harness::{Harness, plan};
 
 const WEB: &str = "{ name: 'web', exec: 'x', port: 80, restarts: 'unlimited', restartBackoff: false, \
                    health: { exec: 'c', interval: 10, ttl: 30, timeout: '3s' } }";
@@ -418,11 +418,13 @@ fn x2_container_is_healthy_while_all_jobs_that_should_run_pass_their_checks() {
         (health.healthy, health.reason.clone(), jobs.join(" "))
     };
     let is = |healthy, reason: &str, jobs: &str| (healthy, reason.to_owned(), jobs.to_owned());
-    assert_eq!(health(&harness), is(false, "the supervisor is starting", ""));
+    assert_eq!(health(&harness), is(false, "the supervisor is starting", "web later"));
     harness.input(Input::Ready);
-    assert_eq!(health(&harness), is(false, "0 of 1 job with checks is healthy", "web"));
+    let reason = "0 of 2 jobs with checks are healthy: web: not checked yet, later: waiting to start";
+    assert_eq!(health(&harness), is(false, reason, "web later"));
     harness.finish_check(true);
-    assert_eq!(health(&harness), is(false, "1 of 2 jobs with checks are healthy", "web later"));
+    let reason = "1 of 2 jobs with checks are healthy: later: not checked yet";
+    assert_eq!(health(&harness), is(false, reason, "web later"));
     harness.finish_check(true);
     assert_eq!(health(&harness), is(true, "2 of 2 jobs with checks are healthy", "web later"));
     harness.maintenance(true);
@@ -431,16 +433,45 @@ fn x2_container_is_healthy_while_all_jobs_that_should_run_pass_their_checks() {
     harness.finish_check(true);
     harness.finish_check(true);
     harness.exit("later", 1);
-    assert_eq!(
-        health(&harness),
-        is(false, "1 of 2 jobs with checks are healthy", "web later"),
-        "it has failed"
-    );
+    let reason = "1 of 2 jobs with checks are healthy: later: failed";
+    assert_eq!(health(&harness), is(false, reason, "web later"), "it has failed");
     harness.exit("web", 0);
     harness.signal(15);
     assert_eq!(health(&harness), is(false, "the supervisor is stopping", "later"));
     let idle = Harness::running("{ name: 'plain', exec: 'x' }");
     assert_eq!(health(&idle), is(true, "no job has to pass a check now", ""));
+}
+
+#[test]
+fn h15_health_has_the_verdict_and_the_reasons_of_readyz() {
+    let check = "health: { exec: 'c', interval: 10, ttl: 30 }";
+    let text = format!(
+        "{{ telemetry: {{}}, jobs: [{{ name: 'db', exec: 'x' }}, {{ name: 'web', exec: 'x', {check}, \
+           when: {{ source: 'db', once: 'exitSuccess' }} }}] }}"
+    );
+    let mut harness = Harness::new(plan(&text));
+    harness.input(Input::TelemetryListens(Ok(())));
+    harness.input(Input::Ready);
+    let verdict = |harness: &Harness| {
+        let overview = harness.core.overview();
+        let (health, not_ready) = (overview.health(), overview.not_ready());
+        assert_eq!(health.healthy, not_ready.is_empty(), "{}", health.reason);
+        assert!(not_ready.iter().all(|reason| health.reason.contains(reason)), "{}", health.reason);
+        (health.healthy, health.reason.clone())
+    };
+    let waiting = "0 of 1 job with checks is healthy: web: waiting to start";
+    assert_eq!(verdict(&harness), (false, waiting.to_owned()), "the telemetry server does not count");
+    harness.exit("db", 1);
+    assert_eq!(harness.exit, Some(1), "its work can never run");
+    let mut harness = Harness::running(&format!(
+        "{{ name: 'a', exec: 'x' }}, {{ name: 'web', exec: 'x', {check}, when: {{ source: 'ghost', once: 'healthy' }} }}"
+    ));
+    assert_eq!(
+        verdict(&harness),
+        (false, "0 of 1 job with checks is healthy: web: can never start".to_owned())
+    );
+    harness.maintenance(true);
+    assert!(harness.core.overview().health().healthy && !harness.core.overview().not_ready().is_empty());
 }
 
 #[test]

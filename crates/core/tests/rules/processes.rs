@@ -168,7 +168,7 @@ fn p5_l5_the_entry_about_a_timeout_has_the_arguments_without_secrets() {
     ] {
         let mut harness = Harness::running(&format!("{{ name: 'a', exec: {exec}, timeout: '2s' }}"));
         harness.seconds(2);
-        let said = format!("timeout after 2s: {said}");
+        let said = format!("a timeout after 2s: {said}");
         assert!(harness.log.contains(&said), "{said}: {:?}", harness.log);
     }
 }
@@ -179,7 +179,7 @@ fn p5_a_run_that_times_out_is_killed_and_has_failed() {
     harness.take_output();
     harness.seconds(2);
     assert_eq!(harness.take_effects(), ["kill a 9"]);
-    assert!(harness.log.iter().any(|line| line == "timeout after 2s: '[]'"), "{:?}", harness.log);
+    assert!(harness.log.iter().any(|line| line == "a timeout after 2s: '[]'"), "{:?}", harness.log);
     // An exit with 0 after the timeout still counts as failed.
     harness.exit("a", 0);
     assert_eq!(harness.take_events().first().map(String::as_str), Some("a exitFailed"));

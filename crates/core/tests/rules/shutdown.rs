@@ -37,7 +37,7 @@ fn s4_s15_slow_hook_does_not_cost_the_process_its_stop_signal() {
         assert_eq!(harness.take_effects(), NONE);
         harness.millis(1);
         assert_eq!(harness.take_effects(), ["kill hook 9"]);
-        assert_eq!(harness.log.iter().filter(|entry| entry.starts_with("timeout after ")).count(), 1);
+        assert_eq!(harness.log.iter().filter(|entry| entry.starts_with("hook timeout after ")).count(), 1);
         harness.exit_on("hook", 9);
         assert_eq!(harness.take_effects(), ["kill db 15"]);
         harness.millis(3_999);

@@ -93,7 +93,7 @@ fn w4_a_run_that_lasts_until_the_next_tick_has_timed_out() {
     harness.exit_on("tick", 9);
     assert_eq!(harness.take_output(), ["event tick exitFailed", "spawn tick"]);
     assert!(
-        harness.log.iter().any(|line| line == "timeout after 10s: '[]', still running at its next tick"),
+        harness.log.iter().any(|line| line == "tick timeout after 10s: '[]', still running at its next tick"),
         "{:?}",
         harness.log
     );
@@ -326,7 +326,39 @@ fn w10_a_job_that_waits_for_an_unknown_source_is_unreachable() {
     let harness = Harness::running(
         "{ name: 'b', exec: 'x', when: { source: 'ghost', once: 'healthy' } }, { name: 'n', exec: 'x', when: {} }",
     );
+    assert_eq!(harness.exit, Some(1));
+}
+
+#[test]
+fn s5_a_container_whose_work_never_ran_has_failed() {
+    let never = "{ name: 'web', exec: 'x', when: { source: 'ghost', once: 'healthy' } }";
+    let late = "{ name: 'web', exec: 'x', when: { source: 'watch.db', once: 'healthy', timeout: '2s' } }";
+    let hook = "{ name: 'bye', exec: 'x', when: { once: 'shutdown' } }";
+    let said = |harness: &Harness, why: &str| {
+        let last = format!("exiting with code 1: no job has run: web was skipped: {why}");
+        let entry = harness.last_entry.as_ref().map(|entry| entry.message.as_str());
+        assert_eq!((harness.exit, entry), (Some(1), Some(last.as_str())));
+    };
+    said(&Harness::running(never), "its event can no longer happen");
+    let text = format!("{{ consul: 'c', watches: [{{ name: 'db', interval: 1 }}], jobs: [{late}, {hook}] }}");
+    let mut harness = Harness::new(plan(&text));
+    harness.input(Input::Ready);
+    harness.seconds(2);
+    harness.exit("bye", 0);
+    said(&harness, "not started within its `when.timeout`");
+    // Other work has run.
+    let mut harness = Harness::running(&format!("{never}, {{ name: 'a', exec: 'x' }}"));
+    harness.exit("a", 0);
     assert_eq!(harness.exit, Some(0));
+    // It has run before it was skipped.
+    let bound = "{ name: 'web', exec: 'x', requires: [{ source: 'db', bind: true }] }, \
+                 { name: 'db', exec: 'x', restarts: 1, health: { exec: 'c', interval: 1, ttl: 5 } }";
+    let mut harness = Harness::running(bound);
+    harness.finish_check(true);
+    harness.exit("db", 0);
+    harness.exit_on("web", 15);
+    harness.exit("db", 0);
+    assert_eq!(harness.exit, Some(0), "{:?}", harness.log);
 }
 
 #[test]

@@ -27,6 +27,10 @@ pub(super) enum Acted {
 impl Oracle<'_> {
     /// An action was performed: its exit event is all that shows.
     pub(super) fn see_action(&mut self, job: usize, code: Code) -> Check {
+        if self.plan.jobs[job].exec.action().is_none() {
+            return Ok(());
+        }
+        self.see_work(job);
         let planned = &self.plan.jobs[job];
         let Some(action) = planned.exec.action() else { return Ok(()) };
         let failed = code == Code::ExitFailed;

@@ -47,6 +47,7 @@ impl Oracle<'_> {
             expected_code,
             first_failure,
             first_hook_failure,
+            has_worked,
             stop_signal,
             terminating,
             killing,
@@ -80,7 +81,7 @@ impl Oracle<'_> {
             early_starts,
         ));
         print.option(*paused_at, |print, at| print.age(at, Duration::MAX));
-        print.add(expected_code.is_none().then_some((first_failure, first_hook_failure)));
+        print.add(expected_code.is_none().then_some((first_failure, first_hook_failure, has_worked)));
         print.add(startup.is_some());
         // The longest phase ends after the hooks, twice the stop timeout and 1 s (S4, S15).
         let longest = hook_times[*version] + 2 * plan.stop_timeout + KILL_TIMEOUT;

@@ -152,6 +152,7 @@ impl Oracle<'_> {
                 && (was.state != State::Running || was.generation != status.generation)
                 && status.state == State::Running;
             if begun {
+                self.see_work(job);
                 let generations = self.generations;
                 let model = &mut self.jobs[job];
                 (model.has_begun, model.begun) = (true, self.now);

@@ -224,7 +224,7 @@ impl Oracle<'_> {
             | Effect::DiscardFile { .. } => Ok(()),
             // The world requests it.
             Effect::Reload => Ok(()),
-            Effect::Exit(exit) => self.see_exit(exit),
+            Effect::Exit(exit) => self.see_exit(exit, after),
         }
     }
 }

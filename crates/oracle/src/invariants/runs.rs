@@ -105,6 +105,7 @@ impl Oracle<'_> {
             outlived: false,
             said: Said::default(),
         });
+        self.see_work(job);
         self.seen[job].spawned += 1;
         self.check_own_trigger(job, environment, by_hand || is_stop_event)?;
         if in_shutdown && (!runs_as_hook || self.jobs[job].runs_at_shutdown > 1) {

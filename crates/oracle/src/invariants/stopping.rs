@@ -7,7 +7,7 @@ use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::CheckRunId;
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Job, Level, OnCompletion, OnStartLimit, RequiredSource, Role, Trigger};
-use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, StopStage, Time};
+use containerpilot_core::{Core, JobStatus, Outcome, Phase, State, StopReason, StopStage, Time};
 
 use super::replicas::is_named;
 use super::waiting::{does_work, is_server};
@@ -60,6 +60,7 @@ impl Oracle<'_> {
             && !self.jobs[job].gave_up
         {
             self.jobs[job].has_begun = true;
+            self.see_work(job);
         }
     }
 
@@ -120,17 +121,33 @@ impl Oracle<'_> {
         Some(StopBudget { signal_by: start + signal, kill_by: start + kill })
     }
 
+    /// A run of a job has begun.
+    pub(super) fn see_work(&mut self, job: usize) {
+        let planned = &self.plan.jobs[job];
+        let is_work = does_work(planned) || !self.plan.jobs.iter().any(does_work);
+        self.has_worked |= is_work && !planned.role.is_secondary();
+    }
+
     /// How long the longest chain of hooks takes.
     pub(super) fn hook_time(&self) -> Duration {
         self.hook_times[self.version]
     }
 
-    pub(super) fn see_exit(&mut self, exit: &Exit) -> Check {
+    pub(super) fn see_exit(&mut self, exit: &Exit, after: &[JobStatus]) -> Check {
         let Some(budget) = self.stop_budget() else {
             return Err(self.violation("S1", "the supervisor exits without a shutdown"));
         };
         let Exit { code, deadlines, entry } = exit;
-        let expected = self.expected_code.or(self.first_failure).or(self.first_hook_failure).unwrap_or(0);
+        let expected = self.expected_code.or(self.first_failure).or(self.first_hook_failure);
+        // A container whose work was skipped has failed, unless some of it has run.
+        let is_work = |job: &Job| does_work(job) || !self.plan.jobs.iter().any(does_work);
+        let is_skipped = |(job, status): (&Job, &JobStatus)| {
+            is_work(job)
+                && !job.role.is_secondary()
+                && matches!(status.state, State::Ended(Outcome::Skipped(_)))
+        };
+        let never_ran = !self.has_worked && self.plan.jobs.iter().zip(after).any(is_skipped);
+        let expected = expected.unwrap_or(u8::from(never_ran));
         if self.exact && expected != *code {
             return Err(self.violation("S5", format!("the exit code is {code} instead of {expected}")));
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
-use containerpilot_core::log_entry::Fields;
+use containerpilot_core::log_entry::{Fields, LogEvent};
 use containerpilot_core::plan::{Format, Level, LogFile};
 use containerpilot_log_format::{self as format, EntryFormatter, Labels, StreamName, stamp};
 use containerpilot_process::error_text::describe;
@@ -220,6 +220,11 @@ impl Writer {
     ) {
         let writer = format::Writer::Supervisor(fields);
         let time = self.in_order(time);
+        // The message about a timeout begins with the name of the job, as in 3.8.
+        let is_named = self.format == Format::Default
+            && fields.is_some_and(|fields| fields.event == LogEvent::Timeout)
+            && job.is_some_and(|job| message.strip_prefix(job).is_some_and(|rest| rest.starts_with(' ')));
+        let job = job.filter(|_| !is_named);
         self.own.label(&stamp(time), Labels { level, job, writer });
         self.own.entry(message, output, &mut self.pending);
         if self.pending.len() >= BATCH {

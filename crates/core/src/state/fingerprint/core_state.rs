@@ -62,10 +62,10 @@ impl Core {
             telemetry_error.is_some(),
         ));
         // A code that is decided wins, and stays decided.
-        let ExitCodes { decided, first_failure, first_hook_failure } = exit_codes;
+        let ExitCodes { decided, first_failure, first_hook_failure, has_worked } = exit_codes;
         let code = |reason: &Option<ExitReason>| reason.as_ref().map(|reason| reason.code);
         let failures = (code(first_failure), code(first_hook_failure));
-        print.add((code(decided), decided.is_none().then_some(failures)));
+        print.add((code(decided), decided.is_none().then_some((failures, has_worked))));
         // The times of a schedule are those of the system clock (W15).
         let has_cron = self.plan().has_cron();
         print.add(has_cron.then(|| self.unix_now()));
