@@ -127,6 +127,34 @@ isolated! {
         assert!(place(("started", 2)) < place(("exited", 2)) && place(("started", 2)).is_some(), "{seen:?}");
     }
 
+    fn e3_start_that_another_exit_finds_is_reported_before_its_exit() {
+        let (mut seen, mut exits) = (Vec::new(), 0);
+        let code = run("{ jobs: [{ name: 'a', exec: 'true' }] }", |input, effects| {
+            match &input {
+                Input::Ready => ["-HUP", "-USR2", "-CHLD"].into_iter().for_each(signal_self),
+                Input::Signal(Signal(1)) => effects.extend([spawn(1), spawn(2)]),
+                // Both exits are collected in one iteration.
+                Input::Signal(_) => await_zombies(2),
+                Input::Exited { run: RunId(run), .. } => {
+                    exits += 1;
+                    // The time of the other start is over meanwhile.
+                    effects.push(if exits == 2 { exit(0) } else { Effect::InspectStart { run: RunId(3 - run) } });
+                }
+                _ => {}
+            }
+            seen.push(match input {
+                Input::Started { run, .. } => ("started", run.0),
+                Input::Exited { run, .. } => ("exited", run.0),
+                _ => return,
+            });
+        });
+        assert_eq!(code, 0);
+        for run in [1, 2] {
+            let place = |what| seen.iter().position(|one| *one == (what, run));
+            assert!(place("started").is_some() && place("started") < place("exited"), "{seen:?}");
+        }
+    }
+
     fn e7_job_that_keeps_failing_to_start_does_not_block_signals() {
         let mut failures = 0_u64;
         let code = run("{ jobs: [{ name: 'a', exec: '/no/such' }] }", |input, effects| match input {
