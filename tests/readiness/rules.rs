@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{job, wait_healthy};
 use crate::support::deadline::InTime;
 use crate::support::skip::skip;
-use crate::support::supervisor::{Supervisor, is_root, modes, wait_until};
+use crate::support::supervisor::{Mode, Supervisor, is_root, modes, wait_until};
 
 /// A Perl function that sends a message to the `NOTIFY_SOCKET`.
 const NOTIFY: &str = "use Socket; sub notify { socket(S, AF_UNIX, SOCK_DGRAM, 0); (my $n = $ENV{NOTIFY_SOCKET}) =~ s{^@}{\\0}; \
@@ -192,4 +192,26 @@ fn h11_a_job_gets_no_socket_without_ready() {
             .wait();
     assert_eq!(code, 0);
     assert!(log.contains("none"), "{log}");
+}
+
+#[test]
+fn p11_h11_secrets_are_hidden_in_what_a_process_says_about_itself() {
+    let script = perl(r#"notify("STATUS=the key is $ENV{KEY}!\nREADY=1"); sleep 1000"#);
+    let config = format!(
+        "{{ secrets: {{ KEY: {{ file: '@/key' }} }}, jobs: [{{ name: 'a', exec: {script}, ready: 'notify' }}] }}"
+    );
+    let run = Supervisor::with_setup(Mode::Plain, "printf hunter2-hunter2 > @/key", &config);
+    wait_healthy(&run, "a");
+    assert_eq!(job(&run, "a")["processStatus"], "the key is ***!");
+    let shown = |command: &str| {
+        let mut asked = std::process::Command::new(env!("CARGO_BIN_EXE_containerpilot"));
+        let asked = asked.args([command, "a"]).env("CONTAINERPILOT_SOCKET", run.file("socket"));
+        String::from_utf8(asked.output_in_time().unwrap().stdout).unwrap()
+    };
+    for command in ["status", "explain"] {
+        let text = shown(command);
+        assert!(text.contains("the key is ***!") && !text.contains("hunter2"), "{command}: {text}");
+    }
+    run.signal("-TERM");
+    assert_eq!(run.wait().0, 0);
 }

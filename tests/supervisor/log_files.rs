@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use crate::support::deadline::InTime;
 use crate::support::skip::skip;
@@ -116,14 +117,41 @@ fn l8_logs_shows_the_lines_and_sigusr1_reopens_the_file() {
     }
 }
 
-/// The folder of the file is missing, then it exists, then its disk is full, then it has space again.
+#[test]
+fn s16_missing_folder_of_a_log_file_is_created() {
+    for mode in modes() {
+        let config = "{ jobs: [{ name: 'a', logging: { file: '@/new/deep/a.log' }, exec: ['sh', '-c', 'echo hello; sleep 1'] }] }";
+        let run = Supervisor::start(mode, config);
+        let file = run.file("new/deep/a.log");
+        wait_until("it is written", || fs::read_to_string(&file).is_ok_and(|text| text == "hello\n"));
+        assert_eq!(run.wait().0, 0);
+    }
+}
+
+#[test]
+fn s16_log_file_that_cannot_be_written_does_not_delay_the_exit() {
+    for mode in modes() {
+        let config = "{ stopTimeout: 60, jobs: [{ name: 'a', logging: { file: '@/file/a.log' },
+            exec: ['sh', '-c', 'echo lost; exec sleep 1000'] }] }"
+            .replace("',\n            exec", "', exec");
+        let mut run = Supervisor::with_setup(mode, ": > @/file", &config);
+        run.wait_for_line("cannot write the log to ");
+        let began = Instant::now();
+        run.signal("-TERM");
+        wait_until("the loss is counted", || run.stderr().contains("1 lines (5 bytes) of "));
+        let (code, log) = run.wait();
+        assert!(code == 0 && began.elapsed() < Duration::from_secs(20), "{:?}: {log}", began.elapsed());
+    }
+}
+
+/// A file is in the place of the folder, then the folder is created, then its disk is full, then it has space again.
 #[test]
 fn l8_job_waits_for_its_file_and_other_jobs_do_not() {
     if !is_root() {
         skip("only root can mount a small file system");
         return;
     }
-    let setup = "mkdir @/disk; mount -t tmpfs -o size=64k,mode=777 tmpfs @/disk || exit 0";
+    let setup = "mkdir @/disk; mount -t tmpfs -o size=64k,mode=777 tmpfs @/disk || exit 0; : > @/disk/in";
     let config = "{ jobs: [
         { name: 'a', logging: { file: '@/disk/in/a.log', maxSize: 0 }, exec: ['sh', '-c',
           'i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; echo the end'] },
@@ -135,7 +163,7 @@ fn l8_job_waits_for_its_file_and_other_jobs_do_not() {
     let ticks = |run: &Supervisor| run.size("ticks");
     let before = ticks(&run);
     wait_until("the other job runs and is logged", || ticks(&run) > before + 20);
-    fs::create_dir(format!("{root}/in")).unwrap();
+    fs::remove_file(format!("{root}/in")).unwrap();
     run.wait_for_line("writing the log works again");
     run.wait_for_line("no space left on device; retrying every second");
     let before = ticks(&run);

@@ -179,6 +179,14 @@ impl Redactor {
         Self { patterns, state: 0, held: Vec::new(), found: VecDeque::new(), in_value: false }
     }
 
+    /// Hides the values in a whole text.
+    #[must_use]
+    pub fn all(mut self, text: &[u8]) -> Vec<u8> {
+        let mut shown = self.push(text);
+        shown.append(&mut self.finish());
+        shown
+    }
+
     /// Adds bytes. Returns those that are certainly no part of a value, with [`HIDDEN`] in place of values.
     #[must_use]
     pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {

@@ -8,6 +8,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use containerpilot_core::plan::{Level, LogFile};
@@ -219,8 +220,19 @@ fn id(file: &File) -> Option<(u64, u64)> {
     file.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// Opens a regular file for appending. It is readable, too: for its last byte.
+/// Opens a regular file for appending. Its folder is created if it is missing (S16).
 fn open(path: &str) -> io::Result<File> {
+    match open_in_folder(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Path::new(path).parent().map_or(Ok(()), fs::create_dir_all)?;
+            open_in_folder(path)
+        }
+        opened => opened,
+    }
+}
+
+/// It is readable, too: for its last byte.
+fn open_in_folder(path: &str) -> io::Result<File> {
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
     let opened = OpenOptions::new().read(true).append(true).create(true).custom_flags(flags).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {

@@ -533,6 +533,10 @@ impl LogWorker {
             if !self.writer.is_blocked() {
                 return true;
             }
+            // S16: nobody waits for a job's file that cannot be written.
+            if self.reporter.is_some() && self.writer.is_failing() {
+                return false;
+            }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;

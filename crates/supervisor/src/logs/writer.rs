@@ -132,6 +132,11 @@ impl Writer {
         self.stall.is_some() || self.long.is_some()
     }
 
+    /// Returns true if the last write has failed, which is not because the output is full.
+    pub(super) fn is_failing(&self) -> bool {
+        matches!(self.stall, Some(Stall::Failing(_)))
+    }
+
     /// Returns true if the reader has closed the output.
     pub(super) fn is_gone(&self) -> bool {
         self.gone

@@ -16,6 +16,7 @@ use containerpilot_core::input::{StartError, StartErrorKind};
 use containerpilot_core::plan::{Job, Ready};
 use containerpilot_core::variables::Environment;
 use containerpilot_core::{Input, Notice};
+use containerpilot_log_format::{HiddenValues, Redactor};
 use containerpilot_process::error_text::describe;
 use containerpilot_process::spawn::{self, Reports};
 use containerpilot_process::sys::{self, NotifySocket, PollFd};
@@ -50,12 +51,13 @@ struct Source {
 
 #[derive(Debug)]
 enum Kind {
-    Socket(NotifySocket),
-    /// The read end of the pipe whose write end is the process's descriptor, and whether there was a newline.
-    Pipe {
-        pipe: OwnedFd,
-        ready: bool,
+    Socket {
+        socket: NotifySocket,
+        /// The secrets of the process, which are hidden in what it says (P11).
+        hidden: Option<HiddenValues>,
     },
+    /// The read end of the pipe whose write end is the process's descriptor, and whether there was a newline.
+    Pipe { pipe: OwnedFd, ready: bool },
 }
 
 /// What was prepared for a process that is about to be started.
@@ -108,9 +110,15 @@ impl Notices {
     }
 
     /// The process of a run was created, with the read end of the pipe for its descriptor.
-    pub(super) fn started(&mut self, run: RunId, socket: Option<NotifySocket>, pipe: Option<OwnedFd>) {
+    pub(super) fn started(
+        &mut self,
+        run: RunId,
+        socket: Option<NotifySocket>,
+        pipe: Option<OwnedFd>,
+        hidden: Option<HiddenValues>,
+    ) {
         let pipe = pipe.map(|pipe| Kind::Pipe { pipe, ready: false });
-        if let Some(kind) = socket.map(Kind::Socket).or(pipe) {
+        if let Some(kind) = socket.map(|socket| Kind::Socket { socket, hidden }).or(pipe) {
             self.sources.insert(run, Source { kind, window: None, messages: 0, paused_until: None });
         }
     }
@@ -204,7 +212,7 @@ enum Message {
 impl Kind {
     fn fd(&self) -> RawFd {
         match self {
-            Self::Socket(socket) => socket.as_fd().as_raw_fd(),
+            Self::Socket { socket, .. } => socket.as_fd().as_raw_fd(),
             Self::Pipe { pipe, .. } => pipe.as_raw_fd(),
         }
     }
@@ -212,10 +220,14 @@ impl Kind {
     /// Reads one message.
     fn read(&mut self) -> Message {
         match self {
-            Self::Socket(socket) => match socket.receive() {
-                Ok(message) => {
-                    let notices = message.iter().flat_map(|text| Notice::parse(text).take(MAX_NOTICES));
-                    Message::Notices(notices.collect())
+            Self::Socket { socket, hidden } => match socket.receive() {
+                Ok(None) => Message::Notices(Vec::new()),
+                Ok(Some(text)) => {
+                    let text = match hidden.as_ref().and_then(HiddenValues::get) {
+                        Some(patterns) => Redactor::new(patterns).all(&text),
+                        None => text,
+                    };
+                    Message::Notices(Notice::parse(&text).take(MAX_NOTICES).collect())
                 }
                 Err(_) => Message::Nothing,
             },

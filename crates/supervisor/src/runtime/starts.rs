@@ -153,8 +153,10 @@ impl EffectExecutor {
         let labels = Labels { job: &job.name, check: None, logging, run: Some(run) };
         match self.start(&request, Owner::Run(run), labels, metric) {
             Ok((pid, pipe)) => {
-                self.notices.started(run, prepared.take_socket(), pipe);
-                if let Some(pending) = self.starts.pending.get_mut(&Owner::Run(run)) {
+                let pending = self.starts.pending.get_mut(&Owner::Run(run));
+                let hidden = pending.as_ref().and_then(|pending| pending.start.hidden.clone());
+                self.notices.started(run, prepared.take_socket(), pipe, hidden);
+                if let Some(pending) = pending {
                     pending.line = prepared.line;
                 }
                 self.pids.insert(ix, (pid, run));

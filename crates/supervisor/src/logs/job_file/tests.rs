@@ -86,7 +86,7 @@ fn l8_existing_file_is_appended_to_and_counts() {
 #[test]
 fn l8_only_a_regular_file_is_written() {
     let folder = folder();
-    let [link, fifo, inner, missing] = ["link", "fifo", "inner", "none/log"].map(|name| folder.join(name));
+    let [link, fifo, inner, below] = ["link", "fifo", "inner", "target/log"].map(|name| folder.join(name));
     let target = folder.join("target");
     fs::write(&target, "precious\n").unwrap();
     symlink(&target, &link).unwrap();
@@ -96,7 +96,7 @@ fn l8_only_a_regular_file_is_written() {
         (&link, "it is a symbolic link"),
         (&fifo, "not a regular file"),
         (&inner, "Is a directory"),
-        (&missing, "No such file"),
+        (&below, "Not a directory"),
         (&PathBuf::from("/dev/null"), "not a regular file"),
     ];
     for (path, why) in cases {
@@ -107,11 +107,11 @@ fn l8_only_a_regular_file_is_written() {
     }
     assert_eq!(fs::read(&target).unwrap(), b"precious\n");
     // It recovers when the file can be opened.
-    let mut file = JobFile::new(settings(&missing, 100, 1));
+    let mut file = JobFile::new(settings(&below, 100, 1));
     file.write(b"line\n").unwrap_err();
-    fs::create_dir(folder.join("none")).unwrap();
+    fs::remove_file(&target).unwrap();
     write_all(&mut file, b"line\n");
-    assert_eq!(fs::read(&missing).unwrap(), b"line\n");
+    assert_eq!(fs::read(&below).unwrap(), b"line\n", "its folder is created");
     fs::remove_dir_all(folder).unwrap();
 }
 

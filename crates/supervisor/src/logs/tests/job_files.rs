@@ -125,6 +125,7 @@ fn l8_rotation_under_load_loses_no_line() {
 fn l8_file_that_cannot_be_written_holds_up_only_its_job_and_recovers() {
     let folder = Folder::new("job-file-missing");
     let path = folder.0.join("later/log");
+    fs::write(folder.0.join("later"), "in its way").unwrap();
     let (logs, reader) = piped(Format::Default);
     let (mut stdout, _) = attach_with(&logs, "main", 7, in_file(&path, 0, 0));
     let (mut other, _) = attach(&logs, "other", 8);
@@ -140,8 +141,7 @@ fn l8_file_that_cannot_be_written_holds_up_only_its_job_and_recovers() {
     for number in 0..1_001 {
         writeln!(other, "other {number}").unwrap();
     }
-    let said =
-        format!("main cannot write the log to {}: no such file or directory; retrying", path.display());
+    let said = format!("main cannot write the log to {}: not a directory; retrying", path.display());
     let mut lines = Vec::new();
     let mut reader = io::BufReader::new(reader);
     while !lines.iter().any(|line: &String| line.starts_with(&said)) {
@@ -150,7 +150,7 @@ fn l8_file_that_cannot_be_written_holds_up_only_its_job_and_recovers() {
         lines.extend(texts(line.as_bytes()));
     }
     assert!(!child.is_finished() && written.load(Ordering::SeqCst) < 100_000, "the job must wait");
-    fs::create_dir(folder.0.join("later")).unwrap();
+    fs::remove_file(folder.0.join("later")).unwrap();
     let reader = collect(reader);
     child.join().unwrap();
     logs.process_exited(7);
