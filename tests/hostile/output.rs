@@ -284,8 +284,8 @@ fn s6_l4_lines_that_a_stuck_reader_loses_are_counted_on_standard_error() {
     });
 }
 
-/// How late the lines of two quiet jobs are in milliseconds, beside so many jobs that write without end. 10 MiB/s of the log are
-/// read.
+/// How late the lines of two quiet jobs are in milliseconds, beside so many jobs that write without end. 10 MiB/s of
+/// the log are read.
 fn lateness_beside(floods: usize) -> Vec<u128> {
     let quiet = "exec: ['sh', '-c', 'while :; do date +tick=%s%3N; sleep 0.05; done'], user: 'nobody'";
     let flood = |nth: usize| format!("{{ name: 'flood{nth}', exec: 'yes', user: 'nobody' }}");

@@ -103,8 +103,8 @@ fn c3_c8_original_harness_prints_differences_of_starts_services_order_and_exit_c
     assert_eq!(code, 1, "{text}");
 }
 
-/// The public configurations, each program behind a start script without `exec` and slow to stop, each hook slower than the usual
-/// stop timeout.
+/// The public configurations, each program behind a start script without `exec` and slow to stop, each hook slower than
+/// the usual stop timeout.
 #[test]
 #[ignore = "slow: plays forty configurations with programs that stop slowly"]
 fn s14_s15_no_program_of_a_public_configuration_is_cut_short() {

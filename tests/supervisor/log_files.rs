@@ -120,7 +120,7 @@ fn l8_logs_shows_the_lines_and_sigusr1_reopens_the_file() {
 #[test]
 fn s16_missing_folder_of_a_log_file_is_created() {
     for mode in modes() {
-        let config = "{ jobs: [{ name: 'a', logging: { file: '@/new/deep/a.log' }, exec: ['sh', '-c', 'echo hello; sleep 1'] }] }";
+        let config = "{ jobs: [{ name: 'a', logging: { file: '@/new/deep/a.log' }, exec: 'echo hello' }] }";
         let run = Supervisor::start(mode, config);
         let file = run.file("new/deep/a.log");
         wait_until("it is written", || fs::read_to_string(&file).is_ok_and(|text| text == "hello\n"));

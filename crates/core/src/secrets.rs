@@ -2,7 +2,8 @@
 
 use alloc::vec::Vec;
 
-/// Finds secrets among the arguments of a program: `--password=VALUE`, `PASSWORD=VALUE`, or the word after `--password`.
+/// Finds secrets among the arguments of a program: `--password=VALUE`, `PASSWORD=VALUE`, or the word after
+/// `--password`.
 #[derive(Debug, Default)]
 pub struct SecretArguments {
     /// The previous word was an option without its value.
@@ -33,8 +34,8 @@ impl SecretArguments {
     }
 }
 
-/// Replaces the password of each `user:password@host`, and arguments that look like a secret, by asterisks. The length stays the
-/// same, so that offsets stay valid.
+/// Replaces the password of each `user:password@host`, and arguments that look like a secret, by asterisks. The length
+/// stays the same, so that offsets stay valid.
 #[must_use]
 pub fn without_passwords(text: &[u8]) -> Vec<u8> {
     let mut out = text.to_vec();

@@ -10,15 +10,16 @@
 //! the own mark                                           Free
 //! another mark, TTL expired or no TTL check              Free: that supervisor has crashed
 //! another mark, same address and port, first look-up     Free: the predecessor; a living one would have the port
-//! another mark, critical, to be registered for the       Free: a service that works replaces one that does not, and the
-//!   first time or as passing                               supervisor of that one has perhaps crashed
+//! another mark, critical, to be registered for the       Free: a working service replaces one that is down
+//!   first time or as passing
 //! another mark, to be registered, at the agent of this   Free: the predecessor, before this host got its address
-//!   host with an address that is none of this host's
+//!   host, with an address that this host does not have
 //! another mark otherwise                                 Held: nothing is sent, and it is tried again later
 //! ```
 
 use alloc::format;
 use alloc::string::String;
+use core::net::IpAddr;
 use core::time::Duration;
 
 use super::reconcile::CatalogRequest;
@@ -41,8 +42,27 @@ pub struct Holder {
     pub is_expired: bool,
     /// True if its check is critical, for any reason.
     pub is_critical: bool,
-    /// True if it is registered at the agent of this host, with an address that this host does not have.
-    pub has_moved: bool,
+    /// The name of the agent's node, which is that of its host unless the agent was given another one.
+    pub node: String,
+}
+
+/// The host of this supervisor.
+#[derive(Clone, Copy)]
+pub struct Host<'a> {
+    /// The host name; empty if it is unknown.
+    pub name: &'a str,
+    /// Returns true if a network interface has this address.
+    pub has_address: &'a dyn Fn(IpAddr) -> bool,
+}
+
+impl Host<'_> {
+    /// Returns true if the holder is registered at the agent of this host, with an address that this host no longer
+    /// has.
+    fn had_address_of(&self, holder: &Holder, service: &Service) -> bool {
+        let is_here = !self.name.is_empty() && holder.node == self.name;
+        let address = holder.address.parse().ok().filter(|_| is_here);
+        address.is_some_and(|address| address != service.address && !(self.has_address)(address))
+    }
 }
 
 /// Whether this supervisor may use an id.
@@ -91,21 +111,23 @@ impl Ownership {
         now: Time,
         service: &Service,
         request: CatalogRequest,
-        found: Option<Holder>,
+        found: Option<&Holder>,
+        host: Host<'_>,
     ) -> Claim {
         let is_first = self.looked_up.replace(now).is_none();
-        let Some(Holder { mark: Some(mark), address, port, is_expired, is_critical, has_moved }) = found
-        else {
+        let Some((holder, mark)) = found.and_then(|holder| Some((holder, holder.mark.as_ref()?))) else {
             return Claim::Free;
         };
-        let is_same_place = port == service.port && address.parse() == Ok(service.address);
+        let Holder { address, port, is_expired, is_critical, .. } = holder;
+        let is_same_place = *port == service.port && address.parse() == Ok(service.address);
         let is_replaced = match request {
             CatalogRequest::Register(status) => {
-                has_moved || (is_critical && (is_first || status == Status::Passing))
+                let is_better = *is_critical && (is_first || status == Status::Passing);
+                is_better || host.had_address_of(holder, service)
             }
             CatalogRequest::Update(_) | CatalogRequest::Deregister => false,
         };
-        if mark == self.mark || is_expired || is_replaced || (is_first && is_same_place) {
+        if *mark == self.mark || *is_expired || is_replaced || (is_first && is_same_place) {
             Claim::Free
         } else {
             Claim::Held(format!("instance {mark}, at {address} port {port}"))

@@ -117,8 +117,8 @@ impl Core {
         PlanDiff::new(self.plan(), &plan, |job| self.has_old_variables(job)).changes(self.plan(), &plan)
     }
 
-    /// The difference to the plan of a reload. Jobs that already stop for a reload count as changed, and so do those whose
-    /// variables have.
+    /// The difference to the plan of a reload. Jobs that already stop for a reload count as changed, and so do those
+    /// whose variables have.
     fn diff(&self, pending: &PendingReload) -> PlanDiff {
         PlanDiff::new(self.plan(), &pending.plan, |job| {
             self.job(job).stop_reason() == Some(StopReason::Reload)
@@ -126,8 +126,8 @@ impl Core {
         })
     }
 
-    /// R3: returns true if a job's process would be started with other variables of `putenv` now. A job that runs again at each
-    /// event or tick gets them anyway, and its run is not cut short.
+    /// R3: returns true if a job's process would be started with other variables of `putenv` now. A job that runs again
+    /// at each event or tick gets them anyway, and its run is not cut short.
     fn has_old_variables(&self, job: JobIx) -> bool {
         let (planned, state) = (self.planned(job), self.job(job));
         let Some(run) = state.run().filter(|_| state.is_up() && state.state() != State::Outlived) else {

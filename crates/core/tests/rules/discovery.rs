@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::Time;
 use containerpilot_core::catalog::connectivity::{Connectivity, ConnectivityChange, Known, RequestResult};
-use containerpilot_core::catalog::ownership::{Claim, Holder, Ownership};
+use containerpilot_core::catalog::ownership::{Claim, Holder, Host, Ownership};
 use containerpilot_core::catalog::reconcile::{
     Action, CatalogRequest, IN_DOUBT, Outcome, Reconciler, Settings,
 };
@@ -25,6 +25,9 @@ const SETTINGS: Settings = Settings {
 fn at(milliseconds: u64) -> Time {
     Time::from_nanos(milliseconds * 1_000_000)
 }
+
+/// The host `box` with one address.
+const HERE: Host<'_> = Host { name: "box", has_address: &|address| address.to_string() == "10.0.0.9" };
 
 /// A reconciler and the time.
 struct ServiceHarness {
@@ -110,12 +113,14 @@ fn d10_a_crashed_predecessor_is_told_from_a_living_supervisor() {
     let service = plan.jobs[0].service.clone().unwrap();
     let other = |address: &str, port, is_expired| {
         let (mark, address) = (Some("other".into()), address.into());
-        Some(Holder { mark, address, port, is_expired, is_critical: false, has_moved: false })
+        Some(Holder { mark, address, port, is_expired, is_critical: false, node: "agent".into() })
     };
     const REGISTER: CatalogRequest = CatalogRequest::Register(Status::Passing);
     let held = |address: &str, port: u16| Claim::Held(format!("instance other, at {address} port {port}"));
     let own_place = || (service.address.to_string(), service.port);
-    let claim = |found: Option<Holder>| Ownership::new("own".into()).claim(at(0), &service, REGISTER, found);
+    let claim = |found: Option<Holder>| {
+        Ownership::new("own".into()).claim(at(0), &service, REGISTER, found.as_ref(), HERE)
+    };
     let (address, port) = own_place();
     assert_eq!(claim(None), Claim::Free);
     let unmarked = Holder { mark: None, ..other("10.9.9.9", 1, false).unwrap() };
@@ -129,11 +134,11 @@ fn d10_a_crashed_predecessor_is_told_from_a_living_supervisor() {
 
     // Only the first look-up can find the predecessor. Later, another one has taken the id over.
     let mut ownership = Ownership::new("own".into());
-    assert_eq!(ownership.claim(at(0), &service, REGISTER, None), Claim::Free);
+    assert_eq!(ownership.claim(at(0), &service, REGISTER, None, HERE), Claim::Free);
     let found = other(&address, port, false);
-    assert_eq!(ownership.claim(at(1), &service, REGISTER, found), held(&address, port));
+    assert_eq!(ownership.claim(at(1), &service, REGISTER, found.as_ref(), HERE), held(&address, port));
     let found = other(&address, port, true);
-    assert_eq!(ownership.claim(at(2), &service, REGISTER, found), Claim::Free);
+    assert_eq!(ownership.claim(at(2), &service, REGISTER, found.as_ref(), HERE), Claim::Free);
 
     let ttl = Duration::from_secs(15);
     let must = |now, request| ownership.must_look_up(now, request, ttl);
@@ -148,9 +153,13 @@ fn d10_a_critical_or_stale_registration_of_another_is_taken_over() {
     let plan = plan("{ jobs: [{ name: 'web', exec: 'x', port: 80, health: { interval: 1, ttl: 15 } }] }");
     let service = plan.jobs[0].service.clone().unwrap();
     let (mark, address) = (Some("other".into()), "10.9.9.9".into());
-    let other = Holder { mark, address, port: 80, is_expired: false, is_critical: false, has_moved: false };
+    let node = "agent".into();
+    let other = Holder { mark, address, port: 80, is_expired: false, is_critical: false, node };
     let critical = Holder { is_critical: true, ..other.clone() };
-    let moved = Holder { has_moved: true, ..other.clone() };
+    let moved = Holder { node: "box".into(), ..other.clone() };
+    let own_address = Holder { address: "10.0.0.9".into(), ..moved.clone() };
+    let named = Holder { address: "db.example".into(), ..moved.clone() };
+    let same_address = Holder { address: service.address.to_string(), port: 81, ..moved.clone() };
     let registers = |status| CatalogRequest::Register(status);
     let [passing, down] = [registers(Status::Passing), registers(Status::Critical)];
     let update = CatalogRequest::Update(Status::Passing);
@@ -165,13 +174,17 @@ fn d10_a_critical_or_stale_registration_of_another_is_taken_over() {
         (true, update, &critical, false),
         (true, update, &moved, false),
         (true, CatalogRequest::Deregister, &critical, false),
+        // The agent of another host, an address of this host, that of the service, and a name.
         (true, passing, &other, false),
+        (true, passing, &own_address, false),
+        (true, passing, &same_address, false),
+        (true, passing, &named, false),
     ] {
         let mut ownership = Ownership::new("own".into());
         if !is_first {
-            ownership.claim(at(0), &service, passing, None);
+            ownership.claim(at(0), &service, passing, None, HERE);
         }
-        let claim = ownership.claim(at(1), &service, request, Some(found.clone()));
+        let claim = ownership.claim(at(1), &service, request, Some(found), HERE);
         assert_eq!(claim == Claim::Free, is_free, "first {is_first}: {request:?}, {found:?}");
     }
 }

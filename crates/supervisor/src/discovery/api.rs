@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
-use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -146,21 +145,12 @@ struct LookUpCheck {
 
 /// What the agent has under the id of a service (D10). The status of the response is that of the service; one that is
 /// not understood counts as nothing, so that a service is registered as ever.
-pub(super) fn holder(
-    service: &Service,
-    response: &[u8],
-    hostname: &str,
-    addresses: &dyn Fn() -> Vec<(String, IpAddr)>,
-) -> Option<Holder> {
+pub(super) fn holder(service: &Service, response: &[u8]) -> Option<Holder> {
     let found: LookUp = serde_json::from_slice(response).ok()?;
     let registered = found.service?;
     let own_check = check_id(service);
     let check = found.checks.unwrap_or_default().into_iter().find(|check| check.check_id == own_check);
-    // An agent has the name of its host, unless it was given another one.
-    let is_here = check.as_ref().is_some_and(|check| !hostname.is_empty() && check.node == hostname);
-    let address = registered.address.parse().ok().filter(|_| is_here);
-    let has_moved =
-        |address: IpAddr| address != service.address && !addresses().iter().any(|(_, own)| *own == address);
+    let node = check.as_ref().map_or_else(String::new, |check| check.node.clone());
     let is_critical = check.as_ref().is_some_and(|check| check.status == "critical");
     // Consul sets this text when a TTL expires. A living supervisor with an unhealthy job sends another one.
     let is_expired = check.is_none_or(|check| is_critical && check.output.starts_with("TTL expired"));
@@ -170,7 +160,7 @@ pub(super) fn holder(
         port: u16::try_from(registered.port).unwrap_or(0),
         is_expired,
         is_critical,
-        has_moved: address.is_some_and(has_moved),
+        node,
     })
 }
 
@@ -415,7 +405,7 @@ mod tests {
                 r#"{{"AggregatedStatus": "critical", "Service": {{"ID": "web-box 1", "Address": "10.0.0.8", "Port": 80,
                 "Meta": {meta}}}, "Checks": [{{"CheckID": "serfHealth", "Status": "critical", "Output": "TTL expired"}}{check}]}}"#
             );
-            looked_up(text.as_bytes(), "box 1", "10.0.0.9")
+            holder(&service(), text.as_bytes())
         };
         let check = |status: &str, output: &str| {
             format!(
@@ -424,39 +414,19 @@ mod tests {
         };
         let held = |mark: Option<&str>, is_expired| {
             let (mark, address) = (mark.map(str::to_owned), "10.0.0.8".into());
-            Some(Holder { mark, address, port: 80, is_expired, is_critical: false, has_moved: false })
+            Some(Holder { mark, address, port: 80, is_expired, is_critical: false, node: "box".into() })
         };
         let critical = |holder: Option<Holder>| Some(Holder { is_critical: true, ..holder? });
         let marked = r#"{"containerpilot-instance": "f00d"}"#;
         assert_eq!(response(marked, &check("passing", "ok")), held(Some("f00d"), false));
         assert_eq!(response(marked, &check("critical", "unhealthy")), critical(held(Some("f00d"), false)));
         assert_eq!(response(marked, &check("critical", "TTL expired")), critical(held(Some("f00d"), true)));
-        assert_eq!(response(marked, ""), held(Some("f00d"), true));
+        let unchecked = held(Some("f00d"), true).map(|holder| Holder { node: String::new(), ..holder });
+        assert_eq!(response(marked, ""), unchecked);
         assert_eq!(response("null", &check("passing", "ok")), held(None, false));
         for nothing in ["", "{}", "[]", "Permission denied", r#"{"Service": null, "Checks": null}"#] {
-            assert_eq!(looked_up(nothing.as_bytes(), "box", "10.0.0.9"), None, "{nothing}");
+            assert_eq!(holder(&service(), nothing.as_bytes()), None, "{nothing}");
         }
-    }
-
-    /// What a look-up tells a host with this name and address.
-    fn looked_up(response: &[u8], hostname: &str, address: &str) -> Option<Holder> {
-        holder(&service(), response, hostname, &|| vec![("eth0".into(), address.parse().unwrap())])
-    }
-
-    #[test]
-    fn d10_a_look_up_tells_that_this_host_had_another_address() {
-        let has_moved = |node: &str, registered: &str| {
-            let text = format!(
-                r#"{{"Service": {{"ID": "web-box 1", "Address": "{registered}", "Port": 80}}, "Checks":
-                [{{"Node": "{node}", "CheckID": "service:web-box 1", "Status": "passing", "Output": "ok"}}]}}"#
-            );
-            looked_up(text.as_bytes(), "box", "10.0.0.9").unwrap().has_moved
-        };
-        assert!(has_moved("box", "10.0.0.6"));
-        assert!(!has_moved("box", "10.0.0.9"), "an address of this host");
-        assert!(!has_moved("box", &service().address.to_string()), "the address of the service");
-        assert!(!has_moved("other", "10.0.0.6"), "an agent of another host may serve other containers");
-        assert!(!has_moved("box", "db.example"), "a name says nothing");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use containerpilot_core::Time;
 use containerpilot_core::catalog::connectivity::Interruption;
-use containerpilot_core::catalog::ownership::{Claim, Ownership};
+use containerpilot_core::catalog::ownership::{Claim, Host, Ownership};
 use containerpilot_core::catalog::reconcile::{
     Action, CatalogRequest, Confirmation, Outcome, Reconciler, Settings,
 };
@@ -278,8 +278,10 @@ impl ServiceTask {
         let service = &self.definition.service;
         let (path, within) = (api::look_up_path(service), self.reconciler.deadline() / 2);
         let response = self.shared.client.send(Method::GET, &path, Bytes::new(), within).await?;
-        let found = api::holder(service, &response.body, &sys::hostname(), &sys::interface_addresses);
-        Ok(self.ownership.claim(self.shared.now(), service, request, found))
+        let found = api::holder(service, &response.body);
+        let has_address = |address| sys::interface_addresses().iter().any(|(_, own)| *own == address);
+        let host = Host { name: &sys::hostname(), has_address: &has_address };
+        Ok(self.ownership.claim(self.shared.now(), service, request, found.as_ref(), host))
     }
 
     async fn carry_out(&self, request: CatalogRequest) -> (Outcome, Option<Failure>) {

@@ -150,8 +150,8 @@ impl JobFile {
         lines.or_else(|| (!self.line_ended).then(|| line_end(bytes)))
     }
 
-    /// Begins a new file. If that fails, the present one grows up to the size of all files together, and it is tried again
-    /// from time to time.
+    /// Begins a new file. If that fails, the present one grows up to the size of all files together, and it is tried
+    /// again from time to time.
     fn rotate(&mut self) {
         let now = Instant::now();
         if self.size == 0 || self.stuck.as_ref().is_some_and(|stuck| now < stuck.retry_at) {

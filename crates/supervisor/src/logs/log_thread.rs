@@ -31,8 +31,8 @@ use super::{ReadyLine, Reporter, Shared, Source, TapEntry};
 const WAKER: u64 = 0;
 /// The size of one read.
 const READ: usize = 256 * 1024;
-/// The size of one read while the output does not accept everything. A short line becomes an entry of many times its length, so
-/// this can be a megabyte of the log.
+/// The size of one read while the output does not accept everything. A short line becomes an entry of many times its
+/// length, so this can be a megabyte of the log.
 const TURN: usize = 32 * 1024;
 /// How long after it was full the output counts as one that does not accept everything.
 const CONGESTED: Duration = Duration::from_secs(1);
@@ -447,9 +447,9 @@ impl LogWorker {
         }
     }
 
-    /// Where the output does not accept everything, puts the readable streams in order: those that have written little come first,
-    /// and those that have written more than one turn takes go on after the one that was read last. So a job that writes
-    /// without end takes only its own turns. Returns how much may be read of each.
+    /// Where the output does not accept everything, puts the readable streams in order: those that have written little
+    /// come first, and those that have written more than one turn takes go on after the one that was read last. So a
+    /// job that writes without end takes only its own turns. Returns how much may be read of each.
     fn take_turns(&mut self) -> usize {
         self.full_at = self.full_at.filter(|at| at.elapsed() < CONGESTED);
         if self.full_at.is_none() || self.processes.len() < 2 {
@@ -533,7 +533,7 @@ impl LogWorker {
             if !self.writer.is_blocked() {
                 return true;
             }
-            // S16: nobody waits for a job's file that cannot be written.
+            // S16: the exit does not wait for a job's file that cannot be written.
             if self.reporter.is_some() && self.writer.is_failing() {
                 return false;
             }

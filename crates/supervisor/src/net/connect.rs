@@ -88,8 +88,8 @@ fn read_tls_files(tls: Tls) -> TlsReading {
     reading
 }
 
-/// Returns an error if a client certificate of the plan can never be used. Files that cannot be read in time are read again
-/// when they are needed.
+/// Returns an error if a client certificate of the plan can never be used. Files that cannot be read in time are read
+/// again when they are needed.
 pub(crate) fn check_client_certificates(plan: &Plan) -> Result<(), TlsError> {
     let consul = match &plan.catalog {
         Catalog::Consul(consul) if consul.https => Some(&consul.tls),

@@ -214,8 +214,8 @@ impl ServerCertVerifier for AcceptAny {
         Ok(ServerCertVerified::assertion())
     }
 
-    /// Whoever made the certificate has its key, so a valid signature says nothing about the server. It cannot be verified with a
-    /// certificate of X.509 version 1.
+    /// Any server has the key of a certificate that it made itself, so a valid signature proves nothing. With a
+    /// certificate of X.509 version 1 it could not be verified at all.
     fn verify_tls12_signature(
         &self,
         _message: &[u8],

@@ -308,8 +308,8 @@ impl<D: Decider> Runtime<D> {
     /// Passes the exits of processes to the core, also if another part fails.
     fn handle_exits(&mut self) -> ControlFlow<Exit> {
         for exited in std::mem::take(&mut self.exited) {
-            // E3: starts that were continued in this iteration, or by the time that an earlier exit has passed on: the start of
-            // this process may be among them.
+            // E3: starts that were continued in this iteration, or by the time that an earlier exit has passed on: the
+            // start of this process may be among them.
             self.handle_results()?;
             let killed = self.guarded("reading how many processes the kernel has killed", |this| {
                 this.oom.as_mut().and_then(|oom| oom.kills_that_explain(&exited))

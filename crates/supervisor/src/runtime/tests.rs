@@ -71,6 +71,15 @@ fn spawn(run: u64) -> Effect {
     Effect::Spawn { job: JobIx(0), run: RunId(run), environment: Environment::default() }
 }
 
+/// What an input reports about a run.
+fn start_or_exit(input: &Input) -> Option<(&'static str, u64)> {
+    match input {
+        Input::Started { run, .. } => Some(("started", run.0)),
+        Input::Exited { run, .. } => Some(("exited", run.0)),
+        _ => None,
+    }
+}
+
 isolated! {
     fn s1_signal_before_the_loop_is_not_lost() {
         signals::block().unwrap();
@@ -116,11 +125,7 @@ isolated! {
                 Input::Exited { run: RunId(2), .. } => effects.push(exit(0)),
                 _ => {}
             }
-            seen.push(match input {
-                Input::Started { run, .. } => ("started", run.0),
-                Input::Exited { run, .. } => ("exited", run.0),
-                _ => return,
-            });
+            seen.extend(start_or_exit(&input));
         });
         assert_eq!(code, 0);
         let place = |what| seen.iter().position(|one| *one == what);
@@ -142,11 +147,7 @@ isolated! {
                 }
                 _ => {}
             }
-            seen.push(match input {
-                Input::Started { run, .. } => ("started", run.0),
-                Input::Exited { run, .. } => ("exited", run.0),
-                _ => return,
-            });
+            seen.extend(start_or_exit(&input));
         });
         assert_eq!(code, 0);
         for run in [1, 2] {

@@ -8,8 +8,8 @@ use crate::support::deadline::wait_until_within;
 use crate::support::program::{Folder, code, command, containerpilot, err, out, repository};
 use crate::tools;
 
-/// Copies a program, in a process of its own: a descriptor that writes to it, inherited by a child of another test, would
-/// make it busy.
+/// Copies a program, in a process of its own: a descriptor that writes to it, inherited by a child of another test,
+/// would make it busy.
 fn copy(program: &str, to: &Path) {
     assert!(Command::new("cp").arg(program).arg(to).status().unwrap().success());
 }
