@@ -12,5 +12,5 @@ mod unknown_key;
 pub use context::{DecodeContext, Found, Rows, Skip};
 pub use describe::{alternatives, found, shortened, weak_text};
 pub use field_table::{DefaultValue, Field, SectionInfo, Shape};
-pub use section::{Section, Spanned, ValueType, fill};
+pub use section::{Section, Spanned, ValueType, fill, inherit};
 pub use unknown_key::Roots;

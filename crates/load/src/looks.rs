@@ -121,31 +121,34 @@ impl Looks {
         if self.is_local() && std::fs::metadata(path).is_ok_and(|found| found.is_file() || found.is_dir()) {
             return Some(look());
         }
-        let (sender, answer) = mpsc::channel();
-        let wake = WakeOnDrop(self.answered.clone());
-        self.submit(move || {
-            let _wake = wake;
-            // Nothing waits for the answer of an abandoned look.
-            let _ = sender.send(look());
-        });
+        let mut answer = Arc::new(Mutex::new(None));
+        let (slot, wake) = (Arc::clone(&answer), WakeOnDrop(self.answered.clone()));
+        self.submit(Box::new(move || {
+            // Dropped in the opposite order: the look is over when it wakes.
+            let (_wake, slot) = (wake, slot);
+            let found = look();
+            *locked(&slot) = Some(found);
+        }));
+        self.wait_for_needed(path, &mut || Arc::get_mut(&mut answer).is_some());
+        // Nothing is there if the look was abandoned or has panicked.
+        locked(&answer).take()
+    }
+
+    /// Waits as long as it takes until a look is over. Returns early if it is abandoned.
+    fn wait_for_needed(&self, path: &Path, is_over: &mut dyn FnMut() -> bool) {
         self.start_threads(self.open.get());
         let mut report_at = Some(Instant::now() + PATIENCE);
         loop {
-            match answer.try_recv() {
-                Ok(answer) => {
-                    self.open.set(self.open.get().saturating_sub(1));
-                    return Some(answer);
-                }
-                // The look has panicked.
-                Err(mpsc::TryRecvError::Disconnected) => return None,
-                Err(mpsc::TryRecvError::Empty) => {}
+            if is_over() {
+                self.open.set(self.open.get().saturating_sub(1));
+                return;
             }
             if report_at.is_some_and(|at| at <= Instant::now()) {
                 report_at = None;
                 (self.report)(path);
             }
             if !self.wait(&[], report_at) {
-                return None;
+                return;
             }
         }
     }
@@ -220,31 +223,34 @@ impl Looks {
             return found;
         }
         let (before, count) = (self.open.get(), looks.len());
-        let (sender, answers) = mpsc::channel();
+        let mut answers = Arc::new(Mutex::new(Vec::new()));
         // The last one wakes: this thread has nothing to do before.
         let wake = Arc::new(WakeOnDrop(self.answered.clone()));
         for look in looks {
-            let (look_at, sender, wake) = (look_at.clone(), sender.clone(), Arc::clone(&wake));
-            self.submit(move || {
-                let _wake = wake;
+            let (look_at, answers, wake) = (look_at.clone(), Arc::clone(&answers), Arc::clone(&wake));
+            self.submit(Box::new(move || {
+                let (_wake, answers) = (wake, answers);
                 let look = Unanswered::new(look);
-                let _ = sender.send((look.0.clone(), look_at(&look.0)));
-            });
+                let answer = (look.0.clone(), look_at(&look.0));
+                locked(&answers).push(answer);
+            }));
         }
-        drop((sender, wake));
+        drop(wake);
         self.start_threads(before + 1);
         let deadline = Instant::now() + PATIENCE;
         let mut stalled = Instant::now() + STALLED;
         while found.len() < count {
-            match answers.try_recv() {
-                Ok((look, answer)) => {
-                    self.open.set(self.open.get().saturating_sub(1));
-                    found.insert(look, answer);
-                    stalled = stalled.max(Instant::now() + STALLED);
-                    continue;
-                }
-                Err(mpsc::TryRecvError::Disconnected) => break,
-                Err(mpsc::TryRecvError::Empty) => {}
+            // Of those that are over, only the ones that have panicked have no answer.
+            let are_over = Arc::get_mut(&mut answers).is_some();
+            let new = std::mem::take(&mut *locked(&answers));
+            if !new.is_empty() {
+                self.open.set(self.open.get().saturating_sub(new.len()));
+                found.extend(new);
+                stalled = stalled.max(Instant::now() + STALLED);
+                continue;
+            }
+            if are_over {
+                break;
             }
             if stalled <= Instant::now() {
                 let free = MAX_UNANSWERED.saturating_sub(unanswered().len());
@@ -258,10 +264,10 @@ impl Looks {
         found
     }
 
-    fn submit(&self, work: impl FnOnce() + Send + 'static) {
+    fn submit(&self, work: Work) {
         self.open.set(self.open.get() + 1);
         // It cannot fail: `self` has the receiver.
-        let _ = self.work.send(Box::new(work));
+        let _ = self.work.send(work);
     }
 
     /// Starts threads until there are `wanted`. If there is none, the looks are done here: it is better to wait for a

@@ -58,6 +58,15 @@ pub fn fill<K: ValueType>(
     true
 }
 
+/// Takes a field that another section has and this one does not, if it is allowed. A function of its own, because a
+/// section has many fields of few types.
+pub fn inherit<T: Clone>(own: &mut Option<Spanned<T>>, other: &Option<Spanned<T>>, allowed: Option<bool>) {
+    let is_own = own.as_ref().is_some_and(|own| own.written);
+    if let Some(given) = other.as_ref().filter(|given| given.written && !is_own && allowed == Some(true)) {
+        *own = Some(given.clone());
+    }
+}
+
 /// Declares a section of the table: a struct with one field per row, its decoder and its description.
 ///
 /// A row has the form `field: ValueType = "key", default, "rules", "help";`.
@@ -108,14 +117,11 @@ macro_rules! section {
             /// Takes the fields that others have and this section does not, where `row` allows it. A key that is written
             /// with null is not missing.
             pub fn inherit(&mut self, other: &Self, row: impl Fn(&str) -> bool) {
-                let mut rows = <Self as $crate::decode::Section>::INFO.fields.iter().enumerate();
-                $(
-                    let is_own = self.$field.as_ref().is_some_and(|own| own.written);
-                    let free = rows.next().is_some_and(|(nth, field)| !self.unset.contains(&nth) && row(field.key));
-                    if let Some(given) = &other.$field && given.written && !is_own && free {
-                        self.$field = Some(given.clone());
-                    }
-                )*
+                let rows = <Self as $crate::decode::Section>::INFO.fields.iter().enumerate();
+                let allowed: Vec<bool> =
+                    rows.map(|(nth, field)| !self.unset.contains(&nth) && row(field.key)).collect();
+                let mut allowed = allowed.into_iter();
+                $($crate::decode::inherit(&mut self.$field, &other.$field, allowed.next());)*
             }
         }
 

@@ -64,11 +64,15 @@ impl Page {
         kind: Kind,
         write: impl FnOnce(&mut Samples<'_>),
     ) {
+        let mut samples = Vec::new();
+        write(&mut Samples(&mut samples));
+        self.add(name, help, kind, samples);
+    }
+
+    fn add(&mut self, name: &str, help: &str, kind: Kind, samples: Vec<Sample>) {
         if self.families.contains_key(name) {
             return;
         }
-        let mut samples = Vec::new();
-        write(&mut Samples(&mut samples));
         if !samples.is_empty() {
             let family = Family { help: help.to_owned(), kind, samples };
             self.families.insert(name.to_owned(), family);
