@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, request};
@@ -12,9 +13,14 @@ use crate::support::deadline::InTime;
 use crate::support::supervisor::{child_pids, wait_until};
 
 fn livez(address: (Ipv4Addr, u16)) -> Result<String, std::io::Error> {
+    get(address, "/livez")
+}
+
+/// The answer to a request, if it comes within the second that a probe of Kubernetes waits by default, or a little later.
+fn get(address: (Ipv4Addr, u16), path: &str) -> Result<String, std::io::Error> {
     let mut stream = TcpStream::connect_timeout(&address.into(), Duration::from_secs(1))?;
     stream.set_read_timeout(Some(Duration::from_secs(1)))?;
-    write!(stream, "GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     Ok(answer)
@@ -60,6 +66,48 @@ fn t1_livez_is_answered_beside_300_connections_that_stop_halfway() {
         "POST /livez HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf",
         "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n",
     ]);
+}
+
+#[test]
+fn t1_livez_and_readyz_are_answered_beside_300_clients_that_ask_for_explanations() {
+    as_init_and_child(|rank| {
+        let address = (own_address(), 9090);
+        let config = format!(
+            "telemetry: {{ port: 9090, interfaces: 'static:{}', page: {{}} }},
+             jobs: [{{ name: 'main', exec: 'sleep 1000' }}]",
+            address.0
+        );
+        let mut hostile = Hostile::start(rank, 1, &config);
+        wait_until("telemetry is served", || get(address, "/livez").is_ok());
+        let ends = AtomicBool::new(false);
+        let (explained, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            let ask_again_and_again = || {
+                while !ends.load(Ordering::Relaxed) {
+                    match get(address, "/page/jobs/main") {
+                        Ok(text) if text.contains(" 200 ") => explained.fetch_add(1, Ordering::Relaxed),
+                        Ok(text) if text.contains(" 503 ") && text.contains("retry-after: 1") => {
+                            refused.fetch_add(1, Ordering::Relaxed)
+                        }
+                        _ => 0,
+                    };
+                }
+            };
+            for _ in 0..300 {
+                scope.spawn(ask_again_and_again);
+            }
+            wait_until("some are explained and some refused", || {
+                explained.load(Ordering::Relaxed) > 0 && refused.load(Ordering::Relaxed) > 300
+            });
+            let answers: Vec<_> =
+                (0..3).flat_map(|_| ["/livez", "/readyz"].map(|path| get(address, path))).collect();
+            ends.store(true, Ordering::Relaxed);
+            let in_time =
+                |answer: &Result<String, _>| answer.as_ref().is_ok_and(|text| text.contains(" 200 "));
+            assert!(answers.iter().all(in_time), "{answers:?}");
+        });
+        hostile.stops();
+    });
 }
 
 #[test]

@@ -252,7 +252,13 @@ fn t5_public_names_of_others_and_other_sites_are_refused() {
     }
     assert_eq!(get("/page/state", "Host: pilot.example.com\r\n").0, 200);
     assert_eq!(get("/page/state", "Host: 127.0.0.1:9090\r\n").0, 200);
-    assert_eq!(get("/metrics", "Host: rebound.example.net\r\n").0, 200, "as before");
+    for path in ["/metrics", "/status"] {
+        assert_eq!(get(path, "Host: rebound.example.net\r\n").0, 421, "{path}");
+        assert_eq!(get(path, "Host: pilot.example.com:9090\r\n").0, 200, "{path}");
+    }
+    for path in ["/livez", "/readyz"] {
+        assert_eq!(get(path, "Host: rebound.example.net\r\n").0, 200, "{path}");
+    }
     for site in ["cross-site", "same-site"] {
         let headers = format!("Host: a\r\nSec-Fetch-Site: {site}\r\n");
         assert_eq!(get("/page/events", &headers).0, 403);
@@ -260,6 +266,15 @@ fn t5_public_names_of_others_and_other_sites_are_refused() {
         assert_eq!(get("/", &headers).0, 200, "a link to the page works");
     }
     assert_eq!(get("/page/state", "Host: a\r\nSec-Fetch-Site: same-origin\r\n").0, 200);
+}
+
+#[test]
+fn t5_without_hosts_metrics_are_served_under_any_name() {
+    let served = Telemetry::start(ONE_JOB);
+    for (path, expected) in [("/metrics", 200), ("/status", 200), ("/page/state", 421)] {
+        let (code, ..) = with_headers(served.address, path, "Host: scraped.example.net\r\n");
+        assert_eq!(code, expected, "{path}");
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@
 //! | reads a stream too slowly | [`STREAM_CHUNKS`], [`STREAM_BYTES`] | the stream ends with a message about it |
 //! | opens many connections | [`Limits::connections`] | the one that waits longest for its peer is closed, silent ones first |
 //! | opens many streams | [`Limits::streams`] | 503; other requests are still served |
+//! | requests many explanations of the page | as many wait as there may be streams | 503; other requests are still served |
 //!
 //! A new connection takes the slot of another one in this order: one that has sent no complete head, one that idles
 //! between requests, one whose body or response makes no progress, and one with a pipelined request; of each kind the

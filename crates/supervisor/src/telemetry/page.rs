@@ -25,11 +25,11 @@ use containerpilot_api::percent_decoded;
 use containerpilot_core::plan;
 use containerpilot_core::report::redact::Disclosure;
 use hyper::Method;
-use hyper::header::{HOST, HeaderMap, HeaderValue};
+use hyper::header::{HOST, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::http::request::Parts;
 use tokio::sync::watch;
 
-use self::details::Details;
+use self::details::{Details, ExplainError};
 use self::feed::Feed;
 use crate::logs::Tails;
 use crate::messages::query::{JobLookupError, Subject};
@@ -101,14 +101,20 @@ impl PageServer {
         Route::of(path).is_some()
     }
 
+    /// The response to a request for one of the other pages under a public name that `hosts` does not have. Without
+    /// `hosts` they are served under any name, as by 3.8: a scraper may use one.
+    pub(super) fn refuses_name(&self, head: &Parts) -> Option<Response> {
+        let settings = self.settings.borrow();
+        let hosts = &settings.as_ref()?.hosts;
+        (!hosts.is_empty() && !hosts::is_accepted(&head.headers, hosts)).then(public_name)
+    }
+
     /// The response to a GET or HEAD request of a path of the page.
     pub(super) async fn respond(&self, head: &Parts) -> Response {
         let Some(settings) = self.settings.borrow().clone() else { return not_found() };
         let Some(route) = Route::of(head.uri.path()) else { return not_found() };
         if !hosts::is_accepted(&head.headers, &settings.hosts) {
-            let reason = "this host name is public: open the page by an address or a local name, or add the name to \
-                          `hosts` under `page`";
-            return headers::add(error(StatusCode::MISDIRECTED_REQUEST, reason), headers::NOTHING);
+            return public_name();
         }
         if route == Route::Document {
             return headers::add(ok(HTML, headers::DOCUMENT.text.as_str()), &headers::DOCUMENT.policy);
@@ -126,8 +132,9 @@ impl PageServer {
             },
             Route::Subject(subject) => match self.details.explain(&settings, subject).await {
                 Ok(text) => ok(JSON, text),
-                Err(JobLookupError::NoAnswer) => no_answer(),
-                Err(_) => not_found(),
+                Err(ExplainError::Busy) => busy(),
+                Err(ExplainError::Lookup(JobLookupError::NoAnswer)) => no_answer(),
+                Err(ExplainError::Lookup(_)) => not_found(),
             },
             Route::InvalidName => error(StatusCode::BAD_REQUEST, "the name is not percent-encoded UTF-8"),
             Route::Document => not_found(),
@@ -159,6 +166,19 @@ fn shown(settings: &plan::Page) -> Disclosure {
 
 fn not_found() -> Response {
     error(StatusCode::NOT_FOUND, "there is no such job, watch, lock or file")
+}
+
+fn public_name() -> Response {
+    let reason =
+        "this host name is public: use an address or a local name, or add the name to `hosts` under `page`";
+    headers::add(error(StatusCode::MISDIRECTED_REQUEST, reason), headers::NOTHING)
+}
+
+fn busy() -> Response {
+    let mut response =
+        error(StatusCode::SERVICE_UNAVAILABLE, "too many explanations are requested; try again");
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
 }
 
 fn no_answer() -> Response {

@@ -208,6 +208,11 @@ impl Handler for Pages {
         if is_page {
             return self.page.respond(&request.head).await;
         }
+        if ["/metrics", "/status"].contains(&path)
+            && let Some(refusal) = self.page.refuses_name(&request.head)
+        {
+            return refusal;
+        }
         let Ok(Some(snapshot)) = timeout(QUERY_TIMEOUT, self.snapshot()).await else {
             let reason = format!("the supervisor did not answer within {}s", QUERY_TIMEOUT.as_secs());
             return error(StatusCode::SERVICE_UNAVAILABLE, &reason);

@@ -1,7 +1,8 @@
 //! The explanation of one job, watch, lock or file, with the usage and the last lines of a job.
 //!
 //! Explanations are requested one after the other and at most [`PER_SECOND`] times a second from the event loop, for
-//! all viewers together. The usage of processes is read when a viewer requests it, at most once a second.
+//! all viewers together. At most [`WAITING`] requests wait for that: the others are refused, so that the connections of
+//! the server are not all used up by them. The usage of processes is read when a viewer requests it, at most once a second.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -10,7 +11,7 @@ use containerpilot_core::ids::RunId;
 use containerpilot_core::plan;
 use containerpilot_core::report::redact::Disclosure;
 use serde::Serialize;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
 use super::super::job_usage::{self, Usage};
@@ -19,8 +20,11 @@ use super::state::milliseconds;
 use crate::logs::Tails;
 use crate::messages::query::{JobLookupError, PublicExplanation, Subject};
 use crate::messages::query_handle::QueryHandle;
+use crate::net::server::Limits;
 
 const PER_SECOND: u32 = 25;
+/// As many as there are viewers with a stream.
+const WAITING: usize = Limits::TELEMETRY.streams;
 /// How long the usage of processes is reused.
 const USAGE_LIFETIME: Duration = Duration::from_secs(1);
 /// How many lines of output are shown, and how long each of them is at most.
@@ -31,6 +35,8 @@ const LINE_CHARACTERS: usize = 500;
 pub(super) struct Details {
     queries: QueryHandle,
     tails: Option<Tails>,
+    /// One permit for each request that waits.
+    waiting: Semaphore,
     /// When the next explanation may be requested.
     next: Mutex<Instant>,
     usage: Mutex<Option<Reading>>,
@@ -69,16 +75,32 @@ struct UsageNow {
     memory_bytes: u64,
 }
 
+/// Why there is no explanation.
+#[derive(Debug)]
+pub(super) enum ExplainError {
+    /// Too many requests wait.
+    Busy,
+    Lookup(JobLookupError),
+}
+
+impl From<JobLookupError> for ExplainError {
+    fn from(error: JobLookupError) -> Self {
+        Self::Lookup(error)
+    }
+}
+
 impl Details {
     pub(super) fn new(queries: QueryHandle, tails: Option<Tails>) -> Self {
-        Self { queries, tails, next: Mutex::new(Instant::now()), usage: Mutex::new(None) }
+        let (waiting, next) = (Semaphore::new(WAITING), Mutex::new(Instant::now()));
+        Self { queries, tails, waiting, next, usage: Mutex::new(None) }
     }
 
     pub(super) async fn explain(
         &self,
         settings: &plan::Page,
         subject: Subject,
-    ) -> Result<String, JobLookupError> {
+    ) -> Result<String, ExplainError> {
+        let _waiting = self.waiting.try_acquire().map_err(|_| ExplainError::Busy)?;
         let PublicExplanation { sentences, job } = self.query(shown(settings), subject).await?;
         let usage = match job.as_ref().and_then(|job| job.overview.status.run) {
             Some(run) => self.usage(run).await,
