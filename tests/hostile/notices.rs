@@ -49,6 +49,49 @@ fn h11_floods_of_messages_do_not_slow_the_loop() {
     });
 }
 
+/// The names of sockets can be read by every user. What others send does not count, and must not keep the process from
+/// reporting either.
+#[test]
+fn h11_messages_of_other_users_do_not_keep_a_process_from_reporting() {
+    // It prints how long the longest of its messages took, and ends if one took too long.
+    let victim = perl(
+        r"use Time::HiRes qw(time sleep); send(S, q(READY=1), 0, $to); my $most = 0;
+          for my $n (1 .. 1000) {
+              my $began = time; send(S, q(WATCHDOG=1), 0, $to); my $took = time - $began;
+              exit 3 if $took > 2;
+              $most = $took if $took > $most;
+              printf STDERR qq(longest of %d messages: %d ms\n), $n, $most * 1000 if $n % 50 == 0;
+              sleep 0.02;
+          }",
+    );
+    let attack = r"use Socket;
+          for my $size (1 .. 20) {
+              next if fork;
+              socket(S, AF_UNIX, SOCK_DGRAM, 0);
+              while (1) {
+                  open(my $f, q(<), q(/proc/net/unix));
+                  my @names = map { /@(containerpilot\S+)/ ? $1 : () } <$f>;
+                  next unless @names;
+                  my $to = pack_sockaddr_un(qq(\0$names[rand @names]));
+                  for (1 .. 10000) { last unless defined send(S, q(x) x ($size * 50), 0, $to) }
+              }
+          }
+          sleep 1000";
+    let attack = serde_json::to_string(&["perl", "-e", attack]).unwrap();
+    let config = format!(
+        "jobs: [{CLOCK}, {{ name: 'victim', exec: {victim}, ready: 'notify', watchdog: '5s', restarts: 'unlimited' }},
+                {{ name: 'attack', user: 'nobody', exec: {attack} }}]"
+    );
+    as_init_and_child(|rank| {
+        let mut hostile = Hostile::start(rank, 5, &config);
+        hostile.await_log("longest of 50 messages");
+        assert!(!hostile.log().contains("victim exited"), "{}", hostile.log());
+        assert_eq!(hostile.job("victim")["health"], "healthy");
+        has_time(&hostile);
+        hostile.stops();
+    });
+}
+
 #[test]
 fn h11_a_descriptor_that_is_written_without_end_does_not_slow_the_loop() {
     let flood = r#"["sh", "-c", "yes >&3"]"#;

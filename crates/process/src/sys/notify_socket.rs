@@ -36,9 +36,8 @@ impl NotifySocket {
         Ok((Self { fd, user }, name))
     }
 
-    /// Takes the next message. `None` if it does not count: its sender is neither the job's user nor root, or not in
-    /// this PID namespace; it is too long; or descriptors came with it, which the kernel has closed.
-    pub fn receive(&self) -> io::Result<Option<Vec<u8>>> {
+    /// Takes the next message. The kernel has closed the descriptors that came with it.
+    pub fn receive(&self) -> io::Result<Received> {
         let mut buffer = [0; MAX_MESSAGE + 1];
         // There is room for the credentials only: the kernel closes descriptors for which there is none.
         let mut control = nix::cmsg_space!(UnixCredentials);
@@ -54,11 +53,25 @@ impl NotifySocket {
             Err(errno) => return Err(errno.into()),
         };
         let length = message.bytes;
-        let counts = sender.is_some_and(|sender| {
-            sender.pid() > 0 && (sender.uid() == self.user || sender.uid() == 0) && length <= MAX_MESSAGE
-        });
-        Ok(buffer.get(..length).filter(|_| counts).map(<[u8]>::to_vec))
+        let counts =
+            sender.is_some_and(|sender| sender.pid() > 0 && (sender.uid() == self.user || sender.uid() == 0));
+        let text = buffer.get(..length).filter(|text| text.len() <= MAX_MESSAGE);
+        Ok(match text {
+            _ if !counts => Received::Foreign,
+            Some(text) => Received::Message(text.to_vec()),
+            None => Received::TooLong,
+        })
     }
+}
+
+/// What [`NotifySocket::receive`] has taken. Only a message counts.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Received {
+    Message(Vec<u8>),
+    TooLong,
+    /// Its sender is neither the job's user nor root, or is not in this PID namespace; or it is not known, because
+    /// there were descriptors in it.
+    Foreign,
 }
 
 impl AsFd for NotifySocket {
@@ -89,9 +102,9 @@ mod tests {
         let (socket, name) = NotifySocket::bind(own).unwrap();
         assert_eq!(socket.receive().unwrap_err().kind(), io::ErrorKind::WouldBlock);
         sender(&name).send(b"READY=1").unwrap();
-        assert_eq!(socket.receive().unwrap().as_deref(), Some(&b"READY=1"[..]));
+        assert_eq!(socket.receive().unwrap(), Received::Message(b"READY=1".to_vec()));
         sender(&name).send(&[b'x'; MAX_MESSAGE + 1]).unwrap();
-        assert_eq!(socket.receive().unwrap(), None, "too long");
+        assert_eq!(socket.receive().unwrap(), Received::TooLong);
     }
 
     #[test]
@@ -103,7 +116,7 @@ mod tests {
         }
         let (socket, name) = NotifySocket::bind(own + 1).unwrap();
         sender(&name).send(b"READY=1").unwrap();
-        assert_eq!(socket.receive().unwrap(), None);
+        assert_eq!(socket.receive().unwrap(), Received::Foreign);
     }
 
     #[test]
@@ -115,7 +128,7 @@ mod tests {
         let parts = [IoSlice::new(b"FDSTORE=1\nREADY=1")];
         sendmsg::<()>(to.as_raw_fd(), &parts, &[ControlMessage::ScmRights(&rights)], MsgFlags::empty(), None)
             .unwrap();
-        assert_eq!(socket.receive().unwrap(), None);
+        assert_eq!(socket.receive().unwrap(), Received::Foreign);
         // No copy of the write end is open: the pipe has ended.
         drop(writer);
         assert_eq!(io::Read::read(&mut &reader, &mut [0]).unwrap(), 0);

@@ -1,7 +1,9 @@
 //! What processes report about themselves (H11): messages to their `NOTIFY_SOCKET`, and newlines on a descriptor.
 //!
 //! Each run with `ready` has a source of its own in the loop's `ppoll`. A job can send as much as it likes: only so
-//! many messages of one process are read in a tenth of a second.
+//! many messages of one process are read in a tenth of a second. Every user of the container can send to its socket as
+//! well. That does not count, but the system keeps only few messages, so they are read and dropped faster than they
+//! keep the process waiting.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -19,7 +21,7 @@ use containerpilot_core::{Input, Notice};
 use containerpilot_log_format::{HiddenValues, Redactor};
 use containerpilot_process::error_text::describe;
 use containerpilot_process::spawn::{self, Reports};
-use containerpilot_process::sys::{self, NotifySocket, PollFd};
+use containerpilot_process::sys::{self, NotifySocket, PollFd, Received};
 
 use super::{Decider, Runtime};
 use crate::logs::ReadyLine;
@@ -28,6 +30,8 @@ use crate::messages::{LoopMessage, LoopSender};
 /// How many messages of one process are read in one window of time, and how many notices of one message count.
 const MAX_MESSAGES: usize = 16;
 const MAX_NOTICES: usize = 16;
+/// How many messages of other users are dropped in one window. That takes a hundredth of a processor.
+const MAX_FOREIGN: usize = 500;
 const WINDOW: Duration = Duration::from_millis(100);
 /// How much is read from a descriptor at a time. That counts as one message.
 const MAX_BYTES: usize = 4096;
@@ -42,9 +46,10 @@ pub(crate) struct Notices {
 #[derive(Debug)]
 struct Source {
     kind: Kind,
-    /// The beginning of the current window, and how many messages were read in it.
+    /// The beginning of the current window, and how many messages were read and dropped in it.
     window: Option<Instant>,
     messages: usize,
+    foreign: usize,
     /// It is not read until then.
     paused_until: Option<Instant>,
 }
@@ -119,7 +124,8 @@ impl Notices {
     ) {
         let pipe = pipe.map(|pipe| Kind::Pipe { pipe, ready: false });
         if let Some(kind) = socket.map(|socket| Kind::Socket { socket, hidden }).or(pipe) {
-            self.sources.insert(run, Source { kind, window: None, messages: 0, paused_until: None });
+            self.sources
+                .insert(run, Source { kind, window: None, messages: 0, foreign: 0, paused_until: None });
         }
     }
 
@@ -169,15 +175,18 @@ impl Notices {
         let window = if now.duration_since(window) < WINDOW {
             window
         } else {
-            source.messages = 0;
+            (source.messages, source.foreign) = (0, 0);
             now
         };
         source.window = Some(window);
         let mut notices = Vec::new();
-        while source.messages < MAX_MESSAGES {
+        while source.has_budget() {
             source.messages += 1;
             match source.kind.read() {
                 Message::Notices(more) => notices.extend(more),
+                Message::Foreign => {
+                    (source.messages, source.foreign) = (source.messages - 1, source.foreign + 1)
+                }
                 Message::Nothing => break,
                 Message::End => {
                     self.sources.remove(&run);
@@ -186,7 +195,7 @@ impl Notices {
             }
         }
         if let Some(source) = self.sources.get_mut(&run) {
-            source.paused_until = (source.messages >= MAX_MESSAGES).then(|| window + WINDOW);
+            source.paused_until = (!source.has_budget()).then(|| window + WINDOW);
         }
         notices.into_iter().map(|notice| Input::Notified { run, notice }).collect()
     }
@@ -199,10 +208,19 @@ impl Prepared {
     }
 }
 
+impl Source {
+    /// Whether more may be read in the current window.
+    fn has_budget(&self) -> bool {
+        self.messages < MAX_MESSAGES && self.foreign < MAX_FOREIGN
+    }
+}
+
 /// The result of one reading.
 #[derive(Debug)]
 enum Message {
     Notices(Vec<Notice>),
+    /// It was sent by another user.
+    Foreign,
     /// There is none now.
     Nothing,
     /// There will be none.
@@ -221,8 +239,9 @@ impl Kind {
     fn read(&mut self) -> Message {
         match self {
             Self::Socket { socket, hidden } => match socket.receive() {
-                Ok(None) => Message::Notices(Vec::new()),
-                Ok(Some(text)) => {
+                Ok(Received::Foreign) => Message::Foreign,
+                Ok(Received::TooLong) => Message::Notices(Vec::new()),
+                Ok(Received::Message(text)) => {
                     let text = match hidden.as_ref().and_then(HiddenValues::get) {
                         Some(patterns) => Redactor::new(patterns).all(&text),
                         None => text,
