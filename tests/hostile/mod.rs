@@ -13,6 +13,7 @@ mod fixture;
 mod loading;
 mod notices;
 mod output;
+mod paths;
 mod resources;
 mod servers;
 mod signals;

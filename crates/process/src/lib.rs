@@ -9,6 +9,7 @@ pub mod descendants;
 pub mod error_text;
 pub mod failpoints;
 pub mod orphans;
+pub mod paths;
 pub mod proc;
 pub mod reaper;
 pub mod regular_file;

@@ -1,16 +1,17 @@
-//! Reads and appends to files that a job may have replaced.
+//! Reads and appends to files that a job may have replaced, by [`paths`](crate::paths).
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use nix::libc;
+use nix::fcntl::OFlag;
+
+use crate::paths::{self, Place};
 
 /// The content of a regular file, at most `limit` bytes. Another kind of file, such as a FIFO, and one that can only be
 /// opened later, because a process has a lease on it, are errors: waiting for them could take forever.
 pub fn read(path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
-    let file = open(File::options().read(true), path)?;
+    let file = regular(paths::open(path.as_ref())?)?;
     // One call for a short file. The size may change meanwhile.
     let size = file.metadata()?.len().min(limit);
     let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or(0).saturating_add(1));
@@ -20,17 +21,16 @@ pub fn read(path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
 
 /// Appends to a regular file that exists.
 pub fn append(path: impl AsRef<Path>, text: &[u8]) -> io::Result<()> {
-    open(File::options().append(true), path)?.write_all(text)
+    let place = Place::of(path.as_ref(), false)?;
+    regular(place.open(place.name(), OFlag::O_WRONLY | OFlag::O_APPEND, 0)?)?.write_all(text)
 }
 
 /// Opens any file for reading, and closes it. Does not wait for the writer of a FIFO.
 pub fn try_open(path: impl AsRef<Path>) -> io::Result<()> {
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    File::options().read(true).custom_flags(flags).open(path).map(drop)
+    paths::open(path.as_ref()).map(drop)
 }
 
-fn open(options: &mut OpenOptions, path: impl AsRef<Path>) -> io::Result<File> {
-    let file = options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+fn regular(file: File) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
 }
 

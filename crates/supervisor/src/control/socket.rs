@@ -3,16 +3,17 @@
 //! The mode is set before the socket has a name, so other users can never connect. A lock on the
 //! directory prevents that two supervisors that start at once remove each other's file as stale.
 
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use containerpilot_core::plan::Control;
 use containerpilot_process::error_text::describe;
+use containerpilot_process::paths::Place;
 use containerpilot_process::{sys, users};
 use nix::libc;
 use thiserror::Error;
@@ -67,15 +68,9 @@ pub(crate) fn open(
         Some(directory) if !directory.as_os_str().is_empty() => directory,
         _ => Path::new("."),
     };
-    let lock = match lock(directory, lock_timeout) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            // As `mkdir -p`, but never writable by others, even with umask 0.
-            let created = DirBuilder::new().recursive(true).mode(0o755).create(directory);
-            created.map_err(|source| SocketError::Directory { path: path.to_owned(), source })?;
-            lock(directory, lock_timeout).ok().flatten()
-        }
-        other => other.ok().flatten(),
-    };
+    // Creates it, if it is missing. A link of another user on the way is an error.
+    Place::of(path, true).map_err(|source| SocketError::Directory { path: path.to_owned(), source })?;
+    let lock = lock(directory, lock_timeout);
     let listener = bind(path, control)?;
     let file = set_permissions(path, control);
     drop(lock);
@@ -92,19 +87,15 @@ fn is_socket(metadata: &fs::Metadata) -> bool {
 }
 
 /// Locks a directory against other supervisors. `None` if it cannot be locked in time: the lock is a precaution.
-fn lock(directory: &Path, lock_timeout: Duration) -> io::Result<Option<File>> {
-    let directory = match File::options().read(true).custom_flags(libc::O_DIRECTORY).open(directory) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Err(error),
-        Err(_) => return Ok(None),
-        Ok(directory) => directory,
-    };
+fn lock(directory: &Path, lock_timeout: Duration) -> Option<File> {
+    let directory = File::options().read(true).custom_flags(libc::O_DIRECTORY).open(directory).ok()?;
     let deadline = Instant::now() + lock_timeout;
     loop {
         match directory.try_lock() {
-            Ok(()) => return Ok(Some(directory)),
-            Err(_) if Instant::now() >= deadline => return Ok(None),
+            Ok(()) => return Some(directory),
+            Err(_) if Instant::now() >= deadline => return None,
             Err(fs::TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
-            Err(fs::TryLockError::Error(_)) => return Ok(None),
+            Err(fs::TryLockError::Error(_)) => return None,
         }
     }
 }

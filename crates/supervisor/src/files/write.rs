@@ -1,15 +1,18 @@
 //! Writes a text to a file in one step: readers see the old text or the new one, never a part, also after a crash.
 
 use std::collections::hash_map::RandomState;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, Permissions};
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use containerpilot_core::plan::{Principal, RenderedFile};
 use containerpilot_process::error_text::describe;
+use containerpilot_process::paths::Place;
 use containerpilot_process::users;
+use nix::fcntl::OFlag;
 use nix::libc;
 
 /// Between the name of the target and a random number.
@@ -24,6 +27,13 @@ pub(crate) enum WriteError {
     NotAFile { path: String, what: &'static str },
     #[error("unknown {what} `{name}`")]
     Account { what: &'static str, name: String },
+    #[error(
+        "{path} cannot be tested in a folder in which others can replace it: set `user` to the owner of the folder, as whom \
+         `test` then runs, or write it to a folder that only the supervisor can change"
+    )]
+    Replaceable { path: String },
+    #[error("another process has replaced {path}")]
+    Replaced { path: String },
 }
 
 impl WriteError {
@@ -37,63 +47,78 @@ impl WriteError {
 /// the next rendering removes what was left behind.
 #[derive(Debug)]
 pub(crate) struct TempFile {
-    path: PathBuf,
+    place: Place,
+    name: OsString,
     target: PathBuf,
     file: File,
 }
 
-/// Writes a text to a temporary file; `None` if the target has that text already. Then it gets its mode and owner.
+/// Writes a text to a temporary file; `None` if the target has that text already, with its mode and owner.
 pub(crate) fn prepare(file: &RenderedFile, text: &[u8]) -> Result<Option<TempFile>, WriteError> {
     let target = Path::new(&file.to);
     let owner = Owner::of(file)?;
-    refuse_other_kinds(target)?;
-    if let Some(same) = open_same(target, text).map_err(WriteError::at(target))? {
-        owner.apply(&same).map_err(WriteError::at(target))?;
+    let place = Place::of(target, false).map_err(WriteError::at(target))?;
+    if file.test.is_some() && place.others_can_replace(owner.user).map_err(WriteError::at(target))? {
+        return Err(WriteError::Replaceable { path: file.to.clone() });
+    }
+    refuse_other_kinds(&place, target)?;
+    remove_leftovers(&place);
+    if has_same(&place, &owner, text).map_err(WriteError::at(target))? {
         return Ok(None);
     }
-    remove_leftovers(target);
-    let path = temporary_path(target);
+    let name = temporary_name(&place);
     let write = || -> io::Result<File> {
         // O_EXCL also refuses symbolic links.
-        let mut new = File::options().write(true).create_new(true).mode(0o600).open(&path)?;
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL;
+        let mut new = place.open(&name, flags, 0o600)?;
         new.write_all(text).and_then(|()| owner.apply(&new))?;
         Ok(new)
     };
-    match write() {
-        Ok(new) => Ok(Some(TempFile { path, target: target.to_owned(), file: new })),
-        Err(error) => {
-            if error.kind() != ErrorKind::AlreadyExists {
-                let _ = std::fs::remove_file(&path);
-            }
-            Err(WriteError::at(&path)(error))
+    let written = write().map_err(|error| {
+        if error.kind() != ErrorKind::AlreadyExists {
+            let _ = place.remove(&name);
         }
-    }
+        WriteError::at(&target.with_file_name(&name))(error)
+    });
+    let file = written?;
+    Ok(Some(TempFile { place, name, target: target.to_owned(), file }))
 }
 
 impl TempFile {
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    pub(crate) fn path(&self) -> PathBuf {
+        self.target.with_file_name(&self.name)
     }
 
     /// Replaces the target. If that fails, the target is as before.
     pub(crate) fn install(self) -> Result<(), String> {
-        let Self { path, target, file } = &self;
+        let Self { place, name, target, file } = &self;
         let replace = || {
-            file.sync_all().map_err(WriteError::at(path))?;
-            refuse_other_kinds(target)?;
-            std::fs::rename(path, target).map_err(WriteError::at(target))
+            let path = self.path();
+            file.sync_all().map_err(WriteError::at(&path))?;
+            refuse_other_kinds(place, target)?;
+            self.is_named(name, &path)?;
+            place.rename(name, place.name()).map_err(WriteError::at(target))?;
+            self.is_named(place.name(), target)
         };
         replace().map_err(|error| {
             self.remove();
             error.to_string()
         })?;
         // The target is replaced whether or not the file system can sync a directory.
-        let _ = File::open(folder(target)).and_then(|folder| folder.sync_all());
+        let _ = place.sync();
         Ok(())
     }
 
+    /// An error unless the file with this name is this one.
+    fn is_named(&self, name: &OsStr, path: &Path) -> Result<(), WriteError> {
+        let own = self.file.metadata().map_err(WriteError::at(path))?;
+        let found = self.place.metadata(name).map_err(WriteError::at(path))?;
+        let is_same = (found.st_dev, found.st_ino) == (own.dev(), own.ino());
+        is_same.then_some(()).ok_or_else(|| WriteError::Replaced { path: path.display().to_string() })
+    }
+
     pub(crate) fn remove(&self) {
-        let _ = std::fs::remove_file(&self.path);
+        let _ = self.place.remove(&self.name);
     }
 }
 
@@ -128,6 +153,15 @@ impl Owner {
         Ok(Self { user, group, mode: u32::from(file.mode) })
     }
 
+    /// Whether a file has this owner and mode, and no other name. Where others can create files, a file without a
+    /// configured owner must belong to the supervisor.
+    fn has(&self, found: &Metadata, is_shared: bool) -> bool {
+        let own = is_shared.then(|| nix::unistd::geteuid().as_raw());
+        let is_owner = self.user.or(own).is_none_or(|user| user == found.uid());
+        let is_group = self.group.is_none_or(|group| group == found.gid());
+        is_owner && is_group && found.mode() & 0o7777 == self.mode && found.nlink() == 1
+    }
+
     /// Sets what is different.
     fn apply(&self, file: &File) -> io::Result<()> {
         let now = file.metadata()?;
@@ -144,66 +178,57 @@ impl Owner {
 }
 
 /// A directory cannot be replaced; a device, a pipe or a socket should not be. A symbolic link is replaced by the file.
-fn refuse_other_kinds(target: &Path) -> Result<(), WriteError> {
-    let kind = match target.symlink_metadata() {
-        Ok(found) => found.file_type(),
+fn refuse_other_kinds(place: &Place, target: &Path) -> Result<(), WriteError> {
+    let found = match place.metadata(place.name()) {
+        Ok(found) => found,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(WriteError::at(target)(error)),
     };
-    let what = match () {
-        () if kind.is_file() || kind.is_symlink() => return Ok(()),
-        () if kind.is_dir() => "a directory",
-        () if kind.is_char_device() || kind.is_block_device() => "a device",
-        () if kind.is_fifo() => "a pipe",
-        () => "a socket",
+    let what = match found.st_mode & libc::S_IFMT {
+        libc::S_IFREG | libc::S_IFLNK => return Ok(()),
+        libc::S_IFDIR => "a directory",
+        libc::S_IFCHR | libc::S_IFBLK => "a device",
+        libc::S_IFIFO => "a pipe",
+        _ => "a socket",
     };
     Err(WriteError::NotAFile { path: target.display().to_string(), what })
 }
 
-/// The target, if it has this text.
-fn open_same(target: &Path, text: &[u8]) -> io::Result<Option<File>> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-    let mut file = match File::options().read(true).custom_flags(flags).open(target) {
+/// Whether the target is a file with this text, mode and owner, and no other name.
+fn has_same(place: &Place, owner: &Owner, text: &[u8]) -> io::Result<bool> {
+    let mut file = match place.open(place.name(), OFlag::O_RDONLY, 0) {
         Ok(file) => file,
         // A symbolic link, or a file that only others can read: it is replaced.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ELOOP | libc::EACCES)) => {
-            return Ok(None);
+            return Ok(false);
         }
         Err(error) => return Err(error),
     };
-    let is_as_long = |found: &Metadata| found.is_file() && found.len() == text.len() as u64;
-    if !file.metadata().is_ok_and(|found| is_as_long(&found)) {
-        return Ok(None);
+    let found = file.metadata()?;
+    if !found.is_file() || found.len() != text.len() as u64 || !owner.has(&found, place.is_shared()) {
+        return Ok(false);
     }
     let mut content = Vec::with_capacity(text.len() + 1);
     (&mut file).take(text.len() as u64 + 1).read_to_end(&mut content)?;
-    Ok((content == text).then_some(file))
+    Ok(content == text)
 }
 
 /// Removes temporary files of this target that a crashed supervisor left behind.
-fn remove_leftovers(target: &Path) {
-    let prefix = prefix(target);
-    let Ok(entries) = std::fs::read_dir(folder(target)) else { return };
-    for entry in entries.flatten() {
-        if entry.file_name().to_string_lossy().starts_with(&prefix) {
-            let _ = std::fs::remove_file(entry.path());
-        }
+fn remove_leftovers(place: &Place) {
+    for name in place.names_with_prefix(&prefix(place)).unwrap_or_default() {
+        let _ = place.remove(&name);
     }
 }
 
-fn temporary_path(target: &Path) -> PathBuf {
+fn temporary_name(place: &Place) -> OsString {
     // Keyed with a random number of the system.
     let number = RandomState::new().build_hasher().finish();
-    folder(target).join(format!("{}{number:016x}", prefix(target)))
+    format!("{}{number:016x}", prefix(place)).into()
 }
 
 /// Hidden, so that programs that read all files of a directory do not read it.
-fn prefix(target: &Path) -> String {
-    format!(".{}{MARK}", target.file_name().unwrap_or_default().to_string_lossy())
-}
-
-fn folder(target: &Path) -> &Path {
-    target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+fn prefix(place: &Place) -> String {
+    format!(".{}{MARK}", place.name().to_string_lossy())
 }
 
 #[cfg(test)]

@@ -1,18 +1,21 @@
 //! The log file of a job, and its rotation (L8).
 //!
 //! The file is opened with the first write, on the thread of this file: a file system may not answer. Only a regular
-//! file is opened, and no symbolic link is followed: a job that may write to the folder must not be able to direct the
-//! writes of the supervisor elsewhere. A rotation is between two lines: `FILE` becomes `FILE.1`, `FILE.1` becomes
+//! file is opened, and its folder is found by [`paths`](containerpilot_process::paths) each time: a job that may change a
+//! folder must not be able to direct the writes of the supervisor elsewhere. A rotation is between two lines: `FILE` becomes `FILE.1`, `FILE.1` becomes
 //! `FILE.2`, and so on.
 
-use std::fs::{self, File, OpenOptions};
+use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use containerpilot_core::plan::{Level, LogFile};
 use containerpilot_process::error_text::describe;
+use containerpilot_process::paths::Place;
+use nix::fcntl::OFlag;
 use nix::libc;
 
 use super::loss::Loss;
@@ -158,11 +161,8 @@ impl JobFile {
             return;
         }
         let (path, before) = (self.settings.path.clone(), self.stuck.take());
-        let new = self.make_room().and_then(|()| open(&path)).and_then(|file| {
-            let is_old = id(&file) == self.id();
-            if is_old { Err(io::Error::other("another process has renamed it")) } else { self.begin(file) }
-        });
-        let Err(error) = new else {
+        let place = Place::of(Path::new(&path), true);
+        let Err(error) = place.and_then(|place| self.begin_new(&place)) else {
             if let Some(Stuck { lost, .. }) = before {
                 let lost = if lost.is_none() { String::new() } else { format!("; {lost} were lost") };
                 self.notice = Some((Level::Warn, format!("rotating {path} works again{lost}")));
@@ -180,28 +180,39 @@ impl JobFile {
         }
         let (delay, lost) = before.map_or((FIRST_RETRY, Loss::default()), |stuck| (stuck.delay, stuck.lost));
         self.stuck = Some(Stuck { retry_at: now + delay, delay: (2 * delay).min(LAST_RETRY), lost });
-        if self.settings.keep > 0 && !fs::exists(&path).unwrap_or(true) {
-            let _ = fs::rename(self.old(1), &path);
-        }
     }
 
-    /// Renames the old files up to the first number that is free, or removes the oldest one.
-    fn make_room(&self) -> io::Result<()> {
-        let LogFile { path, keep, .. } = &self.settings;
-        if *keep == 0 {
-            return ignore_missing(fs::remove_file(path));
+    /// Begins a new file. If it cannot be opened, the present one gets its name back.
+    fn begin_new(&mut self, place: &Place) -> io::Result<()> {
+        make_room(place, self.settings.keep)?;
+        let new = open_at(place).and_then(|file| {
+            let is_old = id(&file) == self.id();
+            if is_old { Err(io::Error::other("another process has renamed it")) } else { self.begin(file) }
+        });
+        if new.is_err() && self.settings.keep > 0 && place.metadata(place.name()).is_err() {
+            let _ = place.rename(&old(place, 1), place.name());
         }
-        let is_free = |number: &u32| fs::symlink_metadata(self.old(*number)).is_err();
-        let free = (1..*keep).find(is_free).unwrap_or(*keep);
-        for number in (1..free).rev() {
-            ignore_missing(fs::rename(self.old(number), self.old(number + 1)))?;
-        }
-        ignore_missing(fs::rename(path, self.old(1)))
+        new
     }
+}
 
-    fn old(&self, number: u32) -> String {
-        format!("{}.{number}", self.settings.path)
+/// Renames the old files up to the first number that is free, or removes the oldest one.
+fn make_room(place: &Place, keep: u32) -> io::Result<()> {
+    if keep == 0 {
+        return ignore_missing(place.remove(place.name()));
     }
+    let is_free = |number: &u32| place.metadata(&old(place, *number)).is_err();
+    let free = (1..keep).find(is_free).unwrap_or(keep);
+    for number in (1..free).rev() {
+        ignore_missing(place.rename(&old(place, number), &old(place, number + 1)))?;
+    }
+    ignore_missing(place.rename(place.name(), &old(place, 1)))
+}
+
+fn old(place: &Place, number: u32) -> OsString {
+    let mut name = place.name().to_owned();
+    name.push(format!(".{number}"));
+    name
 }
 
 /// The end of the first line, with its newline.
@@ -222,26 +233,27 @@ fn id(file: &File) -> Option<(u64, u64)> {
 
 /// Opens a regular file for appending. Its folder is created if it is missing (S16).
 fn open(path: &str) -> io::Result<File> {
-    match open_in_folder(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Path::new(path).parent().map_or(Ok(()), fs::create_dir_all)?;
-            open_in_folder(path)
-        }
-        opened => opened,
-    }
+    open_at(&Place::of(Path::new(path), true)?)
 }
 
 /// It is readable, too: for its last byte.
-fn open_in_folder(path: &str) -> io::Result<File> {
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
-    let opened = OpenOptions::new().read(true).append(true).create(true).custom_flags(flags).open(path);
-    let file = opened.map_err(|error| match error.raw_os_error() {
+fn open_at(place: &Place) -> io::Result<File> {
+    let flags = OFlag::O_RDWR | OFlag::O_APPEND | OFlag::O_CREAT;
+    let file = place.open(place.name(), flags, 0o666).map_err(|error| match error.raw_os_error() {
         Some(libc::ELOOP) => io::Error::other("it is a symbolic link"),
         // It would be writable later, but nothing tells when.
         Some(libc::EWOULDBLOCK) => io::Error::other("a process has a lease on it"),
         _ => error,
     })?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
+    let found = file.metadata()?;
+    match () {
+        () if !found.is_file() => Err(io::Error::other("not a regular file")),
+        // Another user may have given it the name of a file that only the supervisor can write.
+        () if found.nlink() > 1 && place.is_shared() => {
+            Err(io::Error::other("it has another name, by a hard link"))
+        }
+        () => Ok(file),
+    }
 }
 
 #[cfg(test)]

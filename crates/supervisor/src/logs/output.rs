@@ -9,10 +9,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
 
 use containerpilot_core::plan::{self, Level, LogFile};
 use containerpilot_process::error_text::describe;
-use containerpilot_process::sys;
+use containerpilot_process::{paths, sys};
 
 use super::job_file::JobFile;
 use super::loss::Loss;
@@ -191,8 +192,7 @@ impl Method {
 
 /// Opens a log file for appending. Does not block, not even on a named pipe without a reader.
 fn open_file(path: &str) -> io::Result<File> {
-    let flags = nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY;
-    OpenOptions::new().append(true).create(true).custom_flags(flags).open(path)
+    paths::append(Path::new(path))
 }
 
 /// Opens the file behind a descriptor again, non-blocking.

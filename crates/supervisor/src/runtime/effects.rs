@@ -263,9 +263,12 @@ impl EffectExecutor {
         };
         let mut environment = environment.clone();
         Arc::make_mut(&mut environment.cause).push(("CONTAINERPILOT_FILE".into(), path));
+        // Who owns the file decides what is in it; so the test has no other rights.
+        let mut process = plan.process.clone();
+        process.user.clone_from(&file.user);
         let program = Program {
             command: &test.command,
-            process: &plan.process,
+            process: &process,
             source: &format!("file.{}", file.name),
             name: "test",
             raw_output: false,

@@ -22,6 +22,9 @@ const MAX_LINKS: usize = 40;
 /// What an entry of a directory costs beside its name and contents.
 const ENTRY_BYTES: usize = 64;
 
+/// Most entries of a directory, with those that are no files.
+const MAX_ENTRIES: usize = MAX_VALUE_BYTES / ENTRY_BYTES;
+
 /// What a place on the way to a file is followed for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Interest {
@@ -91,12 +94,16 @@ fn is_absent(error: &io::Error) -> bool {
 pub(super) fn read(path: &Path, visit: impl FnMut(&Path, Interest)) -> Result<Answer, String> {
     let found = find(path, visit).and_then(|end| match end {
         None => Ok(Some(Answer::Absent)),
-        Some(end) if end.is_dir() => directory(&end),
-        Some(end) => Ok(content(&end, MAX_VALUE_BYTES)?.map(|content| Answer::Value(Arc::from(content)))),
+        // Not by its end: whose links led there decides who must be able to read it.
+        Some(end) if end.is_dir() => directory(path),
+        Some(_) => Ok(content(path, MAX_VALUE_BYTES)?.map(|content| Answer::Value(Arc::from(content)))),
     });
     match found {
         Ok(Some(answer)) => Ok(answer),
-        Ok(None) => Err(format!("{} has more than 1 MiB; watch a smaller file", path.display())),
+        Ok(None) => {
+            let path = path.display();
+            Err(format!("{path} has more than 1 MiB or {MAX_ENTRIES} entries; watch a smaller one"))
+        }
         Err(error) if is_absent(&error) => Ok(Answer::Absent),
         Err(error) => Err(format!("{}: {}", path.display(), describe(&error))),
     }
@@ -112,8 +119,11 @@ fn content(path: &Path, limit: usize) -> io::Result<Option<Vec<u8>>> {
 fn directory(path: &Path) -> io::Result<Option<Answer>> {
     let mut entries = Entries::new();
     let mut room = MAX_VALUE_BYTES;
-    for entry in fs::read_dir(path)? {
+    for (nth, entry) in fs::read_dir(path)?.enumerate() {
         let name = entry?.file_name();
+        if nth >= MAX_ENTRIES {
+            return Ok(None);
+        }
         let file = path.join(&name);
         // Links count as what they lead to. Kubernetes' own begin with two dots.
         let is_file = fs::metadata(&file).is_ok_and(|metadata| metadata.is_file());
@@ -202,7 +212,10 @@ mod tests {
         let large = folder.join("dir/large");
         fs::write(&large, vec![b'x'; MAX_VALUE_BYTES]).unwrap();
         assert!(answer(&large).is_ok());
-        let text = format!("{} has more than 1 MiB; watch a smaller file", folder.join("dir").display());
+        let text = format!(
+            "{} has more than 1 MiB or 16384 entries; watch a smaller one",
+            folder.join("dir").display()
+        );
         assert_eq!(answer(&folder.join("dir")), Err(text));
         fs::write(&large, vec![b'x'; MAX_VALUE_BYTES + 1]).unwrap();
         assert!(answer(&large).unwrap_err().contains("more than 1 MiB"));

@@ -40,7 +40,7 @@ fn d15_a_text_is_written_beside_its_target_and_then_renamed() {
     let to = folder.join("f");
     let new = prepare(&file(&to), b"one").unwrap().unwrap();
     assert!(!to.exists());
-    assert_eq!((std::fs::read(new.path()).unwrap(), mode(new.path())), (b"one".to_vec(), 0o640));
+    assert_eq!((std::fs::read(new.path()).unwrap(), mode(&new.path())), (b"one".to_vec(), 0o640));
     assert!(new.path().file_name().unwrap().to_str().unwrap().starts_with(".f.containerpilot-"));
     new.install().unwrap();
     assert_eq!((std::fs::read(&to).unwrap(), mode(&to)), (b"one".to_vec(), 0o640));
@@ -49,14 +49,19 @@ fn d15_a_text_is_written_beside_its_target_and_then_renamed() {
 }
 
 #[test]
-fn d15_an_equal_text_is_not_written_but_gets_its_mode() {
+fn d15_an_equal_text_is_written_only_for_its_mode_owner_and_number_of_names() {
     let folder = test_support::folder();
     let to = folder.join("f");
     std::fs::write(&to, "one").unwrap();
     std::fs::set_permissions(&to, Permissions::from_mode(0o600)).unwrap();
-    let before = to.metadata().unwrap().ino();
+    prepare(&file(&to), b"one").unwrap().unwrap().install().unwrap();
+    assert_eq!(mode(&to), 0o640);
     assert!(prepare(&file(&to), b"one").unwrap().is_none());
-    assert_eq!((to.metadata().unwrap().ino(), mode(&to)), (before, 0o640));
+    // Another name: a job could write to the file by it, or it is a file of somebody else.
+    std::fs::hard_link(&to, folder.join("other")).unwrap();
+    prepare(&file(&to), b"one").unwrap().unwrap().install().unwrap();
+    std::fs::remove_file(folder.join("other")).unwrap();
+    assert!(prepare(&file(&to), b"one").unwrap().is_none());
     for other in [&b"two"[..], b"on", b"one\n", b""] {
         let new = prepare(&file(&to), other).unwrap().unwrap();
         new.remove();
@@ -100,6 +105,42 @@ fn d15_what_a_crash_left_behind_is_removed() {
     }
     prepare(&file(&to), b"one").unwrap().unwrap().install().unwrap();
     assert_eq!(names(&folder), [".f.swp", ".g.containerpilot-0123", "f"]);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn d15_a_temporary_file_that_was_replaced_is_not_installed() {
+    let folder = test_support::folder();
+    let to = folder.join("f");
+    let new = prepare(&file(&to), b"one").unwrap().unwrap();
+    let path = new.path();
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, "two").unwrap();
+    assert_eq!(new.install().unwrap_err(), format!("another process has replaced {}", path.display()));
+    assert_eq!(names(&folder), [""; 0]);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn d15_a_file_is_tested_only_where_no_other_user_can_replace_it() {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("skipped: only root can give files to another user");
+        return;
+    }
+    let folder = test_support::folder();
+    let test = containerpilot_core::plan::FileTest {
+        command: containerpilot_core::plan::Command { program: "true".into(), arguments: Vec::new() },
+        timeout: Duration::from_secs(1),
+    };
+    let tested = RenderedFile { test: Some(test), ..file(&folder.join("f")) };
+    let with_user = RenderedFile { user: Some(Principal::Id(12_345)), ..tested.clone() };
+    prepare(&tested, b"one").unwrap().unwrap().remove();
+    std::os::unix::fs::chown(&folder, Some(12_345), None).unwrap();
+    let error = prepare(&tested, b"one").unwrap_err().to_string();
+    assert!(error.contains("set `user` to the owner of the folder"), "{error}");
+    prepare(&with_user, b"one").unwrap().unwrap().remove();
+    std::fs::set_permissions(&folder, Permissions::from_mode(0o775)).unwrap();
+    assert!(prepare(&with_user, b"one").is_err(), "its group can replace it");
     std::fs::remove_dir_all(folder).unwrap();
 }
 
