@@ -97,3 +97,18 @@ fn d15_file_in_a_folder_of_a_job_is_tested_as_its_user_or_not_at_all() {
         hostile.stops();
     });
 }
+
+#[test]
+fn d15_file_on_a_disk_that_was_full_is_written_when_there_is_room() {
+    let setup = "mkdir @/small; mount -t tmpfs -o size=64k tmpfs @/small; dd if=/dev/zero of=@/small/fill bs=1k count=64 2>/dev/null || true";
+    let config = "files: [{ name: 'f', template: 'text', to: '@/small/f' }],
+         jobs: [{ name: 'main', exec: 'sleep 1000', requires: ['file.f'] },
+                { name: 'clean', exec: 'rm @/small/fill', when: { source: 'file.f', once: 'failed' } }]";
+    as_init_and_child(|rank| {
+        let mut hostile = Hostile::with_setup(rank, setup, 5, config);
+        hostile.await_log("no space left on device");
+        hostile.await_log("main started");
+        hostile.stops();
+        assert_eq!(hostile.log().matches("is not changed").count(), 1, "{}", hostile.log());
+    });
+}

@@ -100,7 +100,7 @@ pub enum Input {
         /// The rendering.
         render: RenderId,
         /// What it has made, or why it failed.
-        result: Result<RenderedText, String>,
+        result: Result<RenderedText, RenderError>,
     },
     /// A file was replaced, or could not be. Then it has its old text.
     FileInstalled {
@@ -170,6 +170,25 @@ pub enum Remains {
     /// Perhaps processes that have left the process group. `OrphansGone` follows, after `OrphansFound` if there are any.
     /// Only for a run that was sent a signal that ends it.
     Unknown,
+}
+
+/// Why a file could not be rendered (D15).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RenderError {
+    /// Its template and what watches have found: it would fail again.
+    Text(String),
+    /// The system: it may pass, such as a full disk.
+    System(String),
+}
+
+impl RenderError {
+    /// The reason.
+    #[must_use]
+    pub fn why(&self) -> &String {
+        match self {
+            Self::Text(why) | Self::System(why) => why,
+        }
+    }
 }
 
 /// What a rendering has made.

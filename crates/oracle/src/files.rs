@@ -1,7 +1,7 @@
 //! D15: once everything is calm, each rendered file has the text of its inputs.
 //!
-//! [`run_seed`] tries many schedules: answers of watches, reloads, slow and failing renderings, tests that fail or hang, and a
-//! shutdown. The judge has its own model: what the watches have found, what is on disk, and what is in progress.
+//! [`run_seed`] tries many schedules: answers of watches, reloads, slow and failing renderings, tests that fail or hang, a
+//! system that refuses to write, and a shutdown. At last everything works, so what the system has refused must be written then. The judge has its own model: what the watches have found, what is on disk, and what is in progress.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use containerpilot_core::answer::{Answer, Instance};
 use containerpilot_core::effect::Effect;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::{CheckRunId, RenderId, RunId, WatchIx};
-use containerpilot_core::input::{Remains, RenderedText};
+use containerpilot_core::input::{Remains, RenderError, RenderedText};
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{
     Command, EventPattern, FileData, FileTest, Plan, RenderedFile, Repeat, RequiredSource, Requirement,
@@ -31,6 +31,8 @@ pub struct RenderFate {
     pub takes: u64,
     /// False if the template has an error.
     pub renders: bool,
+    /// False if the system refuses to write the temporary file.
+    pub writes: bool,
     /// The exit of the test: how long it takes, unless it hangs, and whether it passes.
     pub test: (Option<u64>, bool),
     /// False if the file cannot be replaced.
@@ -119,10 +121,12 @@ pub fn schedule(seed: u64) -> FileSchedule {
     let fate = |rng: &mut Rng| RenderFate {
         takes: rng.pick(&[0, 0, 1, 30, 700]),
         renders: rng.percent(80),
+        writes: rng.percent(85),
         test: (rng.percent(90).then(|| rng.pick(&[0, 10, 300])), rng.percent(75)),
         installs: rng.percent(90),
     };
-    let fates = (0..=rng.below(20)).map(|_| fate(&mut rng)).collect();
+    let good = RenderFate { takes: 1, renders: true, writes: true, test: (Some(0), true), installs: true };
+    let fates = (0..=rng.below(20)).map(|_| fate(&mut rng)).chain([good]).collect();
     let mut now = 0;
     let mut incidents = Vec::new();
     for _ in 0..=rng.below(30) {
@@ -180,6 +184,15 @@ fn is_kept(plan: &Plan, moves: &Moves, name: &str) -> bool {
     place.is_some_and(|place| moves.files.iter().flatten().any(|to| to.index() == place))
 }
 
+/// How a rendering has come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Succeeded,
+    Failed,
+    /// By the system.
+    Refused,
+}
+
 enum Item {
     Incident(Incident),
     Rendered(RenderId),
@@ -205,6 +218,11 @@ struct Judge<'a> {
     busy: BTreeSet<String>,
     /// What each file in the plan was last rendered with, and whether that succeeded.
     last: BTreeMap<String, (Text, bool)>,
+    /// The files whose last renderings the system has refused, and when it did last, unless there was an answer or a reload
+    /// since the rendering began. Only the first of several refusals is told.
+    refused: BTreeMap<String, Option<Time>>,
+    /// The files without an answer since their last rendering began.
+    calm: BTreeSet<String>,
     /// The files that were rendered successfully since they are in the plan as they are.
     succeeded: BTreeSet<String>,
     seen: u64,
@@ -225,6 +243,8 @@ impl<'a> Judge<'a> {
             tests: BTreeMap::new(),
             busy: BTreeSet::new(),
             last: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            calm: BTreeSet::new(),
             succeeded: BTreeSet::new(),
             seen: 0,
             renders: 0,
@@ -267,6 +287,9 @@ impl<'a> Judge<'a> {
         match item {
             Item::Incident(Incident::Stop) => self.step(Input::Signal(Signal::TERM), &[]),
             Item::Incident(Incident::Reload(nth)) => {
+                // What has failed is tried again at once.
+                self.calm.clear();
+                self.refused.values_mut().for_each(|at| *at = None);
                 let request = Request::Reload(Box::new(self.schedule.plans[nth].clone()));
                 self.step(Input::Request { id: RequestId(1), request }, &[])
             }
@@ -277,6 +300,8 @@ impl<'a> Judge<'a> {
                 let answer = Answer::Instances(vec![Instance { meta, ..instance }]);
                 if self.core.phase() == Phase::Running {
                     self.answers[nth] = Some(answer.clone());
+                    self.calm.clear();
+                    self.refused.values_mut().for_each(|at| *at = None);
                 }
                 self.step(Input::Watched { watch: WatchIx::at(nth), answer: Ok(answer) }, &[])
             }
@@ -307,18 +332,31 @@ impl<'a> Judge<'a> {
         let same = self.disk.get(&rendering.file.to) == Some(&rendering.text);
         let name = rendering.file.name.clone();
         let (fate, replaced) = (rendering.fate, rendering.replaced);
-        let result = match (fate.renders, same) {
-            (false, _) => Err("an error".to_owned()),
-            (true, true) => Ok(RenderedText::Same),
-            (true, false) => Ok(RenderedText::New),
+        let result = match (fate.renders, fate.writes, same) {
+            (false, ..) => Err(RenderError::Text("an error".to_owned())),
+            (true, false, _) => Err(RenderError::System("full".to_owned())),
+            (true, true, true) => Ok(RenderedText::Same),
+            (true, true, false) => Ok(RenderedText::New),
         };
         if result != Ok(RenderedText::New) {
             self.renderings.remove(&render);
             if !replaced {
-                self.finished(&name, same && fate.renders);
+                self.finished(
+                    &name,
+                    match &result {
+                        Ok(_) => End::Succeeded,
+                        Err(RenderError::Text(_)) => End::Failed,
+                        Err(RenderError::System(_)) => End::Refused,
+                    },
+                );
             }
         }
-        let failed = !fate.renders && !replaced && self.core.phase() == Phase::Running;
+        let tells = !replaced && self.core.phase() == Phase::Running;
+        let failed = match &result {
+            Ok(_) => false,
+            Err(RenderError::Text(_)) => tells,
+            Err(RenderError::System(_)) => tells && self.refuses(&name),
+        };
         let expected = if failed { vec![(name, Code::Failed)] } else { Vec::new() };
         self.step(Input::FileRendered { render, result }, &expected)
     }
@@ -330,23 +368,33 @@ impl<'a> Judge<'a> {
             self.disk.insert(file.to, text);
         }
         if !replaced {
-            self.finished(&file.name, fate.installs);
+            self.finished(&file.name, if fate.installs { End::Succeeded } else { End::Refused });
         }
         let code = if fate.installs { Code::Changed } else { Code::Failed };
         let tells = !replaced && self.core.phase() == Phase::Running;
+        let tells = tells && (fate.installs || self.refuses(&file.name));
         let expected = if tells { vec![(file.name, code)] } else { Vec::new() };
         let result = if fate.installs { Ok(()) } else { Err("full".to_owned()) };
         self.step(Input::FileInstalled { render, result }, &expected)
     }
 
+    /// The system refuses a file. Returns true if that is told.
+    fn refuses(&mut self, name: &str) -> bool {
+        let at = self.calm.contains(name).then_some(self.now);
+        self.refused.insert(name.to_owned(), at).is_none()
+    }
+
     /// What was in progress for a file has come to its end.
-    fn finished(&mut self, name: &str, succeeded: bool) {
+    fn finished(&mut self, name: &str, end: End) {
         self.busy.remove(name);
         if let Some(last) = self.last.get_mut(name) {
-            last.1 = succeeded;
+            last.1 = end == End::Succeeded;
         }
-        if succeeded {
+        if end == End::Succeeded {
             self.succeeded.insert(name.to_owned());
+        }
+        if end != End::Refused {
+            self.refused.remove(name);
         }
     }
 
@@ -393,7 +441,13 @@ impl<'a> Judge<'a> {
                 let fate = *fates.get(self.renders).or(fates.last()).ok_or("no fate")?;
                 self.renders += 1;
                 let text = (file.template.clone(), data);
+                let is_same = self.last.get(&file.name).is_some_and(|(last, _)| *last == text);
+                let since = self.refused.get(&file.name).and_then(|at| Some(self.now.since((*at)?)));
+                if is_same && since.is_some_and(|since| since < Duration::from_secs(1)) {
+                    return Err(format!("{} is tried again {since:?} after it was refused", file.name));
+                }
                 self.last.insert(file.name.clone(), (text.clone(), false));
+                self.calm.insert(file.name.clone());
                 self.renderings.insert(render, Rendering { file, text, fate, replaced: false });
                 self.add(fate.takes, Item::Rendered(render));
             }
@@ -433,7 +487,7 @@ impl<'a> Judge<'a> {
                 if let Some(rendering) = self.renderings.remove(&render)
                     && !rendering.replaced
                 {
-                    self.finished(&rendering.file.name, false);
+                    self.finished(&rendering.file.name, End::Failed);
                 }
             }
             Effect::PlanReplaced { plan, moves } => {
@@ -442,6 +496,7 @@ impl<'a> Judge<'a> {
                 self.busy.retain(|name| is_kept(name));
                 self.last.retain(|name, _| is_kept(name));
                 self.succeeded.retain(|name| is_kept(name));
+                self.refused.retain(|name, _| is_kept(name));
                 self.plan = plan;
             }
             Effect::Spawn { job, run, .. } => {

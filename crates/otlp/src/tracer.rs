@@ -209,7 +209,7 @@ impl Tracer {
             Input::FileRendered { render, result } => match result {
                 Ok(RenderedText::New) => {}
                 Ok(RenderedText::Same) => self.rendered(*render, now, None, false, spans),
-                Err(why) => self.rendered(*render, now, Some(why), false, spans),
+                Err(error) => self.rendered(*render, now, Some(error.why()), false, spans),
             },
             Input::FileInstalled { render, result } => {
                 self.rendered(*render, now, result.as_ref().err(), result.is_ok(), spans);

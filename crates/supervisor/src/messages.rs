@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use containerpilot_core::ids::{CheckRunId, JobIx, RenderId, RunId, WatchIx};
-use containerpilot_core::input::Answer;
+use containerpilot_core::input::{Answer, RenderError};
 use containerpilot_core::lock_report::LockReport;
 use containerpilot_core::plan::{Level, Lock, Watch};
 use containerpilot_process::orphans::Report;
@@ -43,7 +43,7 @@ pub(crate) enum LoopMessage {
     /// What Consul has answered about a lock.
     Lock(Arc<Lock>, LockReport),
     /// A file was rendered: the new text, or `None` if it is that of the file.
-    FileRendered(RenderId, Result<Option<TempFile>, String>),
+    FileRendered(RenderId, Result<Option<TempFile>, RenderError>),
     /// A file was replaced, or could not be.
     FileInstalled(RenderId, Result<(), String>),
     /// A service was deregistered: its id, and its job's index when that was requested.

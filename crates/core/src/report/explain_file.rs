@@ -29,7 +29,7 @@ pub enum FileStatus {
     Installing,
     /// It has the text of its inputs.
     Rendered,
-    /// It could not be rendered, and keeps its old text until its inputs change.
+    /// It could not be rendered, and keeps its old text until its inputs change or the system lets it pass.
     Failed,
 }
 
@@ -115,6 +115,7 @@ impl Core {
             FileStage::Rendering(_) => FileStatus::Rendering,
             FileStage::Testing { .. } => FileStatus::Testing,
             FileStage::Installing(_) => FileStatus::Installing,
+            FileStage::Retrying(_) => FileStatus::Failed,
             FileStage::Idle if state.failure.is_some() => FileStatus::Failed,
             FileStage::Idle if state.pending.is_some() || state.rendered_at.is_none() => FileStatus::Waiting,
             FileStage::Idle => FileStatus::Rendered,
@@ -143,6 +144,9 @@ impl Core {
         if let (Some((at, why)), Some(_)) = (&overview.failure, overview.rendered_at) {
             let ago = fmt_duration(self.now.since(*at));
             lines.push(format!("  the last rendering failed {ago} ago: {why}"));
+        }
+        if let FileStage::Retrying(timer) = self.file(file).stage {
+            lines.push(format!("  tried again in {}", fmt_duration(timer.at().since(self.now))));
         }
         lines.push(format!("  written to {}, {}", planned.to, self.inputs_words(planned)));
         let (changes, renders, failures) = (overview.changes, overview.renders, overview.failures);

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use crate::effect::Effect;
 use crate::event::Code;
 use crate::ids::{CheckRunId, FileIx, JobIx, RenderId, WatchIx};
-use crate::input::RenderedText;
+use crate::input::{RenderError, RenderedText};
 use crate::log_entry::Fields;
 use crate::plan::{FileData, Level, RenderedFile};
 use crate::state::file::{FileStage, FileState};
@@ -38,6 +38,18 @@ impl Core {
         }
     }
 
+    /// After a reload, files that could not be rendered are tried again: what was in the way may be gone.
+    pub(crate) fn try_failed_files_again(&mut self) {
+        self.begin_files(self.failed_files());
+    }
+
+    /// The files that could not be rendered, and are not being rendered.
+    pub(crate) fn failed_files(&self) -> Vec<FileIx> {
+        let failed = |state: &FileState| state.is_waiting() && state.failure.is_some();
+        let states = self.plan_state.files.iter().enumerate();
+        states.filter(|(_, state)| failed(state)).map(|(nth, _)| FileIx::at(nth)).collect()
+    }
+
     /// The answer of a watch is another one, or the first: renders the files that use it.
     pub(crate) fn render_files_of(&mut self, watch: WatchIx) {
         for file in self.plan_state.graph.files_of_watch(watch).to_vec() {
@@ -56,7 +68,7 @@ impl Core {
     fn continue_file(&mut self, file: FileIx) {
         let state = self.file(file);
         let (Some(pending), true) = (state.pending, state.is_waiting()) else { return };
-        if let FileStage::Debouncing(timer) = state.stage {
+        if let FileStage::Debouncing(timer) | FileStage::Retrying(timer) = state.stage {
             self.timers.remove(timer);
             self.file_mut(file).stage = FileStage::Idle;
         }
@@ -68,6 +80,10 @@ impl Core {
             self.file_mut(file).stage = FileStage::Debouncing(timer);
             return;
         }
+        self.render_file(file, data);
+    }
+
+    fn render_file(&mut self, file: FileIx, data: FileData) {
         let render = self.new_render();
         let state = self.file_mut(file);
         (state.pending, state.stage) = (None, FileStage::Rendering(render));
@@ -101,6 +117,12 @@ impl Core {
     pub(crate) fn file_timer(&mut self, file: FileIx, timer: FileTimer) {
         match (timer, self.file(file).stage) {
             (FileTimer::Debounce, FileStage::Debouncing(_)) => self.continue_file(file),
+            (FileTimer::Retry, FileStage::Retrying(_)) => {
+                self.file_mut(file).stage = FileStage::Idle;
+                if let Some(data) = self.file_data(file) {
+                    self.render_file(file, data);
+                }
+            }
             (FileTimer::TestTimeout, FileStage::Testing { render, run, .. }) => {
                 self.effects.push(Effect::CancelCheck { run });
                 let timeout = self.planned_file(file).test.as_ref().map(|test| test.timeout);
@@ -116,7 +138,7 @@ impl Core {
     }
 
     /// A rendering is done. That of a file that a reload has removed or changed is discarded.
-    pub(crate) fn file_rendered(&mut self, render: RenderId, result: Result<RenderedText, String>) {
+    pub(crate) fn file_rendered(&mut self, render: RenderId, result: Result<RenderedText, RenderError>) {
         let Some(file) = self.file_in(|stage| stage == FileStage::Rendering(render)) else {
             return self.effects.push(Effect::DiscardFile { render });
         };
@@ -124,7 +146,8 @@ impl Core {
             Ok(RenderedText::Same) => self.file_succeeded(file, false),
             Ok(RenderedText::New) if self.planned_file(file).test.is_some() => self.test_file(file, render),
             Ok(RenderedText::New) => self.install_file(file, render),
-            Err(why) => self.file_failed(file, why),
+            Err(RenderError::Text(why)) => self.file_failed(file, why),
+            Err(RenderError::System(why)) => self.file_refused(file, why),
         }
     }
 
@@ -179,14 +202,14 @@ impl Core {
         let Some(file) = self.file_in(|stage| stage == FileStage::Installing(render)) else { return };
         match result {
             Ok(()) => self.file_succeeded(file, true),
-            Err(why) => self.file_failed(file, why),
+            Err(why) => self.file_refused(file, why),
         }
     }
 
     fn file_succeeded(&mut self, file: FileIx, is_new: bool) {
         let now = self.now;
         let state = self.file_mut(file);
-        (state.rendered_at, state.failure) = (Some(now), None);
+        (state.rendered_at, state.failure, state.refusals) = (Some(now), None, 0);
         if is_new {
             state.changes += 1;
             let to = self.planned_file(file).to.clone();
@@ -199,6 +222,33 @@ impl Core {
     }
 
     fn file_failed(&mut self, file: FileIx, why: String) {
+        self.file_mut(file).refusals = 0;
+        self.tell_failure(file, why);
+        self.end_rendering(file);
+    }
+
+    /// The system has refused it: it is tried again, unless an input has changed in the meantime. The same failure is
+    /// told once.
+    fn file_refused(&mut self, file: FileIx, why: String) {
+        let now = self.now;
+        let state = self.file_mut(file);
+        state.refusals = state.refusals.saturating_add(1);
+        let (delay, is_first) = (state.retry_delay(), state.refusals == 1);
+        match &mut state.failure {
+            Some((at, told)) if !is_first && *told == why => {
+                *at = now;
+                state.failures += 1;
+            }
+            _ => self.tell_failure(file, why),
+        }
+        self.end_rendering(file);
+        if self.file(file).stage == FileStage::Idle && self.phase == Phase::Running {
+            let timer = self.timers.set(now + delay, TimerKind::File(file, FileTimer::Retry));
+            self.file_mut(file).stage = FileStage::Retrying(timer);
+        }
+    }
+
+    fn tell_failure(&mut self, file: FileIx, why: String) {
         let now = self.now;
         let name = self.origin_name(Origin::File(file));
         let to = self.planned_file(file).to.clone();
@@ -208,7 +258,6 @@ impl Core {
         state.failures += 1;
         state.failure = Some((now, why));
         self.send(Origin::File(file), Code::Failed);
-        self.end_rendering(file);
     }
 
     /// Renders once more if an input has changed in the meantime.
@@ -225,7 +274,7 @@ impl Core {
             match state.stage {
                 // Their results belong to no file any more, and are discarded.
                 FileStage::Idle | FileStage::Rendering(_) | FileStage::Installing(_) => {}
-                FileStage::Debouncing(timer) => self.timers.remove(timer),
+                FileStage::Debouncing(timer) | FileStage::Retrying(timer) => self.timers.remove(timer),
                 FileStage::Testing { render, run, mut timeout } => {
                     self.timers.cancel(&mut timeout);
                     self.cancel_program(run);

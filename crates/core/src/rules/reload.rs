@@ -152,11 +152,17 @@ impl Core {
     fn jobs_to_stop(&self) -> Vec<JobIx> {
         let Some(pending) = &self.reload else { return Vec::new() };
         let mut jobs = self.diff(pending).replaced();
-        if !jobs.is_empty() || *pending.plan != *self.plan() {
+        if !jobs.is_empty() || self.renews(pending) {
             let unreachable = |job: &JobIx| self.job(*job).stop_reason() == Some(StopReason::Unreachable);
             jobs.extend(self.all_jobs().filter(unreachable));
         }
         jobs
+    }
+
+    /// Returns true if a reload has more to do than to restart jobs: another plan, or a file that is tried again, and with
+    /// it the jobs that require it.
+    fn renews(&self, pending: &PendingReload) -> bool {
+        *pending.plan != *self.plan() || (pending.renews_variables && !self.failed_files().is_empty())
     }
 
     /// Continues a reload: stops what is replaced, and replaces the plan when that is complete. Returns true if something
@@ -184,8 +190,12 @@ impl Core {
         let diff = self.diff(&pending);
         let changes = diff.changes(self.plan(), &pending.plan);
         // Reloading the same plan does not retry unreachable jobs.
-        if *pending.plan != *self.plan() || !changes.restarted.is_empty() {
+        if self.renews(&pending) || !changes.restarted.is_empty() {
+            let tries_again = pending.renews_variables;
             self.replace_plan(*pending.plan, &diff);
+            if tries_again {
+                self.try_failed_files_again();
+            }
         }
         for id in pending.requests {
             self.effects.push(Effect::Reply { id, reply: Reply::Reloaded(changes.clone()) });

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `Idle` | a change of an input; while a watch has not answered, its first answer |
 //! | `Debouncing` | its timer |
+//! | `Retrying` | its timer, or a change of an input |
 //! | `Rendering` | `FileRendered`: the same text as before, a new text in a temporary file, or an error |
 //! | `Testing` | the exit of the test program, or its timeout |
 //! | `Installing` | `FileInstalled` |
@@ -12,11 +13,17 @@
 //! rendering. Nothing interrupts a rendering: inputs that always change could prevent it forever.
 
 use alloc::string::String;
+use core::time::Duration;
 
 use crate::ids::{CheckRunId, RenderId};
 use crate::state::fingerprint::{Fingerprint, Name};
 use crate::state::timers::TimerId;
 use crate::time::Time;
+
+/// The delays between attempts that the system has refused, doubled each time.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LAST_RETRY: Duration = Duration::from_secs(60);
+const MAX_DOUBLINGS: u32 = 6;
 
 /// What is done for a file now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +33,8 @@ pub(crate) enum FileStage {
     Idle,
     /// The inputs have changed and may do so again.
     Debouncing(TimerId),
+    /// The system has refused the last rendering, which is tried again.
+    Retrying(TimerId),
     /// The runtime renders it.
     Rendering(RenderId),
     /// A program tests the new text. It has no timeout while it waits for its turn (P14).
@@ -53,6 +62,8 @@ pub(crate) struct FileState {
     pub(crate) rendered_at: Option<Time>,
     /// Why the last rendering failed, and when.
     pub(crate) failure: Option<(Time, String)>,
+    /// How often in a row the system has refused it.
+    pub(crate) refusals: u32,
     /// How often `changed` was sent.
     pub(crate) changes: u64,
     /// How often the file was rendered.
@@ -68,20 +79,25 @@ impl FileState {
         self.pending = Some(PendingChange { first, last: now });
     }
 
+    /// How long the next attempt waits after the system has refused the last one.
+    pub(crate) fn retry_delay(&self) -> Duration {
+        LAST_RETRY.min(FIRST_RETRY * (1 << self.refusals.saturating_sub(1).min(MAX_DOUBLINGS)))
+    }
+
     /// Returns true if nothing is in progress that a further change would have to wait for.
     pub(crate) const fn is_waiting(&self) -> bool {
-        matches!(self.stage, FileStage::Idle | FileStage::Debouncing(_))
+        matches!(self.stage, FileStage::Idle | FileStage::Debouncing(_) | FileStage::Retrying(_))
     }
 
     /// Adds what decisions depend on, for the exhaustive search.
     pub(crate) fn fingerprint(&self, print: &mut Fingerprint) {
         // Only reports depend on the counts and on the text of a failure.
-        let Self { stage, pending, rendered_at, failure, changes, renders, failures: _ } = self;
+        let Self { stage, pending, rendered_at, failure, refusals, changes, renders, failures: _ } = self;
         print.add((core::mem::discriminant(stage), rendered_at.is_some(), failure.is_some()));
-        print.add((*changes > 0, *renders > 0));
+        print.add((*changes > 0, *renders > 0, (*refusals).min(MAX_DOUBLINGS)));
         match stage {
             FileStage::Idle => {}
-            FileStage::Debouncing(timer) => timer.fingerprint(print),
+            FileStage::Debouncing(timer) | FileStage::Retrying(timer) => timer.fingerprint(print),
             FileStage::Rendering(render) | FileStage::Installing(render) => {
                 print.name(Name::Render, render.0);
             }

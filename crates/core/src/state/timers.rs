@@ -35,6 +35,8 @@ pub(crate) enum TimerKind {
 pub(crate) enum FileTimer {
     /// The inputs have been calm for long enough (D15).
     Debounce,
+    /// The next attempt after the system has refused one (D15).
+    Retry,
     /// The timeout of the test program.
     TestTimeout,
 }

@@ -178,6 +178,78 @@ fn d15_a_failed_rendering_keeps_the_file_and_is_tried_at_the_next_change() {
 }
 
 #[test]
+fn d15_what_the_system_refuses_is_tried_again_at_growing_delays_and_told_once() {
+    let mut harness = running(file());
+    harness.instances(1);
+    harness.rendered(Ok(New));
+    harness.take_output();
+    harness.installed(Err("No space left on device"));
+    assert_eq!(harness.take_output(), ["event file.f failed"]);
+    assert_eq!(status(&harness), FileStatus::Failed);
+    assert!(explained(&harness).contains("  tried again in 1s\n"), "{}", explained(&harness));
+    for delay in [1, 2, 4, 8, 16, 32, 60, 60] {
+        harness.seconds(delay - 1);
+        assert_eq!(harness.take_output(), [""; 0], "{delay}");
+        harness.seconds(1);
+        assert_eq!(harness.take_output(), ["render f"], "{delay}");
+        harness.refused("No space left on device");
+        assert_eq!(harness.take_output(), [""; 0], "{delay}");
+    }
+    let told = harness.log.iter().filter(|entry| entry.contains("is not changed")).count();
+    assert_eq!(told, 1, "{:?}", harness.log);
+    assert!(!harness.has_process("server"), "it requires the file");
+    // Another reason is told.
+    harness.seconds(60);
+    harness.refused("Read-only file system");
+    assert_eq!(harness.take_output(), ["render f", "event file.f failed"]);
+    // A change does not wait for the next attempt.
+    harness.instances(2);
+    harness.rendered(Ok(New));
+    harness.installed(Ok(()));
+    let output = harness.take_output();
+    assert!(output.contains(&"event file.f changed".to_owned()), "{output:?}");
+    assert!(harness.has_process("server"));
+    harness.seconds(3600);
+    assert_eq!(harness.take_output(), [""; 0]);
+    // The next time it begins again with one second.
+    harness.instances(3);
+    harness.refused("No space left on device");
+    harness.take_output();
+    harness.seconds(1);
+    assert_eq!(harness.take_output(), ["render f"]);
+}
+
+#[test]
+fn d15_r3_a_reload_tries_failed_files_again() {
+    let mut harness = running(file());
+    harness.instances(1);
+    harness.rendered(Err("f.tmpl:3:7: unknown"));
+    harness.take_output();
+    reload(&mut harness, plan_with(file()));
+    assert_eq!(harness.take_effects(), ["plan replaced", "render f"]);
+    harness.refused("No space left on device");
+    harness.take_output();
+    reload(&mut harness, plan_with(file()));
+    assert_eq!(harness.take_effects(), ["plan replaced", "render f"]);
+    harness.rendered(Ok(Same));
+    reload(&mut harness, plan_with(file()));
+    harness.take_effects();
+    harness.seconds(3600);
+    assert_eq!(harness.take_effects(), [""; 0]);
+}
+
+#[test]
+fn d15_nothing_is_tried_again_after_a_shutdown_has_started() {
+    let mut harness = running(file());
+    harness.instances(1);
+    harness.refused("No space left on device");
+    harness.input(Input::Signal(containerpilot_core::plan::Signal::TERM));
+    harness.take_output();
+    harness.seconds(3600);
+    assert!(!harness.take_output().contains(&"render f".to_owned()));
+}
+
+#[test]
 fn d15_a_text_that_its_test_refuses_is_discarded() {
     let mut harness = running(tested());
     harness.instances(1);

@@ -9,7 +9,7 @@ use containerpilot_config::{Input as File, Options, load};
 use containerpilot_core::effect::{DesiredService, ExitDeadlines};
 use containerpilot_core::ids::{CheckRunId, FileIx, JobIx, RenderId, RunId, WatchIx};
 use containerpilot_core::input::{
-    Answer, ExitStatus, Instance, Remains, RenderedText, StartError, StartErrorKind,
+    Answer, ExitStatus, Instance, Remains, RenderError, RenderedText, StartError, StartErrorKind,
 };
 use containerpilot_core::log_entry::{Entry, Fields};
 use containerpilot_core::plan::{FileData, Level, Plan, Signal};
@@ -115,8 +115,15 @@ impl Harness {
     /// The oldest rendering is done. Returns what it was rendered with.
     pub(crate) fn rendered(&mut self, result: Result<RenderedText, &str>) -> FileData {
         let (render, data) = self.renders.pop_front().unwrap();
-        self.input(Input::FileRendered { render, result: result.map_err(str::to_owned) });
+        let result = result.map_err(|why| RenderError::Text(why.to_owned()));
+        self.input(Input::FileRendered { render, result });
         data
+    }
+
+    /// The system has refused the oldest rendering.
+    pub(crate) fn refused(&mut self, why: &str) {
+        let (render, _) = self.renders.pop_front().unwrap();
+        self.input(Input::FileRendered { render, result: Err(RenderError::System(why.to_owned())) });
     }
 
     /// The oldest file to install was installed, or could not be.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use containerpilot_core::ids::{CheckRunId, FileIx, RenderId};
-use containerpilot_core::input::{Input, RenderedText};
+use containerpilot_core::input::{Input, RenderError, RenderedText};
 use containerpilot_core::plan::FileData;
 
 use super::script::{RenderScript, Script};
@@ -46,7 +46,7 @@ impl<S: Script> World<S> {
         let Some(rendering) = self.renderings.get(&render) else { return Input::Tick };
         let same = self.written.get(&rendering.to) == Some(&rendering.text);
         let result = match rendering.script.succeeds {
-            false => Err("template:1:1: the simulation lets it fail".to_owned()),
+            false => Err(RenderError::Text("template:1:1: the simulation lets it fail".to_owned())),
             true if same => Ok(RenderedText::Same),
             true => Ok(RenderedText::New),
         };

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use containerpilot_config::template::data::{Data, LookUp, Object, Source};
 use containerpilot_config::template::{self, Environment, TemplateError};
 use containerpilot_core::answer::{Answer, Entries, Instance};
+use containerpilot_core::input::RenderError;
 use containerpilot_core::plan::{FileData, RenderedFile};
 use containerpilot_process::secrets;
 
@@ -19,27 +20,28 @@ pub(crate) struct FileInputs {
 }
 
 /// Renders a file into a temporary one; `None` if the file has that text already.
-pub(crate) fn prepare(inputs: &FileInputs) -> Result<Option<TempFile>, String> {
+pub(crate) fn prepare(inputs: &FileInputs) -> Result<Option<TempFile>, RenderError> {
     let text = text_of(inputs)?;
-    write::prepare(&inputs.file, &text).map_err(|error| error.to_string())
+    write::prepare(&inputs.file, &text).map_err(|error| RenderError::System(error.to_string()))
 }
 
-fn text_of(inputs: &FileInputs) -> Result<Vec<u8>, String> {
+fn text_of(inputs: &FileInputs) -> Result<Vec<u8>, RenderError> {
     let FileInputs { file, environment, data } = inputs;
     let mut secrets = BTreeMap::new();
     for (name, path) in &file.secrets {
-        let value = secrets::value_of_file(path).map_err(|why| format!("secret {name}: {path}: {why}"))?;
+        let value = secrets::value_of_file(path)
+            .map_err(|why| RenderError::System(format!("secret {name}: {path}: {why}")))?;
         secrets.insert(name.as_str(), value);
     }
     let found = Found { data, secrets };
     let Some(template) = &file.template else {
         let name = &file.template_name;
-        return Err(format!(
+        return Err(RenderError::Text(format!(
             "{name} did not answer when the configuration was loaded: reload it to try again"
-        ));
+        )));
     };
     template::render_file(template, environment, &found)
-        .map_err(|errors| found.without_secrets(error_text(file, template, &errors)))
+        .map_err(|errors| RenderError::Text(found.without_secrets(error_text(file, template, &errors))))
 }
 
 /// The first error with its place in the template.

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use containerpilot_core::effect::Exit;
-use containerpilot_core::input::{StartError, StartErrorKind};
+use containerpilot_core::input::{RenderError, StartError, StartErrorKind};
 use containerpilot_core::plan::Level;
 use containerpilot_core::request::Reply;
 use containerpilot_core::{Effect, Input, Time};
@@ -121,7 +121,7 @@ fn failed_result(effect: &Effect) -> Option<(Option<Owner>, Input)> {
             Some((Some(owner), owner.start_failed(why())))
         }
         Effect::RenderFile { render, .. } => {
-            let result = Err(INTERNAL_ERROR.to_owned());
+            let result = Err(RenderError::Text(INTERNAL_ERROR.to_owned()));
             Some((None, Input::FileRendered { render: *render, result }))
         }
         Effect::InstallFile { render } => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use containerpilot_core::effect::{Effect, Exit};
 use containerpilot_core::ids::{CheckIx, CheckRunId, FileIx, JobIx, RenderId, RunId};
-use containerpilot_core::input::{ExitStatus, Input};
+use containerpilot_core::input::{ExitStatus, Input, RenderError};
 use containerpilot_core::inserted;
 use containerpilot_core::log_entry::Entry;
 use containerpilot_core::plan::diff::Moves;
@@ -232,7 +232,7 @@ impl EffectExecutor {
         variables: &JobVariables,
     ) -> Option<Input> {
         let Some(file) = plan.files.get(file.index()) else {
-            let result = Err("there is no such file".to_owned());
+            let result = Err(RenderError::Text("there is no such file".to_owned()));
             return Some(Input::FileRendered { render, result });
         };
         let mut environment = host::supervisor_environment();

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use containerpilot_core::Input;
 use containerpilot_core::SortedMap;
 use containerpilot_core::ids::RenderId;
-use containerpilot_core::input::RenderedText;
+use containerpilot_core::input::{RenderError, RenderedText};
 
 use crate::files::{FileInputs, TempFile, prepare};
 use crate::messages::{LoopMessage, LoopSender};
@@ -27,13 +27,17 @@ impl Files {
 
     /// Renders a file. Returns the result if that is known at once.
     pub(crate) fn render(&self, render: RenderId, inputs: FileInputs) -> Option<Input> {
-        let done = move || LoopMessage::FileRendered(render, caught(|| prepare(&inputs)));
-        let result = Err(self.on_thread(done)?);
+        let done = move || LoopMessage::FileRendered(render, caught(|| prepare(&inputs), RenderError::Text));
+        let result = Err(RenderError::System(self.on_thread(done)?));
         Some(Input::FileRendered { render, result })
     }
 
     /// A file was rendered: keeps its text for its test and its installation.
-    pub(crate) fn rendered(&mut self, render: RenderId, result: Result<Option<TempFile>, String>) -> Input {
+    pub(crate) fn rendered(
+        &mut self,
+        render: RenderId,
+        result: Result<Option<TempFile>, RenderError>,
+    ) -> Input {
         let result = result.map(|text| match text {
             None => RenderedText::Same,
             Some(text) => {
@@ -55,7 +59,7 @@ impl Files {
             let result = Err("internal error: there is no such text".to_owned());
             return Some(Input::FileInstalled { render, result });
         };
-        let done = move || LoopMessage::FileInstalled(render, caught(|| text.install()));
+        let done = move || LoopMessage::FileInstalled(render, caught(|| text.install(), |why| why));
         let result = Err(self.on_thread(done)?);
         Some(Input::FileInstalled { render, result })
     }
@@ -81,7 +85,7 @@ impl Files {
 }
 
 /// A panic becomes an error: the core waits for a result.
-fn caught<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+fn caught<T, E>(run: impl FnOnce() -> Result<T, E>, error: impl FnOnce(String) -> E) -> Result<T, E> {
     catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|_| Err("internal error, please report it; see the log".to_owned()))
+        .unwrap_or_else(|_| Err(error("internal error, please report it; see the log".to_owned())))
 }
