@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::{decode, run_ok, supervisor, wait};
 use crate::support::deadline::InTime;
 use crate::support::skip::skip;
-use crate::support::supervisor::{Supervisor, is_root, wait_until};
+use crate::support::supervisor::{Supervisor, child_pids, is_root, wait_until};
 
 /// `exec JOB -- PROGRAM…` against that supervisor.
 fn exec(it: &Supervisor, job: &str, program: &[&str]) -> Command {
@@ -116,6 +116,69 @@ fn x12_exec_has_the_terminal_of_the_caller_and_outlives_the_job() {
     std::io::Write::write_all(&mut left.stdin.take().unwrap(), b"still there\n").unwrap();
     assert!(left.wait().unwrap().success());
     assert_eq!(it.read("out"), "up\nstill there\n");
+}
+
+#[test]
+fn x12_exec_for_another_user_has_a_terminal_of_its_own() {
+    if !is_root() {
+        skip("only root can become another user");
+        return;
+    }
+    let it = supervisor("{ jobs: [{ name: 'web', exec: 'sleep 1000', user: '65534', group: '65534' }] }");
+    fs::set_permissions(it.folder(), fs::Permissions::from_mode(0o777)).unwrap();
+    wait(&it, "web", "running");
+    let pilot = env!("CARGO_BIN_EXE_containerpilot");
+    let (socket, ready) = (it.file("socket"), it.file("ready"));
+    let exec = |script: &str| format!("{pilot} exec web -socket {} -- sh -c '{script}'", socket.display());
+    let on_terminal = |line: &str| {
+        let mut command = Command::new("script");
+        command.args(["-qec", line, "/dev/null"]).env("TERM", "vt220");
+        command
+    };
+    let line = format!(
+        "stty rows 11 cols 77; tty; {}; echo $?; {} > {}; stty -a | grep -c -- -icanon",
+        exec("tty; stty size; id -u; echo $TERM; (: > $(tty)) && exit 7"),
+        exec("printf a; printf b >&2"),
+        it.file("out").display()
+    );
+    // A pipe that stays open: at the end of its input, `script` types something.
+    let (typed, _input) = std::io::pipe().unwrap();
+    let (_, shown, _) = decode(&on_terminal(&line).stdin(typed).output_in_time().unwrap());
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(
+        lines[0].starts_with("/dev/pts/") && lines[1].starts_with("/dev/pts/") && lines[0] != lines[1],
+        "{shown}"
+    );
+    // The output that is no terminal is that of the caller, and the terminal is as before.
+    assert_eq!(lines[2..], ["11 77", "65534", "vt220", "7", "b0"], "{shown}");
+    assert_eq!(it.read("out"), "a");
+
+    // What is typed, signals and the size of the window are passed on.
+    let script = format!(
+        "trap \"echo typed\" INT; trap \"stty size\" WINCH; trap \"echo told; exit 9\" TERM; touch {}; while :; do sleep 0.05; done",
+        ready.display()
+    );
+    let mut command = on_terminal(&format!("tty > {}; exec {}", it.file("tty").display(), exec(&script)));
+    let shown = fs::File::create(it.file("shown")).unwrap();
+    let mut child = command.stdin(Stdio::piped()).stdout(shown).spawn().unwrap();
+    wait_until("the program runs", || ready.exists());
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"\x03").unwrap();
+    wait_until("it is interrupted", || it.read("shown").contains("typed"));
+    let terminal = it.read("tty");
+    let resized =
+        Command::new("stty").args(["-F", terminal.trim(), "rows", "33", "cols", "99"]).status_in_time();
+    assert!(resized.unwrap().success());
+    wait_until("the size is passed on", || it.read("shown").contains("33 99"));
+    let ours = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.starts_with(pilot.as_bytes()) && String::from_utf8_lossy(&line).contains("exec")
+    };
+    let client = child_pids(child.id()).into_iter().find(ours).unwrap();
+    let client = nix::unistd::Pid::from_raw(i32::try_from(client).unwrap());
+    nix::sys::signal::kill(client, nix::sys::signal::Signal::SIGTERM).unwrap();
+    let status = child.wait().unwrap();
+    assert!(it.read("shown").contains("told"), "{}", it.read("shown"));
+    assert_eq!(status.code(), Some(9), "{}", it.read("shown"));
 }
 
 #[test]

@@ -18,3 +18,4 @@ mod resources;
 mod servers;
 mod signals;
 mod stop_budget;
+mod terminal;

@@ -1,18 +1,23 @@
 //! `exec`: runs a command with the environment of a job (X12).
 
+use std::fs::File;
+
 use containerpilot_api::percent_encoded;
 use containerpilot_api::responses::JobExecution;
 use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::Arguments;
 use containerpilot_core::input::ExitStatus;
-use containerpilot_process::sys;
+use containerpilot_process::sys::{self, Forked};
 
 use super::client::Client;
+
+mod terminal;
 
 /// The exit code if something other than the program is the reason, as of `env` and `chroot`.
 const FAILED: u8 = 125;
 
-/// Executes the program in place of this process: returns only if that fails.
+/// Executes the program in place of this process: returns only if that fails. On a terminal, for another user, it gets a
+/// terminal of its own: with the one of the caller it could type commands there.
 pub(super) fn exec(args: &Arguments) -> Result<(), Failure> {
     let usage =
         || Failure::Usage("write the program after `--`: containerpilot exec JOB -- PROGRAM".to_owned());
@@ -35,6 +40,16 @@ pub(super) fn exec(args: &Arguments) -> Result<(), Failure> {
         return Err(failed(format!(
             "user {own} cannot become user {user}, who runs {job}, with the same groups: run this as root"
         )));
+    }
+    if execution.switches_user() && File::open("/dev/tty").is_ok() {
+        let forked = terminal::fork().map_err(|error| failed(format!("cannot open a terminal: {error}")))?;
+        match forked {
+            Forked::Child => {
+                // As by `su`. If it fails, only opening the terminal by its name does.
+                let _ = nix::unistd::fchown(std::io::stdin(), Some(user.into()), None);
+            }
+            Forked::Parent(terminal, child) => std::process::exit(terminal::relay(terminal, child).into()),
+        }
     }
     let error = execution.execute(program, arguments);
     let code = match error.kind.status() {

@@ -18,6 +18,7 @@ mod scout;
 mod signals;
 mod sockets;
 mod start_child;
+mod terminal;
 
 use std::ffi::c_long;
 
@@ -36,6 +37,7 @@ pub use self::scout::*;
 pub use self::signals::*;
 pub use self::sockets::*;
 pub use self::start_child::*;
+pub use self::terminal::*;
 
 /// The result of a raw system call, or its error.
 fn checked(result: c_long) -> Result<c_long, Errno> {

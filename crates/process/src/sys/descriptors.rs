@@ -1,8 +1,8 @@
-//! File descriptors: ownership, close-on-exec, duplicates; and the size of a terminal.
+//! File descriptors: ownership, close-on-exec, duplicates.
 #![expect(unsafe_code, reason = "raw system calls; every block has its SAFETY comment")]
 
 use std::ffi::c_long;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 use nix::libc;
@@ -42,21 +42,4 @@ pub fn replace(slot: &OwnedFd, with: BorrowedFd<'_>) -> Result<(), Errno> {
     };
     // The error may be temporary (EINTR, EBUSY).
     once().or_else(|_| once())
-}
-
-/// The number of columns of a terminal; `None` if the descriptor is not a terminal or the number is unknown.
-pub fn terminal_width(terminal: &impl AsFd) -> Option<usize> {
-    terminal_size(terminal).map(|(columns, _)| columns).filter(|columns| *columns >= 20)
-}
-
-/// The number of columns and of lines of a terminal, 0 if a number is unknown. `None` if the descriptor is not a
-/// terminal.
-pub fn terminal_size(terminal: &impl AsFd) -> Option<(usize, usize)> {
-    // SAFETY: the kernel writes a `winsize` to `size` only, and any bytes are a valid `winsize`.
-    let size = unsafe {
-        let mut size: libc::winsize = std::mem::zeroed();
-        let result = libc::ioctl(terminal.as_fd().as_raw_fd(), libc::TIOCGWINSZ, &raw mut size);
-        (result == 0).then_some((size.ws_col, size.ws_row))
-    };
-    size.map(|(columns, lines)| (columns.into(), lines.into()))
 }

@@ -103,7 +103,8 @@ pub struct ExecSpec {
     pub environment: Variables,
     /// The working directory: one string, or none to keep the supervisor's.
     pub cwd: CStrings,
-    /// Standard input; `None` keeps the supervisor's, and takes the terminal's foreground.
+    /// Standard input; `None` keeps the supervisor's, and takes the terminal's foreground. Otherwise the process leads a
+    /// session of its own: it has no terminal.
     pub stdin: Option<RawFd>,
     /// Standard output and standard error; `None` keeps the supervisor's.
     pub output: Option<(RawFd, RawFd)>,
@@ -219,6 +220,14 @@ pub struct ExecError {
     /// The first bytes of the file, if it exists although `execve` says ENOENT, or if `execve` says ENOEXEC. With
     /// EACCES and no `mode`: the directory that the user may not search.
     pub head: Vec<u8>,
+}
+
+impl ExecSpec {
+    /// Whether the process leads a session, and not only a process group. A job in the session of the supervisor could
+    /// open its terminal, as `/dev/tty`, and type there.
+    pub const fn leads_session(&self) -> bool {
+        !self.in_place && self.stdin.is_some()
+    }
 }
 
 impl ExecError {

@@ -159,6 +159,7 @@ pub fn may_share_memory() -> bool {
 /// `spec.result` and exits. `result` is the read end of that pipe.
 pub fn start(spec: ExecSpec, result: OwnedFd) -> Result<NewChild, Errno> {
     let shared = if spec.share_memory { libc::CLONE_VM } else { 0 };
+    let leads_session = spec.leads_session();
     let mut memory = ChildMemory::new(spec);
     let in_cgroup = match memory.spec.cgroup {
         Some(cgroup) => clone_into(&mut memory, cgroup).ok(),
@@ -173,9 +174,11 @@ pub fn start(spec: ExecSpec, result: OwnedFd) -> Result<NewChild, Errno> {
             pid => (pid?, shared),
         },
     };
-    // The child does the same; once the first of them has done it, a signal to its process group reaches it.
-    // SAFETY: no memory is involved. It fails if the child has executed its program.
-    unsafe { libc::setpgid(pid, pid) };
+    if !leads_session {
+        // The child does the same; once the first of them has done it, a signal to its process group reaches it.
+        // SAFETY: no memory is involved. It fails if the child has executed its program.
+        unsafe { libc::setpgid(pid, pid) };
+    }
     let memory = ManuallyDrop::new(Some(memory).filter(|_| shared != 0));
     Ok(NewChild { pid, result: Some(result), memory })
 }
@@ -300,7 +303,9 @@ unsafe fn exec_child(memory: &mut ChildMemory) -> Failure {
                 let _ = call(libc::SYS_write, [file, at(c"0".as_ptr()), 1]);
             }
         }
-        if !spec.in_place {
+        if spec.leads_session() {
+            must!(ProcessGroup, SYS_setsid, 0);
+        } else if !spec.in_place {
             must!(ProcessGroup, SYS_setpgid, 0, 0);
         }
         if let Some(pipe) = spec.secrets
