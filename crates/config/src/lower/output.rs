@@ -63,6 +63,9 @@ impl Lower<'_> {
             return None;
         }
         let has_number = path.contains(REPLICA_VARIABLE);
+        if job.replicas.is_none() && self.is_reported(job.place, "replicas") {
+            return None;
+        }
         if job.replicas.is_some() != has_number {
             let (message, help) = if has_number {
                 ("`$CONTAINERPILOT_REPLICA` in `file` needs `replicas`", "remove it from the path".to_owned())

@@ -32,6 +32,10 @@ impl Lower<'_> {
         let ports = value_of(&fields.port).filter(|ports| ports.first != 0);
         let place = fields.port.as_ref().map_or(fields.place.first_byte(), |given| given.place);
         let Some(given) = &fields.replicas else {
+            // One that is wrong is an error already.
+            if self.is_reported(fields.place, "replicas") {
+                return None;
+            }
             if let Some(PortRange { first, last }) = ports.filter(|ports| ports.count() > 1) {
                 let help = format!("add for example replicas: 2, or write one port: {first}");
                 self.error(place, format!("a range of ports, {first} to {last}, needs `replicas`"), &help);

@@ -62,6 +62,8 @@ impl Lower<'_> {
         };
         let own_id = section.and_then(|section| section.id.as_ref());
         let has_number = |id: &str| id.contains(REPLICA_VARIABLE);
+        let is_wrong = fields.replicas.is_none() && self.is_reported(fields.place, "replicas");
+        let own_id = own_id.filter(|_| !is_wrong);
         if let Some(given) = own_id.filter(|given| fields.replicas.is_some() != has_number(&given.value)) {
             let (message, help) = if fields.replicas.is_some() {
                 (

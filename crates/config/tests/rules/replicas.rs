@@ -113,6 +113,20 @@ fn d10_replicas_are_one_service_with_an_id_each() {
 #[test]
 fn w20_a_range_needs_replicas_and_enough_ports() {
     assert_eq!(job_errors(WEB)[0], "a range of ports, 8000 to 8009, needs `replicas`");
+    // A wrong number of replicas is one error, whatever else needs replicas.
+    for key in [
+        "",
+        "logging: { file: '/log-$CONTAINERPILOT_REPLICA' },",
+        "service: { id: 'a-$CONTAINERPILOT_REPLICA' },",
+    ] {
+        let wrong = format!("{key} replicas: 'many', {WEB}");
+        let errors = job_errors(&wrong);
+        assert_eq!(
+            errors,
+            ["`replicas` must be an integer from 1 to 1000, not the string \"many\""],
+            "{wrong}"
+        );
+    }
     assert_eq!(job_errors(&format!("{WEB}, replicas: 11")), ["10 ports for 11 replicas"]);
     let one = "name: 'web', exec: 'x', port: 80, health: { interval: 1, ttl: 3 }, replicas: 2";
     assert_eq!(job_errors(one), ["1 port for 2 replicas"]);
