@@ -13,8 +13,10 @@ const OF_ROOT: &str =
 
 #[test]
 fn l8_folder_of_a_log_file_that_becomes_a_link_leads_nowhere() {
+    // While the folder is away, a rotation makes a new one.
     let swap = script(
-        "while ! [ -s @/own/logs/app.log ]; do echo first; done; mv @/own/logs @/own/old; ln -s @/root @/own/logs
+        "while ! [ -s @/own/logs/app.log ]; do echo first; done; ln -s @/root @/own/new; i=0
+         until mv -T @/own/new @/own/logs 2>/dev/null; do mv -T @/own/logs @/own/old$i; i=$((i+1)); done
          i=0; while [ $i -lt 2000 ]; do echo 'root ALL=(ALL) NOPASSWD: ALL'; i=$((i+1)); done; touch @/own/done; sleep 1000",
     );
     let config = format!(

@@ -244,3 +244,34 @@ fn r5_l8_reload_changes_the_log_of_a_running_job() {
     run.signal("-TERM");
     assert_eq!(run.wait().0, 0);
 }
+
+/// Anonymous memory and open descriptors of the supervisor.
+fn resources(run: &Supervisor) -> (u64, usize) {
+    let status = fs::read_to_string(format!("/proc/{}/status", run.pid())).unwrap();
+    let memory = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    let kib = memory.trim().trim_end_matches(" kB").parse().unwrap();
+    (kib, fs::read_dir(format!("/proc/{}/fd", run.pid())).unwrap().count())
+}
+
+#[test]
+fn l8_memory_and_descriptors_of_many_log_files_are_returned() {
+    let config = "{ control: { socket: '@/socket' }, jobs: [{ name: 'web', replicas: 1,
+        exec: ['sh', '-c', 'yes some line | head -c 2000000; exec sleep 1000'],
+        logging: { file: '@/log-$CONTAINERPILOT_REPLICA' } }] }";
+    let run = Supervisor::start(Mode::Plain, config);
+    let is_written =
+        |nth: usize| fs::metadata(run.file(&format!("log-{nth}"))).is_ok_and(|file| file.len() == 2_000_000);
+    wait_until("it has written its log", || is_written(1));
+    let (before, descriptors) = resources(&run);
+    ask(&run, &["scale", "web=100"]);
+    wait_until("all have written their logs", || (1..=100).all(is_written));
+    let (most, _) = resources(&run);
+    ask(&run, &["scale", "web=1"]);
+    // The stacks of some threads are kept for the next ones.
+    let mut left = (0, 0);
+    wait_until(&format!("{before} of {most} KiB and {descriptors} descriptors are left"), || {
+        left = resources(&run);
+        left.0 <= 2 * before + 4096 && left.1 <= descriptors + 10
+    });
+    assert!(most > 8 * before, "{before} {most} {left:?}");
+}

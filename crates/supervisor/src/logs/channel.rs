@@ -46,7 +46,10 @@ impl Channel {
             return Ok(());
         }
         let (worker, shared) = (Arc::clone(&self.worker), Arc::clone(&self.shared));
-        let started = std::thread::Builder::new().name("logs".into()).spawn(move || run(&worker, &shared));
+        let started = std::thread::Builder::new().name("logs".into()).spawn(move || {
+            run(&worker, &shared);
+            drop(LogWorker::take_retired(&worker));
+        });
         started.map(drop).inspect_err(|_| self.started.store(false, Ordering::Relaxed))
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Instant, SystemTime};
 
 use containerpilot_core::SortedMap;
@@ -27,8 +27,8 @@ struct Files {
     format: Format,
     /// By job.
     open: BTreeMap<String, (LogFile, Arc<Channel>)>,
-    /// Those that get no new run. Their threads end with the last pipe.
-    retired: Vec<Arc<Channel>>,
+    /// Those that get no new run. Their threads end with the last pipe, and own them until then.
+    retired: Vec<Weak<Channel>>,
     /// Where the running processes with a file write to, by pid.
     runs: SortedMap<u32, (String, Arc<Channel>)>,
     /// The last exited process of each job, until an entry asks for its last lines.
@@ -133,7 +133,7 @@ impl JobFiles {
 
     /// Has all files finished. Returns their channels, to wait for.
     pub(super) fn finish(&self, deadline: Instant) -> Vec<Arc<Channel>> {
-        let channels: Vec<_> = self.lock().all().cloned().collect();
+        let channels: Vec<_> = self.lock().all().collect();
         for channel in &channels {
             channel.push_work(Work::Finish(deadline, None));
         }
@@ -142,15 +142,17 @@ impl JobFiles {
 }
 
 impl Files {
-    fn all(&self) -> impl Iterator<Item = &Arc<Channel>> {
-        self.open.values().map(|(_, channel)| channel).chain(&self.retired)
+    fn all(&self) -> impl Iterator<Item = Arc<Channel>> {
+        let open = self.open.values().map(|(_, channel)| Arc::clone(channel));
+        open.chain(self.retired.iter().filter_map(Weak::upgrade))
     }
 
     fn retire(&mut self, job: &str) {
-        self.retired.retain(|channel| !channel.shared.queue.is_finished());
+        self.retired.retain(|channel| channel.strong_count() > 0);
         if let Some((_, channel)) = self.open.remove(job) {
-            channel.push_work(Work::Retire);
-            self.retired.push(channel);
+            self.retired.push(Arc::downgrade(&channel));
+            let own = Arc::clone(&channel);
+            channel.push_work(Work::Retire(own));
         }
     }
 }

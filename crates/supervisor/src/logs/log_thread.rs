@@ -6,6 +6,7 @@
 mod exited;
 
 use std::collections::VecDeque;
+use std::fmt::Debug;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -95,8 +96,8 @@ pub(super) struct LogWorker {
     stuck: Arc<AtomicBool>,
     /// If this is the file of a job (L8): what messages about it are written to.
     reporter: Option<Reporter>,
-    /// Whether it ends with the last stream.
-    retired: bool,
+    /// Its channel, if it ends with the last stream.
+    retired: Option<Arc<dyn Debug + Send + Sync>>,
     /// Whether everything was written, once the log is finished.
     end: Option<bool>,
 }
@@ -137,7 +138,7 @@ impl LogWorker {
             continuations: VecDeque::new(),
             stuck: Arc::default(),
             reporter,
-            retired: false,
+            retired: None,
             end: None,
         })
     }
@@ -168,11 +169,16 @@ impl LogWorker {
             worker.write_pending(u64::MAX);
             worker.read_ready();
             worker.flush();
-            if worker.retired && worker.streams.is_empty() && !worker.writer.is_blocked() {
+            if worker.retired.is_some() && worker.streams.is_empty() && !worker.writer.is_blocked() {
                 return worker.finish(Instant::now(), None);
             }
             worker = Self::wait(shared, worker);
         }
+    }
+
+    /// The channel of a thread that has ended, and was its last owner.
+    pub(super) fn take_retired(shared: &Mutex<Self>) -> Option<Arc<dyn Debug + Send + Sync>> {
+        lock(shared).retired.take()
     }
 
     /// Finishes the log on the calling thread, while the log thread waits. [`Work::Finish`] must be in the queue.
@@ -271,7 +277,7 @@ impl LogWorker {
                 },
                 Work::ConfigureFile(file, format) => self.writer.change_file(file, format),
                 Work::Adjust(job, logging) => self.adjust(&job, &logging),
-                Work::Retire => self.retired = true,
+                Work::Retire(own) => self.retired = Some(own),
                 Work::Forget(job) => {
                     drop(
                         self.shared.tails.lock().unwrap_or_else(PoisonError::into_inner).remove(job.as_str()),

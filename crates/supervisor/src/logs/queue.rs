@@ -11,6 +11,7 @@
 //! Both are numbered in one sequence, so that the log keeps their order.
 
 use std::collections::VecDeque;
+use std::fmt::Debug;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -104,8 +105,8 @@ pub(super) enum Work {
     ConfigureFile(LogFile, Format),
     /// Change how the lines of this job are logged (L8).
     Adjust(String, JobLogging),
-    /// End with the last pipe.
-    Retire,
+    /// End with the last pipe. Until then the thread owns its channel, which is not known here.
+    Retire(Arc<dyn Debug + Send + Sync>),
     /// Forget the last lines of this job.
     Forget(String),
     /// Reopen the log file.
@@ -306,11 +307,6 @@ impl Queue {
     pub(super) fn set_finished(&self, all_written: bool) {
         self.lock().all_written.get_or_insert(all_written);
         self.finished.notify_all();
-    }
-
-    /// Returns true if the log thread has finished.
-    pub(super) fn is_finished(&self) -> bool {
-        self.lock().all_written.is_some()
     }
 
     /// Waits until the log thread has finished. Returns whether everything was written, and `None` after the deadline.

@@ -1,6 +1,7 @@
 //! One step of the core: an input, the decision, its effects. A panic in a step is logged and survived.
 
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use containerpilot_core::effect::Exit;
 use containerpilot_core::input::{RenderError, StartError, StartErrorKind};
@@ -10,6 +11,7 @@ use containerpilot_core::{Effect, Input, Time};
 use containerpilot_process::failpoints::failpoint;
 use containerpilot_process::reaper::Owner;
 
+use super::event_loop::PLAN_SETTLES;
 use super::{Decider, Runtime};
 use crate::messages::reload::ReloadRequest;
 use crate::runtime::panics::caught;
@@ -48,6 +50,8 @@ impl<D: Decider> Runtime<D> {
                 failpoint("effect");
                 if let Effect::PlanReplaced { plan, moves } = &effect {
                     self.replanned(plan, moves);
+                    // Many jobs may be gone, with the threads of their log files.
+                    self.release_at = Some(Instant::now() + PLAN_SETTLES);
                 }
                 if effect == Effect::Reload {
                     // R1, W19: as at SIGHUP.
