@@ -1,4 +1,4 @@
-//! D5, D7, D10, H6: the reconciler, watch queries and connectivity, in virtual time.
+//! D5, D10, H6: the reconciler and connectivity, in virtual time.
 
 use std::time::Duration;
 
@@ -8,7 +8,6 @@ use containerpilot_core::catalog::ownership::{Claim, Holder, Host, Ownership};
 use containerpilot_core::catalog::reconcile::{
     Action, CatalogRequest, IN_DOUBT, Outcome, Reconciler, Settings,
 };
-use containerpilot_core::catalog::watch_queries::{NextQuery, Query, QuerySlots, WatchQueries};
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::plan::{Job, Status};
 
@@ -697,93 +696,6 @@ fn d11_since_does_not_move_during_an_outage_and_restarts_with_the_confirmation()
     web.service.heartbeat_due();
     web.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
     assert_eq!(contact.known("web", &web.service), passing);
-}
-
-const ALONE: QuerySlots = QuerySlots { slots: 100, watches: 1 };
-const INTERVAL: Duration = Duration::from_secs(10);
-
-fn query(queries: &mut WatchQueries, now: Time, slots: QuerySlots) -> Query {
-    match queries.next(now, slots) {
-        NextQuery::Send(query) => query,
-        NextQuery::Wait(until) => panic!("it waits until {until:?}"),
-    }
-}
-
-#[test]
-fn d7_the_first_query_does_not_block_and_later_ones_do() {
-    let mut queries = WatchQueries::new(INTERVAL, 1);
-    assert_eq!(query(&mut queries, at(0), ALONE).index, None);
-    queries.answered(at(5), 42);
-    let second = query(&mut queries, at(5), ALONE);
-    assert_eq!(second.index, Some(42));
-    // Consul may add a sixteenth: the next query is not later than the interval.
-    assert!(second.wait + second.wait / 16 <= INTERVAL, "{:?}", second.wait);
-    assert!(second.wait >= INTERVAL * 3 / 4, "{:?}", second.wait);
-    queries.answered(at(9_000), 42);
-    assert_ne!(query(&mut queries, at(9_000), ALONE).wait, second.wait, "jitter");
-}
-
-#[test]
-fn d7_an_index_that_goes_backwards_is_reset_and_zero_counts_as_one() {
-    let mut queries = WatchQueries::new(INTERVAL, 1);
-    queries.answered(at(0), 42);
-    queries.answered(at(1_000), 41);
-    assert_eq!(query(&mut queries, at(1_000), ALONE).index, None);
-    queries.answered(at(2_000), 7);
-    assert_eq!(query(&mut queries, at(2_000), ALONE).index, Some(7));
-    let mut queries = WatchQueries::new(INTERVAL, 1);
-    queries.answered(at(0), 0);
-    assert_eq!(query(&mut queries, at(0), ALONE).index, Some(1));
-}
-
-#[test]
-fn d7_quick_answers_are_rate_limited_and_rare_ones_are_not() {
-    let mut queries = WatchQueries::new(INTERVAL, 1);
-    let (mut now, mut sent) = (at(0), 0_u64);
-    while now < at(10_000) {
-        match queries.next(now, ALONE) {
-            NextQuery::Wait(until) => now = until,
-            NextQuery::Send(_) => {
-                sent += 1;
-                // An immediate answer, as from a server that does not block.
-                queries.answered(now, sent);
-            }
-        }
-    }
-    assert!((30..=60).contains(&sent), "{sent} in 10 s");
-    let mut queries = WatchQueries::new(INTERVAL, 1);
-    for second in 0..100 {
-        assert!(matches!(queries.next(at(second * 1_000), ALONE), NextQuery::Send(_)), "at once");
-        queries.answered(at(second * 1_000), second + 1);
-    }
-}
-
-#[test]
-fn d7_the_interval_bounds_the_retry_delay() {
-    let mut queries = WatchQueries::new(INTERVAL, 1);
-    queries.answered(at(0), 42);
-    let mut now = at(0);
-    let mut delays = Vec::new();
-    for _ in 0..12 {
-        queries.failed(now);
-        let NextQuery::Wait(until) = queries.next(now, ALONE) else { panic!("at once") };
-        delays.push(until.since(now));
-        now = until;
-    }
-    assert!(delays[0] <= Duration::from_millis(100), "{delays:?}");
-    assert!(delays.iter().all(|delay| *delay <= INTERVAL), "{delays:?}");
-    assert!(delays[11] >= INTERVAL / 2, "{delays:?}");
-    assert_eq!(query(&mut queries, now, ALONE).index, None, "a restarted catalog may not know the index");
-    queries.answered(now, 3);
-    assert_eq!(query(&mut queries, now, ALONE).index, Some(3));
-}
-
-#[test]
-fn d7_with_more_watches_than_slots_each_query_waits_for_its_share() {
-    let mut queries = WatchQueries::new(INTERVAL, 1);
-    let wait = query(&mut queries, at(0), QuerySlots { slots: 100, watches: 1_000 }).wait;
-    assert!(wait <= INTERVAL / 10 && wait >= INTERVAL / 15, "{wait:?}");
-    assert!(query(&mut queries, at(0), QuerySlots { slots: 1, watches: u32::MAX }).wait > Duration::ZERO);
 }
 
 #[test]

@@ -32,5 +32,6 @@ mod start_storms;
 mod stop_signals;
 mod stop_time;
 mod stopping;
+mod watch_queries;
 mod watches;
 mod when;

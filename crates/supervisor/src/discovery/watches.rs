@@ -50,15 +50,16 @@ impl WatchTask {
         let name = requester(&self.watch.name);
         let mut known: Option<Answer> = None;
         loop {
+            // The semaphore is never closed. The slot comes first: the query is sent when it is decided.
+            let slot = self.query_slots.acquire().await;
             let query = match follow.next(self.shared.now(), self.slots) {
                 NextQuery::Wait(until) => {
+                    drop(slot);
                     tokio::time::sleep(until.since(self.shared.now())).await;
                     continue;
                 }
                 NextQuery::Send(query) => query,
             };
-            // The semaphore is never closed.
-            let slot = self.query_slots.acquire().await;
             failpoint("watch");
             let result = self.query(query).await;
             drop(slot);
