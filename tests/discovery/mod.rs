@@ -8,6 +8,7 @@ mod example;
 mod fake_agent;
 mod faults;
 mod files;
+mod fleet;
 mod lock_cluster;
 mod locks;
 mod network;
