@@ -3,8 +3,8 @@
 //! These are the rules that Consul gives its clients: an index that goes backwards is reset, an index of zero counts as
 //! one (it would not block), and a client that is answered quickly many times in a row slows down.
 //!
-//! The last one is D16. An answer that comes before the wait of its query has passed is *early*: something has changed, or
-//! the catalog does not block. Two things delay the query after it:
+//! The last one is D16. An answer that comes before the wait of its query has passed is *early*: something has changed, the
+//! catalog does not block, or it is the first answer. Two things delay the query after it:
 //!
 //! - The pause. It doubles with each early answer, and starts over after a quiet interval.
 //! - The budget. It grows by one query per interval, as polling would need, and by [`EXTRA`] per minute. At most
@@ -64,7 +64,7 @@ pub struct WatchQueries {
     index: u64,
     failures: u32,
     not_before: Time,
-    /// When the last query was sent, and how long the catalog may wait before it answers.
+    /// When the last query was sent, and how long the catalog waits if nothing changes.
     sent: (Time, Duration),
     /// When the first query after the last early answer was sent. Since then it is quiet.
     quiet_since: Option<Time>,
@@ -107,7 +107,7 @@ impl WatchQueries {
             wait
         };
         let wait = wait.max(Duration::from_millis(1));
-        self.sent = (now, index.map_or(Duration::ZERO, |_| wait));
+        self.sent = (now, wait);
         self.quiet_since.get_or_insert(now);
         NextQuery::Send(Query { index, wait })
     }
