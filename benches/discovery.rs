@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 use support::consul::{self, Agent};
 use support::supervisor::{Mode, Supervisor, wait_until};
 
+/// The time between two changes. With an interval of 1 s, the queries of the watch have no pause then (D16).
+const QUIET: Duration = Duration::from_millis(1_500);
+
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     if let Some(at) = args.iter().position(|arg| arg == "--stamp") {
@@ -56,7 +59,7 @@ fn change(rounds: usize) {
     let agent = Agent::dev();
     let own = std::env::current_exe().unwrap();
     let config = format!(
-        "{{ consul: '{}', control: {{ socket: '@/control' }}, watches: [{{ name: 'db', interval: 60 }}], jobs: [
+        "{{ consul: '{}', control: {{ socket: '@/control' }}, watches: [{{ name: 'db', interval: 1 }}], jobs: [
             {{ name: 'main', exec: 'sleep 10000' }},
             {{ name: 'act', exec: ['{}', '--stamp', '@/stamp'], when: {{ source: 'watch.db', each: 'changed' }} }} ] }}",
         agent.address(),
@@ -107,7 +110,7 @@ fn measured(agent: &Agent, file: &Path, rounds: usize, spread: u64) -> Vec<f64> 
     for round in 0..=rounds {
         let _ = fs::remove_file(file);
         // A varying pause, so that it does not coincide with a poll.
-        std::thread::sleep(Duration::from_millis(300 + spread * (round as u64 % 7)));
+        std::thread::sleep(QUIET + Duration::from_millis(spread * (round as u64 % 7)));
         let started = monotonic();
         if round % 2 == 0 {
             agent.register("db", "db-1", 1, &[])

@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 
 use crate::support::consul::{self, Agent};
 use crate::support::supervisor::{Mode, Supervisor, wait_until};
-use crate::{monotonic, report};
+use crate::{QUIET, monotonic, report};
 
 const KEY: &str = "/v1/kv/text";
 
@@ -45,7 +45,7 @@ fn supervised(agent: &Agent, what: &str, test: &str, rounds: usize) {
     let template = format!(
         "daemon off; pid @/pid; error_log stderr notice; events {{}} http {{ access_log off; \
          client_body_temp_path @/a; proxy_temp_path @/b; fastcgi_temp_path @/c; uwsgi_temp_path @/d; scgi_temp_path @/e; \
-         server {{ listen {ip}:8080; return 200 \\\"is {{{{`{{{{ key \"text\" }}}}`}}}};\\\"; }} }}"
+         server {{ listen {ip}:8080; return 200 \\\"is {{{{`{{{{ watch \"text\" }}}}`}}}};\\\"; }} }}"
     );
     let action = |to: &str| {
         format!(
@@ -55,6 +55,7 @@ fn supervised(agent: &Agent, what: &str, test: &str, rounds: usize) {
     };
     let config = format!(
         "{{ consul: '{}', stopTimeout: 5, control: {{ socket: '@/control' }},
+            watches: [{{ name: 'text', key: 'text', interval: 1 }}],
             files: [{{ name: 'conf', {test} template: '{template}', to: '@/nginx.conf' }}],
             jobs: [{{ name: 'receiver', exec: ['{}', '--receive', '@/times'], ready: {{ line: '^ready$' }} }},
                    {{ name: 'nginx', exec: ['{}', '-c', '@/nginx.conf', '-e', 'stderr'], requires: ['file.conf'],
@@ -136,8 +137,8 @@ fn changes(
     for round in 0..=rounds {
         let before = stamps().len();
         let answered = blocking_query(agent);
-        // A varying pause, so that it does not coincide with a poll. The query is waiting by then.
-        std::thread::sleep(Duration::from_millis(300 + spread * (round as u64 % 7)));
+        // A varying pause, so that it does not coincide with a poll. The query is waiting by then, after a quiet interval.
+        std::thread::sleep(QUIET + Duration::from_millis(spread * (round as u64 % 7)));
         let text = format!("{}", std::process::id() as usize * 1_000 + round);
         let started = monotonic();
         agent.put(KEY, &text.parse::<u64>().unwrap().into());

@@ -193,13 +193,14 @@ fn d7_two_supervisors_watch_each_other_and_one_sees_the_other_die() {
 }
 
 #[test]
-fn d7_thousand_watches_share_threads_and_stay_within_consuls_connection_limit() {
+fn d7_d16_thousand_watches_share_threads_and_stay_within_consuls_connection_limit() {
     let agent = Agent::dev();
     let watches: Vec<String> =
         (0..1_000).map(|nth| format!("{{ name: 'service-{nth}', interval: 10 }}")).collect();
     let config = format!(
         "{{ consul: '{}', stopTimeout: 20, control: {{ socket: '@/control' }}, watches: [{}], jobs: [
-            {{ name: 'web', exec: ['sh', '-c', 'echo $$ >> @/web.pids; exec sleep 1000'] }}, {}, {} ] }}",
+            {{ name: 'web', exec: ['sh', '-c', 'echo $$ >> @/web.pids; exec sleep 1000'], port: 8080,
+               interfaces: 'static:10.1.2.3', health: {{ exec: 'true', interval: 1, ttl: 30, timeout: '20s' }} }}, {}, {} ] }}",
         agent.address(),
         watches.join(", "),
         recording_jobs("service-7"),
@@ -207,6 +208,8 @@ fn d7_thousand_watches_share_threads_and_stay_within_consuls_connection_limit() 
     );
     let pilot = Pilot::start(&config);
     pilot.wait_for_job();
+    // A registration does not wait for the queries (D16).
+    agent.wait_for_status("web", Some("passing"));
     agent.register("service-7", "a", 1, &[]);
     agent.register("service-993", "b", 1, &[]);
     wait_for_counts(&pilot, "service-7", [1, 1, 0]);
@@ -222,4 +225,5 @@ fn d7_thousand_watches_share_threads_and_stay_within_consuls_connection_limit() 
     assert!(files < 180, "{files} descriptors");
     let log = pilot.assert_unharmed();
     assert!(!log.contains("Consul"), "{log}");
+    assert_eq!(agent.status("web"), None);
 }
