@@ -1,6 +1,5 @@
 //! Tables and colours for people.
 
-use std::fmt::Write;
 use std::io::IsTerminal;
 
 use containerpilot_log_format::is_hidden;
@@ -90,7 +89,9 @@ pub fn table(screen: Screen, heads: &[&str], rows: &[Vec<Cell>]) -> String {
             let text = truncated(&text, left);
             left = left.saturating_sub(width + 2);
             let blanks = if place == last { 0 } else { (width + 2).saturating_sub(self::width(&text)) };
-            let _ = write!(out, "{}{:blanks$}", screen.paint(tone, &text), "");
+            // Not by a width of the format: that has 16 bits.
+            out.push_str(&screen.paint(tone, &text));
+            out.push_str(&" ".repeat(blanks));
         }
         out.truncate(out.trim_end_matches(' ').len());
         out.push('\n');
@@ -106,7 +107,8 @@ fn last_cell(out: &mut String, screen: Screen, left: usize, tone: Tone, text: &s
     for (nth, part) in wrapped(text, total.saturating_sub(indent)).iter().enumerate() {
         if nth > 0 || !beside {
             out.truncate(out.trim_end_matches(' ').len());
-            let _ = write!(out, "\n{:indent$}", "");
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
         }
         out.push_str(&screen.paint(tone, part));
     }
@@ -153,6 +155,14 @@ pub fn truncated(text: &str, max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn x4_a_cell_of_any_length_is_shown() {
+        let row = |name: String| vec![(Tone::Good, name), (Tone::Good, "z".to_owned())];
+        let rows = ["x".repeat(70_000), "y".to_owned()].map(row);
+        let shown = table(Screen::default(), &["NAME", "STATE"], &rows);
+        assert!(shown.lines().all(|line| line.len() > 70_000), "{}", shown.len());
+    }
 
     #[test]
     fn x4_a_table_fits_the_width_of_the_terminal_and_loses_no_note() {

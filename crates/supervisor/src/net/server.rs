@@ -14,6 +14,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use containerpilot_process::sys;
@@ -219,6 +220,12 @@ pub(crate) async fn serve<H: Handler>(
     let _ = shared.slots.acquire_many(all).await;
 }
 
+/// Whether a response can have a `Date`: its year has four digits.
+fn has_date(now: SystemTime) -> bool {
+    const YEAR_10000: Duration = Duration::from_secs(253_402_300_800);
+    now.duration_since(SystemTime::UNIX_EPOCH).is_ok_and(|since| since < YEAR_10000)
+}
+
 /// Serves one connection until it closes. Errors are not logged: the peer sees them, and timeouts are normal.
 async fn serve_connection<H: Handler>(
     shared: &Arc<Shared<H>>,
@@ -234,6 +241,7 @@ async fn serve_connection<H: Handler>(
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(shared.limits.head_timeout);
     builder.max_buf_size(HEAD_BYTES).max_headers(HEAD_FIELDS);
+    builder.auto_date_header(has_date(SystemTime::now()));
     let mut connection = pin!(builder.serve_connection(io, service));
     // Dropped before the connection.
     let _registered = registered;

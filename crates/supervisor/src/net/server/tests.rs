@@ -511,3 +511,14 @@ fn x1_a_malformed_chunked_body_is_refused() {
         );
     }
 }
+
+#[test]
+fn x1_a_response_has_a_date_in_years_of_four_digits() {
+    let after = |seconds| std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+    assert!(super::has_date(after(0)) && super::has_date(after(253_402_300_799)));
+    assert!(!super::has_date(after(253_402_300_800)));
+    assert!(!super::has_date(std::time::SystemTime::UNIX_EPOCH - Duration::from_secs(1)));
+    let server = Server::start(persistent());
+    let response = server.send(b"GET / HTTP/1.0\r\n\r\n");
+    assert!(response.contains("\r\ndate: "), "{response}");
+}
