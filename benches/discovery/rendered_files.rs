@@ -137,7 +137,8 @@ fn changes(
     for round in 0..=rounds {
         let before = stamps().len();
         let answered = blocking_query(agent);
-        // A varying pause, so that it does not coincide with a poll. The query is waiting by then, after a quiet interval.
+        // A varying pause, so that it does not coincide with a poll. The query is waiting by then, after a quiet
+        // interval.
         std::thread::sleep(QUIET + Duration::from_millis(spread * (round as u64 % 7)));
         let text = format!("{}", std::process::id() as usize * 1_000 + round);
         let started = monotonic();

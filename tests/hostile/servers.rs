@@ -21,7 +21,8 @@ fn send(address: (Ipv4Addr, u16), path: &str) -> Result<TcpStream, std::io::Erro
     Ok(stream)
 }
 
-/// The answer to a request, if it comes within the second that a probe of Kubernetes waits by default, or a little later.
+/// The answer to a request, if it comes within the second that a probe of Kubernetes waits by default, or a little
+/// later.
 fn get(address: (Ipv4Addr, u16), path: &str) -> Result<String, std::io::Error> {
     let mut stream = send(address, path)?;
     stream.set_read_timeout(Some(Duration::from_secs(1)))?;

@@ -16,8 +16,8 @@ mod terminal;
 /// The exit code if something other than the program is the reason, as of `env` and `chroot`.
 const FAILED: u8 = 125;
 
-/// Executes the program in place of this process: returns only if that fails. On a terminal, for another user, it gets a
-/// terminal of its own: with the one of the caller it could type commands there.
+/// Executes the program in place of this process: returns only if that fails. On a terminal, for another user, it gets
+/// a terminal of its own: with the one of the caller it could type commands there.
 pub(super) fn exec(args: &Arguments) -> Result<(), Failure> {
     let usage =
         || Failure::Usage("write the program after `--`: containerpilot exec JOB -- PROGRAM".to_owned());

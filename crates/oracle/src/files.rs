@@ -1,7 +1,8 @@
 //! D15: once everything is calm, each rendered file has the text of its inputs.
 //!
-//! [`run_seed`] tries many schedules: answers of watches, reloads, slow and failing renderings, tests that fail or hang, a
-//! system that refuses to write, and a shutdown. At last everything works, so what the system has refused must be written then. The judge has its own model: what the watches have found, what is on disk, and what is in progress.
+//! [`run_seed`] tries many schedules: answers of watches, reloads, slow and failing renderings, tests that fail or
+//! hang, a system that refuses to write, and a shutdown. At last everything works, so what the system has refused must
+//! be written then. The judge has its own model: what the watches have found, what is on disk, and what is in progress.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -218,8 +219,8 @@ struct Judge<'a> {
     busy: BTreeSet<String>,
     /// What each file in the plan was last rendered with, and whether that succeeded.
     last: BTreeMap<String, (Text, bool)>,
-    /// The files whose last renderings the system has refused, and when it did last, unless there was an answer or a reload
-    /// since the rendering began. Only the first of several refusals is told.
+    /// The files whose last renderings the system has refused, and when it did last, unless there was an answer or a
+    /// reload since the rendering began. Only the first of several refusals is told.
     refused: BTreeMap<String, Option<Time>>,
     /// The files without an answer since their last rendering began.
     calm: BTreeSet<String>,

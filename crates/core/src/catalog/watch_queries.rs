@@ -3,8 +3,8 @@
 //! These are the rules that Consul gives its clients: an index that goes backwards is reset, an index of zero counts as
 //! one (it would not block), and a client that is answered quickly many times in a row slows down.
 //!
-//! The last one is D16. An answer that comes before the wait of its query has passed is *early*: something has changed, the
-//! catalog does not block, or it is the first answer. Two things delay the query after it:
+//! The last one is D16. An answer that comes before the wait of its query has passed is *early*: something has changed,
+//! the catalog does not block, or it is the first answer. Two things delay the query after it:
 //!
 //! - The pause. It doubles with each early answer, and starts over after a quiet interval.
 //! - The budget. It grows by one query per interval, as polling would need, and by [`EXTRA`] per minute. At most
@@ -21,8 +21,8 @@ use crate::time::Time;
 
 /// How many queries may be saved up (D16).
 const BURST: u32 = 4;
-/// How many more queries than one per interval are allowed in each minute (D16). In any minute, polling asks at most once
-/// more than the minute has intervals. The bound is five more than that: `BURST` and `EXTRA` are six.
+/// How many more queries than one per interval are allowed in each minute (D16). In any minute, polling asks at most
+/// once more than the minute has intervals. The bound is five more than that: `BURST` and `EXTRA` are six.
 const EXTRA: u32 = 2;
 /// The pause after the first early answer (D16).
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -98,8 +98,8 @@ impl WatchQueries {
             return NextQuery::Wait(self.not_before);
         }
         let index = (self.index > 0).then_some(self.index);
-        // Consul adds up to a sixteenth to the wait. Together, this is at most the interval (D7), and so close to it that
-        // there are not more queries than with polling (D16).
+        // Consul adds up to a sixteenth to the wait. Together, this is at most the interval (D7), and so close to it
+        // that there are not more queries than with polling (D16).
         let wait = self.rng.part(self.interval, 93, 94);
         let wait = if slots.watches > slots.slots {
             wait.saturating_mul(slots.slots) / slots.watches.max(1)

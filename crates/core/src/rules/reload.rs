@@ -159,8 +159,8 @@ impl Core {
         jobs
     }
 
-    /// Returns true if a reload has more to do than to restart jobs: another plan, or a file that is tried again, and with
-    /// it the jobs that require it.
+    /// Returns true if a reload has more to do than to restart jobs: another plan, or a file that is tried again, and
+    /// with it the jobs that require it.
     fn renews(&self, pending: &PendingReload) -> bool {
         *pending.plan != *self.plan() || (pending.renews_variables && !self.failed_files().is_empty())
     }

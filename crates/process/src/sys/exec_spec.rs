@@ -103,8 +103,8 @@ pub struct ExecSpec {
     pub environment: Variables,
     /// The working directory: one string, or none to keep the supervisor's.
     pub cwd: CStrings,
-    /// Standard input; `None` keeps the supervisor's, and takes the terminal's foreground. Otherwise the process leads a
-    /// session of its own: it has no terminal.
+    /// Standard input; `None` keeps the supervisor's, and takes the terminal's foreground. Otherwise the process leads
+    /// a session of its own: it has no terminal.
     pub stdin: Option<RawFd>,
     /// Standard output and standard error; `None` keeps the supervisor's.
     pub output: Option<(RawFd, RawFd)>,

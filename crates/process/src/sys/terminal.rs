@@ -52,8 +52,8 @@ pub struct Terminal {
     pub child_end: Option<OwnedFd>,
 }
 
-/// Creates a child that leads a session on a terminal of its own, which has the size and the settings of another one and
-/// is its standard streams. This process must have no other threads.
+/// Creates a child that leads a session on a terminal of its own, which has the size and the settings of another one
+/// and is its standard streams. This process must have no other threads.
 pub fn fork_on_terminal(like: &impl AsFd, settings: Option<&Termios>) -> io::Result<Forked> {
     let size = window_size(like);
     // SAFETY: there is no other thread that could have held a lock.

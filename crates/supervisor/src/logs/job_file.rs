@@ -1,9 +1,9 @@
 //! The log file of a job, and its rotation (L8).
 //!
 //! The file is opened with the first write, on the thread of this file: a file system may not answer. Only a regular
-//! file is opened, and its folder is found by [`paths`](containerpilot_process::paths) each time: a job that may change a
-//! folder must not be able to direct the writes of the supervisor elsewhere. A rotation is between two lines: `FILE` becomes `FILE.1`, `FILE.1` becomes
-//! `FILE.2`, and so on.
+//! file is opened, and its folder is found by [`paths`](containerpilot_process::paths) each time: a job that may change
+//! a folder must not be able to direct the writes of the supervisor elsewhere. A rotation is between two lines: `FILE`
+//! becomes `FILE.1`, `FILE.1` becomes `FILE.2`, and so on.
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -2,7 +2,8 @@
 //!
 //! Explanations are requested one after the other and at most [`PER_SECOND`] times a second from the event loop, for
 //! all viewers together. At most [`WAITING`] requests wait for that: the others are refused, so that the connections of
-//! the server are not all used up by them. The usage of processes is read when a viewer requests it, at most once a second.
+//! the server are not all used up by them. The usage of processes is read when a viewer requests it, at most once a
+//! second.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
