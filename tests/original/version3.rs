@@ -145,7 +145,11 @@ fn l1_l2_original_3_logging() {
                health: {{ exec: 'echo fourth check', interval: 1, ttl: 30 }} }} ] }}",
         agent.address()
     );
-    let run = Supervisor::start(init(), &config);
+    let mut run = Supervisor::start(init(), &config);
+    // On a busy machine the others are registered before they have written anything.
+    for text in ["first job", "second job"] {
+        run.wait_for_lines(text, 1);
+    }
     for name in ["job3", "job4"] {
         wait_for_instances(&agent, name, 1);
     }
