@@ -48,6 +48,7 @@ pub(crate) const CALLS: &[Call] = calls! {
     // Descriptors.
     SYS_open "open": EMFILE ENFILE ENOMEM EINTR EIO ENOSPC;
     SYS_openat "openat": EMFILE ENFILE ENOMEM EINTR EIO ENOSPC;
+    SYS_openat2 "openat2": EMFILE ENFILE ENOMEM EINTR EIO ENOSYS EPERM;
     SYS_close "close file": EINTR EIO ENOSPC;
     SYS_close "close directory": EINTR;
     SYS_close "close pipe": EINTR EIO;
@@ -87,9 +88,14 @@ pub(crate) const CALLS: &[Call] = calls! {
     SYS_fstat "fstat": EIO ENOMEM;
     SYS_newfstatat "newfstatat": EIO ENOMEM;
     SYS_statx "statx": EIO ENOMEM ENOSYS;
+    SYS_fstatfs "fstatfs": EIO ENOMEM ENOSYS;
     SYS_readlink "readlink": EIO ENOMEM;
+    SYS_readlinkat "readlinkat": EIO ENOMEM;
     SYS_unlink "unlink": EIO ENOMEM;
+    SYS_unlinkat "unlinkat": EIO ENOMEM;
     SYS_mkdir "mkdir": EIO ENOMEM ENOSPC;
+    SYS_mkdirat "mkdirat": EIO ENOMEM ENOSPC;
+    SYS_renameat "renameat": EIO ENOMEM ENOSPC;
     SYS_rmdir "rmdir": EBUSY ENOMEM;
     SYS_chmod "chmod": EIO EPERM;
     SYS_fchmod "fchmod": EIO EPERM;
@@ -112,6 +118,7 @@ pub(crate) const CALLS: &[Call] = calls! {
     SYS_clone3 "clone3": EAGAIN ENOMEM EPERM;
     SYS_execve "execve": ENOMEM EIO EMFILE ENFILE EAGAIN;
     SYS_setpgid "setpgid": EPERM;
+    SYS_setsid "setsid": EPERM;
     SYS_kill "kill": EPERM EAGAIN;
     SYS_getpgid "getpgid":;
     SYS_prctl "prctl": EPERM;

@@ -19,13 +19,13 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
 use nix::dir::Dir;
 use nix::errno::Errno;
-use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, OpenHow, ResolveFlag, openat, openat2, readlinkat, renameat};
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, OpenHow, ResolveFlag, openat2, readlinkat, renameat};
 use nix::libc;
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat, mkdirat};
 use nix::sys::statfs::{PROC_SUPER_MAGIC, fstatfs};
@@ -144,7 +144,9 @@ impl Place {
     /// The names in the folder that begin with a text.
     pub fn names_with_prefix(&self, prefix: &str) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
-        for entry in Dir::openat(&self.folder, ".", FLAGS | OFlag::O_DIRECTORY, Mode::empty())?.iter() {
+        for entry in
+            Dir::openat(&self.folder, OsStr::new("."), FLAGS | OFlag::O_DIRECTORY, Mode::empty())?.iter()
+        {
             let entry = entry?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name.as_bytes().starts_with(prefix.as_bytes()) {
@@ -156,13 +158,33 @@ impl Place {
 
     /// Writes the names of the folder to the disk.
     pub fn sync(&self) -> io::Result<()> {
-        Ok(nix::unistd::fsync(openat(&self.folder, ".", FLAGS | OFlag::O_DIRECTORY, Mode::empty())?)?)
+        Ok(nix::unistd::fsync(openat(
+            &self.folder,
+            OsStr::new("."),
+            FLAGS | OFlag::O_DIRECTORY,
+            Mode::empty(),
+        )?)?)
     }
 }
 
 /// Opens a path in which there is no symbolic link.
 fn without_links(path: &Path, flags: OFlag) -> Result<OwnedFd, Errno> {
-    openat2(AT_FDCWD, path, OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_NO_SYMLINKS))
+    let how = OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
+    uninterrupted(|| openat2(AT_FDCWD, path, how))
+}
+
+/// As of the library, but again if a signal has interrupted it.
+fn openat(at: impl AsFd, name: &OsStr, flags: OFlag, mode: Mode) -> Result<OwnedFd, Errno> {
+    uninterrupted(|| nix::fcntl::openat(at.as_fd(), name, flags, mode))
+}
+
+fn uninterrupted<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    loop {
+        match call() {
+            Err(Errno::EINTR) => {}
+            result => return result,
+        }
+    }
 }
 
 /// Whether a path has a link, or the kernel or a filter of system calls does not know the call.
@@ -236,7 +258,7 @@ struct Walk {
 impl Walk {
     fn begin(path: &Path, purpose: Purpose) -> io::Result<Self> {
         let start = if path.is_absolute() { "/" } else { "." };
-        let at = openat(AT_FDCWD, start, FOLDER, Mode::empty())?;
+        let at = openat(AT_FDCWD, OsStr::new(start), FOLDER, Mode::empty())?;
         let rest = names(path);
         let mut walk = Self { purpose, at, rest, links: 0, user: None, is_open: false, rights: None };
         walk.judge_folder()?;
@@ -271,7 +293,7 @@ impl Walk {
                 if self.rest.is_empty() {
                     return Ok(ControlFlow::Continue(name));
                 }
-                self.at = openat(&self.at, &*name, FOLDER, Mode::empty())?;
+                self.at = openat(&self.at, &name, FOLDER, Mode::empty())?;
                 continue;
             }
             self.links += 1;
@@ -291,7 +313,7 @@ impl Walk {
             let target = readlinkat(&self.at, &*name)?;
             let target = Path::new(&target);
             if target.is_absolute() {
-                self.at = openat(AT_FDCWD, "/", FOLDER, Mode::empty())?;
+                self.at = openat(AT_FDCWD, OsStr::new("/"), FOLDER, Mode::empty())?;
             }
             for name in names(target).into_iter().rev() {
                 self.rest.push_front(name);
