@@ -220,7 +220,7 @@ struct Judge<'a> {
     /// What each file in the plan was last rendered with, and whether that succeeded.
     last: BTreeMap<String, (Text, bool)>,
     /// The files whose last renderings the system has refused, and when it did last, unless there was an answer or a
-    /// reload since the rendering began. Only the first of several refusals is told.
+    /// reload since the rendering began. Only the first of several refusals is reported.
     refused: BTreeMap<String, Option<Time>>,
     /// The files without an answer since their last rendering began.
     calm: BTreeSet<String>,
@@ -379,7 +379,7 @@ impl<'a> Judge<'a> {
         self.step(Input::FileInstalled { render, result }, &expected)
     }
 
-    /// The system refuses a file. Returns true if that is told.
+    /// The system refuses a file. Returns true if that is reported.
     fn refuses(&mut self, name: &str) -> bool {
         let at = self.calm.contains(name).then_some(self.now);
         self.refused.insert(name.to_owned(), at).is_none()

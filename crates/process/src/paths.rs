@@ -8,7 +8,7 @@
 //! | --- | --- | --- | --- |
 //! | in a folder that only root or the supervisor can change | root or the supervisor | followed | followed |
 //! | there, or in a folder like `/tmp` | another user | with the rights of that user | an error |
-//! | below a folder of another user | anyone | with the rights of that user | an error |
+//! | below a folder of another user | any user | with the rights of that user | an error |
 //! | below a folder that everyone can change | root or the supervisor | followed | an error |
 //!
 //! So the links of Kubernetes' `..data`, of `/var/run` and of `/dev/stdout` work, and a link of another user leads
@@ -77,14 +77,14 @@ pub fn append(path: &Path) -> io::Result<File> {
 
 /// A name in a folder that is held open, for files that are written. The name itself is never followed.
 #[derive(Debug)]
-pub struct Place {
+pub struct FolderEntry {
     folder: OwnedFd,
     name: OsString,
     is_shared: bool,
 }
 
-impl Place {
-    /// The place of a path. With `create`, missing folders are made.
+impl FolderEntry {
+    /// The entry of a path. With `create`, missing folders are created.
     pub fn of(path: &Path, create: bool) -> io::Result<Self> {
         let name = path.file_name().ok_or(Errno::EISDIR)?.to_owned();
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -173,7 +173,7 @@ fn without_links(path: &Path, flags: OFlag) -> Result<OwnedFd, Errno> {
     uninterrupted(|| openat2(AT_FDCWD, path, how))
 }
 
-/// As of the library, but again if a signal has interrupted it.
+/// As `nix::fcntl::openat`, but repeated if a signal interrupts it.
 fn openat(at: impl AsFd, name: &OsStr, flags: OFlag, mode: Mode) -> Result<OwnedFd, Errno> {
     uninterrupted(|| nix::fcntl::openat(at.as_fd(), name, flags, mode))
 }
@@ -358,7 +358,8 @@ fn make_folder(at: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
     }
 }
 
-fn names(path: &Path) -> VecDeque<OsString> {
+/// The names in a path, without `/` and `.`.
+pub fn names(path: &Path) -> VecDeque<OsString> {
     let name = |component| match component {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some("..".into()),

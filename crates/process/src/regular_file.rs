@@ -6,7 +6,7 @@ use std::path::Path;
 
 use nix::fcntl::OFlag;
 
-use crate::paths::{self, Place};
+use crate::paths::{self, FolderEntry};
 
 /// The content of a regular file, at most `limit` bytes. Another kind of file, such as a FIFO, and one that can only be
 /// opened later, because a process has a lease on it, are errors: waiting for them could take forever.
@@ -21,8 +21,8 @@ pub fn read(path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
 
 /// Appends to a regular file that exists.
 pub fn append(path: impl AsRef<Path>, text: &[u8]) -> io::Result<()> {
-    let place = Place::of(path.as_ref(), false)?;
-    regular(place.open(place.name(), OFlag::O_WRONLY | OFlag::O_APPEND, 0)?)?.write_all(text)
+    let entry = FolderEntry::of(path.as_ref(), false)?;
+    regular(entry.open(entry.name(), OFlag::O_WRONLY | OFlag::O_APPEND, 0)?)?.write_all(text)
 }
 
 /// Opens any file for reading, and closes it. Does not wait for the writer of a FIFO.

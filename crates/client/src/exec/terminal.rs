@@ -14,7 +14,7 @@ use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout};
 
 const CHLD: u8 = 17;
 const WINCH: u8 = 28;
-/// HUP, INT, QUIT, USR1, USR2 and TERM: what this process is told is meant for the program.
+/// SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2 and SIGTERM, which are passed on to the program.
 const PASSED: [u8; 6] = [1, 2, 3, 10, 12, 15];
 
 /// How long nothing is shown after the exit before that counts as the end.

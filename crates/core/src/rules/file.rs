@@ -228,7 +228,7 @@ impl Core {
     }
 
     /// The system has refused it: it is tried again, unless an input has changed in the meantime. The same failure is
-    /// told once.
+    /// logged once.
     fn file_refused(&mut self, file: FileIx, why: String) {
         let now = self.now;
         let state = self.file_mut(file);

@@ -178,7 +178,7 @@ fn d15_a_failed_rendering_keeps_the_file_and_is_tried_at_the_next_change() {
 }
 
 #[test]
-fn d15_what_the_system_refuses_is_tried_again_at_growing_delays_and_told_once() {
+fn d15_what_the_system_refuses_is_tried_again_at_growing_delays_and_logged_once() {
     let mut harness = running(file());
     harness.instances(1);
     harness.rendered(Ok(New));
@@ -198,7 +198,7 @@ fn d15_what_the_system_refuses_is_tried_again_at_growing_delays_and_told_once() 
     let told = harness.log.iter().filter(|entry| entry.contains("is not changed")).count();
     assert_eq!(told, 1, "{:?}", harness.log);
     assert!(!harness.has_process("server"), "it requires the file");
-    // Another reason is told.
+    // Another reason is logged.
     harness.seconds(60);
     harness.refused("Read-only file system");
     assert_eq!(harness.take_output(), ["render f", "event file.f failed"]);

@@ -15,8 +15,8 @@ fn read(path: &Path) -> io::Result<String> {
 }
 
 fn write(path: &Path) -> io::Result<()> {
-    let place = Place::of(path, true)?;
-    let mut file = place.open(place.name(), OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_APPEND, 0o600)?;
+    let entry = FolderEntry::of(path, true)?;
+    let mut file = entry.open(entry.name(), OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_APPEND, 0o600)?;
     file.write_all(b"+")
 }
 
@@ -90,9 +90,9 @@ fn l8_d13_in_folders_that_everyone_can_change_only_links_in_sticky_ones_are_writ
         symlink("../own", open.join("link")).unwrap();
         assert_eq!(read(&open.join("link/secret")).unwrap(), "secret");
         assert_eq!(write(&open.join("link/log")).is_ok(), is_written, "{name}");
-        assert!(Place::of(&open.join("x"), false).unwrap().is_shared());
+        assert!(FolderEntry::of(&open.join("x"), false).unwrap().is_shared());
     }
-    assert!(!Place::of(&folder.join("own/x"), false).unwrap().is_shared());
+    assert!(!FolderEntry::of(&folder.join("own/x"), false).unwrap().is_shared());
     fs::remove_dir_all(folder).unwrap();
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use containerpilot_core::plan::Control;
 use containerpilot_process::error_text::describe;
-use containerpilot_process::paths::Place;
+use containerpilot_process::paths::FolderEntry;
 use containerpilot_process::{sys, users};
 use nix::libc;
 use thiserror::Error;
@@ -69,7 +69,7 @@ pub(crate) fn open(
         _ => Path::new("."),
     };
     // Creates it, if it is missing. A link of another user on the way is an error.
-    Place::of(path, true).map_err(|source| SocketError::Directory { path: path.to_owned(), source })?;
+    FolderEntry::of(path, true).map_err(|source| SocketError::Directory { path: path.to_owned(), source })?;
     let lock = lock(directory, lock_timeout);
     let listener = bind(path, control)?;
     let file = set_permissions(path, control);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use containerpilot_core::plan::{Principal, RenderedFile};
 use containerpilot_process::error_text::describe;
-use containerpilot_process::paths::Place;
+use containerpilot_process::paths::FolderEntry;
 use containerpilot_process::users;
 use nix::fcntl::OFlag;
 use nix::libc;
@@ -28,8 +28,8 @@ pub(crate) enum WriteError {
     #[error("unknown {what} `{name}`")]
     Account { what: &'static str, name: String },
     #[error(
-        "{path} cannot be tested in a folder in which others can replace it: set `user` to the owner of the folder, as whom \
-         `test` then runs, or write it to a folder that only the supervisor can change"
+        "{path} cannot be tested in a folder in which others can replace it: set `user` to the owner of the folder, so that \
+         `test` runs as that user, or write it to a folder that only the supervisor can change"
     )]
     Replaceable { path: String },
     #[error("another process has replaced {path}")]
@@ -47,7 +47,7 @@ impl WriteError {
 /// the next rendering removes what was left behind.
 #[derive(Debug)]
 pub(crate) struct TempFile {
-    place: Place,
+    entry: FolderEntry,
     name: OsString,
     target: PathBuf,
     file: File,
@@ -57,31 +57,31 @@ pub(crate) struct TempFile {
 pub(crate) fn prepare(file: &RenderedFile, text: &[u8]) -> Result<Option<TempFile>, WriteError> {
     let target = Path::new(&file.to);
     let owner = Owner::of(file)?;
-    let place = Place::of(target, false).map_err(WriteError::at(target))?;
-    if file.test.is_some() && place.others_can_replace(owner.user).map_err(WriteError::at(target))? {
+    let entry = FolderEntry::of(target, false).map_err(WriteError::at(target))?;
+    if file.test.is_some() && entry.others_can_replace(owner.user).map_err(WriteError::at(target))? {
         return Err(WriteError::Replaceable { path: file.to.clone() });
     }
-    refuse_other_kinds(&place, target)?;
-    remove_leftovers(&place);
-    if has_same(&place, &owner, text).map_err(WriteError::at(target))? {
+    refuse_other_kinds(&entry, target)?;
+    remove_leftovers(&entry);
+    if has_same(&entry, &owner, text).map_err(WriteError::at(target))? {
         return Ok(None);
     }
-    let name = temporary_name(&place);
+    let name = temporary_name(&entry);
     let write = || -> io::Result<File> {
         // O_EXCL also refuses symbolic links.
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL;
-        let mut new = place.open(&name, flags, 0o600)?;
+        let mut new = entry.open(&name, flags, 0o600)?;
         new.write_all(text).and_then(|()| owner.apply(&new))?;
         Ok(new)
     };
     let written = write().map_err(|error| {
         if error.kind() != ErrorKind::AlreadyExists {
-            let _ = place.remove(&name);
+            let _ = entry.remove(&name);
         }
         WriteError::at(&target.with_file_name(&name))(error)
     });
     let file = written?;
-    Ok(Some(TempFile { place, name, target: target.to_owned(), file }))
+    Ok(Some(TempFile { entry, name, target: target.to_owned(), file }))
 }
 
 impl TempFile {
@@ -91,34 +91,34 @@ impl TempFile {
 
     /// Replaces the target. If that fails, the target is as before.
     pub(crate) fn install(self) -> Result<(), String> {
-        let Self { place, name, target, file } = &self;
+        let Self { entry, name, target, file } = &self;
         let replace = || {
             let path = self.path();
             file.sync_all().map_err(WriteError::at(&path))?;
-            refuse_other_kinds(place, target)?;
+            refuse_other_kinds(entry, target)?;
             self.is_named(name, &path)?;
-            place.rename(name, place.name()).map_err(WriteError::at(target))?;
-            self.is_named(place.name(), target)
+            entry.rename(name, entry.name()).map_err(WriteError::at(target))?;
+            self.is_named(entry.name(), target)
         };
         replace().map_err(|error| {
             self.remove();
             error.to_string()
         })?;
         // The target is replaced whether or not the file system can sync a directory.
-        let _ = place.sync();
+        let _ = entry.sync();
         Ok(())
     }
 
     /// An error unless the file with this name is this one.
     fn is_named(&self, name: &OsStr, path: &Path) -> Result<(), WriteError> {
         let own = self.file.metadata().map_err(WriteError::at(path))?;
-        let found = self.place.metadata(name).map_err(WriteError::at(path))?;
+        let found = self.entry.metadata(name).map_err(WriteError::at(path))?;
         let is_same = (found.st_dev, found.st_ino) == (own.dev(), own.ino());
         is_same.then_some(()).ok_or_else(|| WriteError::Replaced { path: path.display().to_string() })
     }
 
     pub(crate) fn remove(&self) {
-        let _ = self.place.remove(&self.name);
+        let _ = self.entry.remove(&self.name);
     }
 }
 
@@ -178,8 +178,8 @@ impl Owner {
 }
 
 /// A directory cannot be replaced; a device, a pipe or a socket should not be. A symbolic link is replaced by the file.
-fn refuse_other_kinds(place: &Place, target: &Path) -> Result<(), WriteError> {
-    let found = match place.metadata(place.name()) {
+fn refuse_other_kinds(entry: &FolderEntry, target: &Path) -> Result<(), WriteError> {
+    let found = match entry.metadata(entry.name()) {
         Ok(found) => found,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(WriteError::at(target)(error)),
@@ -195,8 +195,8 @@ fn refuse_other_kinds(place: &Place, target: &Path) -> Result<(), WriteError> {
 }
 
 /// Whether the target is a file with this text, mode and owner, and no other name.
-fn has_same(place: &Place, owner: &Owner, text: &[u8]) -> io::Result<bool> {
-    let mut file = match place.open(place.name(), OFlag::O_RDONLY, 0) {
+fn has_same(entry: &FolderEntry, owner: &Owner, text: &[u8]) -> io::Result<bool> {
+    let mut file = match entry.open(entry.name(), OFlag::O_RDONLY, 0) {
         Ok(file) => file,
         // A symbolic link, or a file that only others can read: it is replaced.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ELOOP | libc::EACCES)) => {
@@ -205,7 +205,7 @@ fn has_same(place: &Place, owner: &Owner, text: &[u8]) -> io::Result<bool> {
         Err(error) => return Err(error),
     };
     let found = file.metadata()?;
-    if !found.is_file() || found.len() != text.len() as u64 || !owner.has(&found, place.is_shared()) {
+    if !found.is_file() || found.len() != text.len() as u64 || !owner.has(&found, entry.is_shared()) {
         return Ok(false);
     }
     let mut content = Vec::with_capacity(text.len() + 1);
@@ -214,21 +214,21 @@ fn has_same(place: &Place, owner: &Owner, text: &[u8]) -> io::Result<bool> {
 }
 
 /// Removes temporary files of this target that a crashed supervisor left behind.
-fn remove_leftovers(place: &Place) {
-    for name in place.names_with_prefix(&prefix(place)).unwrap_or_default() {
-        let _ = place.remove(&name);
+fn remove_leftovers(entry: &FolderEntry) {
+    for name in entry.names_with_prefix(&prefix(entry)).unwrap_or_default() {
+        let _ = entry.remove(&name);
     }
 }
 
-fn temporary_name(place: &Place) -> OsString {
+fn temporary_name(entry: &FolderEntry) -> OsString {
     // Keyed with a random number of the system.
     let number = RandomState::new().build_hasher().finish();
-    format!("{}{number:016x}", prefix(place)).into()
+    format!("{}{number:016x}", prefix(entry)).into()
 }
 
 /// Hidden, so that programs that read all files of a directory do not read it.
-fn prefix(place: &Place) -> String {
-    format!(".{}{MARK}", place.name().to_string_lossy())
+fn prefix(entry: &FolderEntry) -> String {
+    format!(".{}{MARK}", entry.name().to_string_lossy())
 }
 
 #[cfg(test)]

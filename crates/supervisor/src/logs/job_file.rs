@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use containerpilot_core::plan::{Level, LogFile};
 use containerpilot_process::error_text::describe;
-use containerpilot_process::paths::Place;
+use containerpilot_process::paths::FolderEntry;
 use nix::fcntl::OFlag;
 use nix::libc;
 
@@ -161,8 +161,8 @@ impl JobFile {
             return;
         }
         let (path, before) = (self.settings.path.clone(), self.stuck.take());
-        let place = Place::of(Path::new(&path), true);
-        let Err(error) = place.and_then(|place| self.begin_new(&place)) else {
+        let entry = FolderEntry::of(Path::new(&path), true);
+        let Err(error) = entry.and_then(|entry| self.begin_new(&entry)) else {
             if let Some(Stuck { lost, .. }) = before {
                 let lost = if lost.is_none() { String::new() } else { format!("; {lost} were lost") };
                 self.notice = Some((Level::Warn, format!("rotating {path} works again{lost}")));
@@ -183,34 +183,34 @@ impl JobFile {
     }
 
     /// Begins a new file. If it cannot be opened, the present one gets its name back.
-    fn begin_new(&mut self, place: &Place) -> io::Result<()> {
-        make_room(place, self.settings.keep)?;
-        let new = open_at(place).and_then(|file| {
+    fn begin_new(&mut self, entry: &FolderEntry) -> io::Result<()> {
+        make_room(entry, self.settings.keep)?;
+        let new = open_at(entry).and_then(|file| {
             let is_old = id(&file) == self.id();
             if is_old { Err(io::Error::other("another process has renamed it")) } else { self.begin(file) }
         });
-        if new.is_err() && self.settings.keep > 0 && place.metadata(place.name()).is_err() {
-            let _ = place.rename(&old(place, 1), place.name());
+        if new.is_err() && self.settings.keep > 0 && entry.metadata(entry.name()).is_err() {
+            let _ = entry.rename(&old(entry, 1), entry.name());
         }
         new
     }
 }
 
 /// Renames the old files up to the first number that is free, or removes the oldest one.
-fn make_room(place: &Place, keep: u32) -> io::Result<()> {
+fn make_room(entry: &FolderEntry, keep: u32) -> io::Result<()> {
     if keep == 0 {
-        return ignore_missing(place.remove(place.name()));
+        return ignore_missing(entry.remove(entry.name()));
     }
-    let is_free = |number: &u32| place.metadata(&old(place, *number)).is_err();
+    let is_free = |number: &u32| entry.metadata(&old(entry, *number)).is_err();
     let free = (1..keep).find(is_free).unwrap_or(keep);
     for number in (1..free).rev() {
-        ignore_missing(place.rename(&old(place, number), &old(place, number + 1)))?;
+        ignore_missing(entry.rename(&old(entry, number), &old(entry, number + 1)))?;
     }
-    ignore_missing(place.rename(place.name(), &old(place, 1)))
+    ignore_missing(entry.rename(entry.name(), &old(entry, 1)))
 }
 
-fn old(place: &Place, number: u32) -> OsString {
-    let mut name = place.name().to_owned();
+fn old(entry: &FolderEntry, number: u32) -> OsString {
+    let mut name = entry.name().to_owned();
     name.push(format!(".{number}"));
     name
 }
@@ -233,13 +233,13 @@ fn id(file: &File) -> Option<(u64, u64)> {
 
 /// Opens a regular file for appending. Its folder is created if it is missing (S16).
 fn open(path: &str) -> io::Result<File> {
-    open_at(&Place::of(Path::new(path), true)?)
+    open_at(&FolderEntry::of(Path::new(path), true)?)
 }
 
 /// It is readable, too: for its last byte.
-fn open_at(place: &Place) -> io::Result<File> {
+fn open_at(entry: &FolderEntry) -> io::Result<File> {
     let flags = OFlag::O_RDWR | OFlag::O_APPEND | OFlag::O_CREAT;
-    let file = place.open(place.name(), flags, 0o666).map_err(|error| match error.raw_os_error() {
+    let file = entry.open(entry.name(), flags, 0o666).map_err(|error| match error.raw_os_error() {
         Some(libc::ELOOP) => io::Error::other("it is a symbolic link"),
         // It would be writable later, but nothing tells when.
         Some(libc::EWOULDBLOCK) => io::Error::other("a process has a lease on it"),
@@ -249,7 +249,7 @@ fn open_at(place: &Place) -> io::Result<File> {
     match () {
         () if !found.is_file() => Err(io::Error::other("not a regular file")),
         // Another user may have given it the name of a file that only the supervisor can write.
-        () if found.nlink() > 1 && place.is_shared() => {
+        () if found.nlink() > 1 && entry.is_shared() => {
             Err(io::Error::other("it has another name, by a hard link"))
         }
         () => Ok(file),

@@ -8,12 +8,13 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use containerpilot_core::answer::{Entries, MAX_VALUE_BYTES};
 use containerpilot_core::input::Answer;
 use containerpilot_process::error_text::describe;
+use containerpilot_process::paths::names;
 use containerpilot_process::regular_file;
 use nix::errno::Errno;
 
@@ -75,15 +76,6 @@ pub(super) fn find(path: &Path, mut visit: impl FnMut(&Path, Interest)) -> io::R
     }
     visit(&at, Interest::Contents);
     Ok(Some(at))
-}
-
-fn names(path: &Path) -> VecDeque<OsString> {
-    let name = |component| match component {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some("..".into()),
-        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
-    };
-    path.components().filter_map(name).collect()
 }
 
 fn is_absent(error: &io::Error) -> bool {

@@ -57,7 +57,7 @@ fn d15_an_equal_text_is_written_only_for_its_mode_owner_and_number_of_names() {
     prepare(&file(&to), b"one").unwrap().unwrap().install().unwrap();
     assert_eq!(mode(&to), 0o640);
     assert!(prepare(&file(&to), b"one").unwrap().is_none());
-    // Another name: a job could write to the file by it, or it is a file of somebody else.
+    // Another name: a job could write to the file by it, or it is a file of another user.
     std::fs::hard_link(&to, folder.join("other")).unwrap();
     prepare(&file(&to), b"one").unwrap().unwrap().install().unwrap();
     std::fs::remove_file(folder.join("other")).unwrap();
