@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -154,25 +154,77 @@ fn first_connection_fails(
     hostile.stops();
 }
 
+/// Sets the soft limit of open descriptors of the supervisor.
+fn limit_descriptors(hostile: &Hostile, count: usize) {
+    let (pid, limit) = (hostile.pid.to_string(), format!("--nofile={count}:4096"));
+    assert!(Command::new("prlimit").args(["--pid", &pid, &limit]).status_in_time().unwrap().success());
+}
+
+/// Lets no descriptor below the first free one be had.
+fn exhaust_descriptors(hostile: &Hostile) {
+    let is_free = |fd: &usize| !fs::exists(format!("/proc/{}/fd/{fd}", hostile.pid)).unwrap();
+    limit_descriptors(hostile, (0..).find(is_free).unwrap());
+}
+
+#[test]
+fn h3_checks_without_a_free_descriptor_make_no_job_unhealthy() {
+    as_init_and_child(|rank| {
+        let listener = TcpListener::bind((own_address(), 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for connection in listener.incoming() {
+                let mut connection = connection.unwrap();
+                let _ = connection.read(&mut [0; 1024]);
+                let _ = connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            }
+        });
+        let job = |name: &str, check: &str| {
+            format!(
+                "{{ name: '{name}', exec: 'sleep 1000', health: {{ {check}, interval: '100ms', ttl: 10 }} }}"
+            )
+        };
+        let jobs = [
+            ("program", job("program", "exec: '/bin/true'")),
+            ("tcp", job("tcp", &format!("tcp: '{address}'"))),
+            ("http", job("http", &format!("http: 'http://{address}/'"))),
+            ("body", job("body", &format!("http: {{ url: 'http://{address}/', body: 'ok' }}"))),
+        ];
+        let list = jobs.each_ref().map(|(_, job)| job.as_str()).join(", ");
+        // Its control socket closes connections while there are no descriptors.
+        let mut hostile = Hostile::unanswered(rank, "ulimit -n 4096", 1, &format!("jobs: [{list}]"));
+        for (name, _) in &jobs {
+            hostile.await_log(&format!("{name} healthy"));
+        }
+        for (name, _) in &jobs {
+            let entry = format!("check.{name} could not check: ");
+            wait_until(&entry, || {
+                // Again and again: what was open may have been closed.
+                exhaust_descriptors(&hostile);
+                hostile.log().contains(&entry)
+            });
+        }
+        limit_descriptors(&hostile, 4096);
+        for (name, _) in &jobs {
+            hostile.await_job(name, "passes again", |job| job["checks"][0]["passed"] == true);
+            assert_eq!(hostile.job(name)["health"], "healthy", "{}", hostile.log());
+        }
+        let log = hostile.log();
+        assert!(!log.contains("unhealthy"), "{log}");
+        hostile.stops();
+    });
+}
+
 #[test]
 fn x1_first_connection_without_a_free_descriptor_does_not_close_the_control_socket() {
     as_init_and_child(|rank| {
-        let limit = |hostile: &Hostile, count: usize| {
-            let (pid, limit) = (hostile.pid.to_string(), format!("--nofile={count}:4096"));
-            assert!(
-                Command::new("prlimit").args(["--pid", &pid, &limit]).status_in_time().unwrap().success()
-            );
-        };
         let exhausted = |hostile: &Hostile| {
             let all_started = hostile.log().matches("started (pid").count() >= 41;
             if all_started {
-                // No descriptor below the first free one can be had.
-                let is_free = |fd: &usize| !fs::exists(format!("/proc/{}/fd/{fd}", hostile.pid)).unwrap();
-                limit(hostile, (0..).find(is_free).unwrap());
+                exhaust_descriptors(hostile);
             }
             all_started
         };
-        first_connection_fails(rank, "ulimit -n 4096", exhausted, |hostile| limit(hostile, 4096));
+        first_connection_fails(rank, "ulimit -n 4096", exhausted, |hostile| limit_descriptors(hostile, 4096));
     });
 }
 

@@ -79,7 +79,7 @@ pub enum Input {
         /// The check's run.
         check: CheckRunId,
         /// The reason, if it failed.
-        result: Result<(), String>,
+        result: Result<(), CheckError>,
     },
     /// The process of a run reported something about itself (H11). It may come before `Started`.
     Notified {
@@ -209,6 +209,55 @@ pub struct StartError {
     pub message: String,
 }
 
+/// Why a check, the test of a file or a drain program did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckError {
+    /// It has failed.
+    Failed(String),
+    /// The supervisor had no descriptor for it. That says nothing about the job or the file (H3).
+    NotRun(String),
+}
+
+impl CheckError {
+    /// The reason.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Failed(why) | Self::NotRun(why) => why,
+        }
+    }
+
+    /// The same kind of error, with other words.
+    #[must_use]
+    pub fn map(self, words: impl FnOnce(String) -> String) -> Self {
+        match self {
+            Self::Failed(why) => Self::Failed(words(why)),
+            Self::NotRun(why) => Self::NotRun(words(why)),
+        }
+    }
+}
+
+impl From<String> for CheckError {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
+
+impl From<StartError> for CheckError {
+    fn from(error: StartError) -> Self {
+        match error.kind {
+            StartErrorKind::NoDescriptors => Self::NotRun(error.message),
+            _ => Self::Failed(error.message),
+        }
+    }
+}
+
+impl From<&str> for CheckError {
+    fn from(why: &str) -> Self {
+        Self::Failed(why.into())
+    }
+}
+
 /// The kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartErrorKind {
@@ -216,6 +265,8 @@ pub enum StartErrorKind {
     NotFound,
     /// The program is not executable.
     NotExecutable,
+    /// The supervisor has no descriptor left for another process.
+    NoDescriptors,
     /// The system has no resources for another process.
     NoResources,
     /// A signal killed the process before it had executed its program.
@@ -231,7 +282,7 @@ impl StartErrorKind {
         match self {
             Self::NotFound => ExitStatus::Code(127),
             Self::NotExecutable => ExitStatus::Code(126),
-            Self::NoResources | Self::Other => ExitStatus::Code(125),
+            Self::NoDescriptors | Self::NoResources | Self::Other => ExitStatus::Code(125),
             Self::Killed(signal) => ExitStatus::Signal(signal),
         }
     }

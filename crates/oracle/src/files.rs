@@ -1,7 +1,7 @@
 //! D15: once everything is calm, each rendered file has the text of its inputs.
 //!
-//! [`run_seed`] tries many schedules: answers of watches, reloads, slow and failing renderings, tests that fail or
-//! hang, a system that refuses to write, and a shutdown. At last everything works, so what the system has refused must
+//! [`run_seed`] tries many schedules: answers of watches, reloads, slow and failing renderings, tests that fail,
+//! hang or cannot be run, a system that refuses to write, and a shutdown. At last everything works, so what the system has refused must
 //! be written then. The judge has its own model: what the watches have found, what is on disk, and what is in progress.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use containerpilot_core::answer::{Answer, Instance};
 use containerpilot_core::effect::Effect;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::{CheckRunId, RenderId, RunId, WatchIx};
-use containerpilot_core::input::{Remains, RenderError, RenderedText};
+use containerpilot_core::input::{CheckError, Remains, RenderError, RenderedText};
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{
     Command, EventPattern, FileData, FileTest, Plan, RenderedFile, Repeat, RequiredSource, Requirement,
@@ -39,6 +39,17 @@ pub struct RenderFate {
     /// False if the file cannot be replaced.
     pub installs: bool,
 }
+
+impl RenderFate {
+    /// False if the supervisor has no descriptor for the test: it has failed at once (H3).
+    fn test_runs(&self) -> bool {
+        self.test != (Some(0), false)
+    }
+}
+
+/// Why the system refuses a file.
+const FULL: &str = "full";
+const NO_PIPE: &str = "no pipe";
 
 /// What happens from outside.
 #[derive(Clone, Copy, Debug)]
@@ -219,9 +230,9 @@ struct Judge<'a> {
     busy: BTreeSet<String>,
     /// What each file in the plan was last rendered with, and whether that succeeded.
     last: BTreeMap<String, (Text, bool)>,
-    /// The files whose last renderings the system has refused, and when it did last, unless there was an answer or a
-    /// reload since the rendering began. Only the first of several refusals is reported.
-    refused: BTreeMap<String, Option<Time>>,
+    /// The files whose last renderings the system has refused, the reason, and when it did last, unless there was an
+    /// answer or a reload since the rendering began. Only the first of several refusals for a reason is reported.
+    refused: BTreeMap<String, (&'static str, Option<Time>)>,
     /// The files without an answer since their last rendering began.
     calm: BTreeSet<String>,
     /// The files that were rendered successfully since they are in the plan as they are.
@@ -290,7 +301,7 @@ impl<'a> Judge<'a> {
             Item::Incident(Incident::Reload(nth)) => {
                 // What has failed is tried again at once.
                 self.calm.clear();
-                self.refused.values_mut().for_each(|at| *at = None);
+                self.refused.values_mut().for_each(|(_, at)| *at = None);
                 let request = Request::Reload(Box::new(self.schedule.plans[nth].clone()));
                 self.step(Input::Request { id: RequestId(1), request }, &[])
             }
@@ -302,7 +313,7 @@ impl<'a> Judge<'a> {
                 if self.core.phase() == Phase::Running {
                     self.answers[nth] = Some(answer.clone());
                     self.calm.clear();
-                    self.refused.values_mut().for_each(|at| *at = None);
+                    self.refused.values_mut().for_each(|(_, at)| *at = None);
                 }
                 self.step(Input::Watched { watch: WatchIx::at(nth), answer: Ok(answer) }, &[])
             }
@@ -315,9 +326,17 @@ impl<'a> Judge<'a> {
                     Some(rendering) => (rendering.file.name.clone(), rendering.fate.test.1),
                     None => (String::new(), false),
                 };
-                let failed = rendering.is_some_and(|rendering| !rendering.replaced && !passes);
+                let mut failed = rendering.is_some_and(|rendering| !rendering.replaced && !passes);
+                let runs = rendering.is_none_or(|rendering| rendering.fate.test_runs());
+                if failed && !runs {
+                    failed = self.refuses(&name, NO_PIPE);
+                }
                 let expected = if failed { vec![(name, Code::Failed)] } else { Vec::new() };
-                let result = if passes { Ok(()) } else { Err("refused".to_owned()) };
+                let result = match (passes, runs) {
+                    (true, _) => Ok(()),
+                    (false, true) => Err(CheckError::Failed("refused".to_owned())),
+                    (false, false) => Err(CheckError::NotRun(NO_PIPE.to_owned())),
+                };
                 self.step(Input::CheckDone { check, result }, &expected)
             }
             Item::Started(run) => self.step(Input::Started { run, pid: 1 }, &[]),
@@ -335,7 +354,7 @@ impl<'a> Judge<'a> {
         let (fate, replaced) = (rendering.fate, rendering.replaced);
         let result = match (fate.renders, fate.writes, same) {
             (false, ..) => Err(RenderError::Text("an error".to_owned())),
-            (true, false, _) => Err(RenderError::System("full".to_owned())),
+            (true, false, _) => Err(RenderError::System(FULL.to_owned())),
             (true, true, true) => Ok(RenderedText::Same),
             (true, true, false) => Ok(RenderedText::New),
         };
@@ -356,7 +375,7 @@ impl<'a> Judge<'a> {
         let failed = match &result {
             Ok(_) => false,
             Err(RenderError::Text(_)) => tells,
-            Err(RenderError::System(_)) => tells && self.refuses(&name),
+            Err(RenderError::System(_)) => tells && self.refuses(&name, FULL),
         };
         let expected = if failed { vec![(name, Code::Failed)] } else { Vec::new() };
         self.step(Input::FileRendered { render, result }, &expected)
@@ -373,16 +392,16 @@ impl<'a> Judge<'a> {
         }
         let code = if fate.installs { Code::Changed } else { Code::Failed };
         let tells = !replaced && self.core.phase() == Phase::Running;
-        let tells = tells && (fate.installs || self.refuses(&file.name));
+        let tells = tells && (fate.installs || self.refuses(&file.name, FULL));
         let expected = if tells { vec![(file.name, code)] } else { Vec::new() };
-        let result = if fate.installs { Ok(()) } else { Err("full".to_owned()) };
+        let result = if fate.installs { Ok(()) } else { Err(FULL.to_owned()) };
         self.step(Input::FileInstalled { render, result }, &expected)
     }
 
     /// The system refuses a file. Returns true if that is reported.
-    fn refuses(&mut self, name: &str) -> bool {
+    fn refuses(&mut self, name: &str, why: &'static str) -> bool {
         let at = self.calm.contains(name).then_some(self.now);
-        self.refused.insert(name.to_owned(), at).is_none()
+        self.refused.insert(name.to_owned(), (why, at)).is_none_or(|(last, _)| last != why)
     }
 
     /// What was in progress for a file has come to its end.
@@ -443,7 +462,7 @@ impl<'a> Judge<'a> {
                 self.renders += 1;
                 let text = (file.template.clone(), data);
                 let is_same = self.last.get(&file.name).is_some_and(|(last, _)| *last == text);
-                let since = self.refused.get(&file.name).and_then(|at| Some(self.now.since((*at)?)));
+                let since = self.refused.get(&file.name).and_then(|(_, at)| Some(self.now.since((*at)?)));
                 if is_same && since.is_some_and(|since| since < Duration::from_secs(1)) {
                     return Err(format!("{} is tried again {since:?} after it was refused", file.name));
                 }
@@ -488,7 +507,11 @@ impl<'a> Judge<'a> {
                 if let Some(rendering) = self.renderings.remove(&render)
                     && !rendering.replaced
                 {
-                    self.finished(&rendering.file.name, End::Failed);
+                    let is_refused =
+                        self.refused.get(&rendering.file.name).is_some_and(|(why, _)| *why == NO_PIPE);
+                    let end =
+                        if is_refused && !rendering.fate.test_runs() { End::Refused } else { End::Failed };
+                    self.finished(&rendering.file.name, end);
                 }
             }
             Effect::PlanReplaced { plan, moves } => {

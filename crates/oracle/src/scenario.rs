@@ -9,7 +9,7 @@ use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{Catalog, Plan, Signal};
 use containerpilot_core::request::Request;
 use containerpilot_simulation::world::script::{
-    AgentFault, AgentScript, CheckScript, ProgramScript, ResponseScript, Script, WatchScript,
+    AgentFault, AgentScript, CheckEnd, CheckScript, ProgramScript, ResponseScript, Script, WatchScript,
 };
 
 /// A plan, and what its programs, checks and services do while it is in force.
@@ -139,8 +139,8 @@ impl Script for Progress<'_> {
     fn drain(&mut self, _plan: &Plan, job: JobIx) -> CheckScript {
         let scripts = &self.script(job).runs;
         let script = scripts[self.runs[job.index()].saturating_sub(1) % scripts.len()];
-        let passes = script.status.is_success();
-        CheckScript { takes: script.exits_after, passes, cancel_takes: Duration::ZERO }
+        let end = CheckEnd::passes(script.status.is_success());
+        CheckScript { takes: script.exits_after, end, cancel_takes: Duration::ZERO }
     }
 
     fn agent(&self, plan: &Plan, job: JobIx) -> Option<AgentScript> {

@@ -29,7 +29,7 @@ use containerpilot_core::SortedMap;
 use containerpilot_core::effect::{Effect, KillReason};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckIx, CheckRunId, EventId, FileIx, JobIx, RenderId, RunId};
-use containerpilot_core::input::{ExitStatus, RenderedText};
+use containerpilot_core::input::{CheckError, ExitStatus, RenderedText};
 use containerpilot_core::inserted;
 use containerpilot_core::log_entry::LogEvent;
 use containerpilot_core::plan::diff::Moves;
@@ -204,7 +204,7 @@ impl Tracer {
                 return self.exited(step, *run, why.kind.status(), Some(&why.message), events, spans);
             }
             Input::CheckDone { check, result } => {
-                self.check_done(*check, now, result.as_ref().err(), spans);
+                self.check_done(*check, now, result.as_ref().err().map(CheckError::why), spans);
             }
             Input::FileRendered { render, result } => match result {
                 Ok(RenderedText::New) => {}
@@ -531,7 +531,7 @@ impl Tracer {
         }
     }
 
-    fn check_done(&mut self, id: CheckRunId, now: Time, failure: Option<&String>, spans: &mut Vec<Span>) {
+    fn check_done(&mut self, id: CheckRunId, now: Time, failure: Option<&str>, spans: &mut Vec<Span>) {
         let Some(check) = self.checks.remove(&id) else { return };
         if let Some((run, which)) = check.of {
             let run = self.runs.get_mut(&run);
@@ -547,7 +547,7 @@ impl Tracer {
         }
         let mut done = span(Key::Check(id), check.parent, check.name, check.start, now);
         done.attributes = check.attributes;
-        done.failure = failure.cloned();
+        done.failure = failure.map(str::to_owned);
         spans.push(done);
     }
 

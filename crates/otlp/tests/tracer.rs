@@ -105,7 +105,7 @@ impl World {
 
     fn checked(&mut self, result: Result<(), &str>) {
         let check = self.checks.pop_front().unwrap();
-        self.input(Input::CheckDone { check, result: result.map_err(str::to_owned) });
+        self.input(Input::CheckDone { check, result: result.map_err(Into::into) });
     }
 
     /// The only span of this name.

@@ -19,6 +19,11 @@ pub fn describe(error: &io::Error) -> String {
     }
 }
 
+/// True if the supervisor has no descriptor left: then the error says nothing about a file or a peer.
+pub fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::EMFILE | Errno::ENFILE))
+}
+
 /// The innermost error. hyper's own messages only name the operation that failed.
 pub fn root_cause<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     error.source().map_or(error, root_cause)

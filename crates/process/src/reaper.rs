@@ -44,7 +44,7 @@ impl Owner {
     pub fn start_failed(self, why: StartError) -> Input {
         match self {
             Self::Run(run) => Input::StartFailed { run, why },
-            Self::Check(check) => Input::CheckDone { check, result: Err(why.message) },
+            Self::Check(check) => Input::CheckDone { check, result: Err(why.into()) },
         }
     }
 }
@@ -68,7 +68,7 @@ impl Exited {
             Owner::Run(run) => Input::Exited { run, status: self.status, remains: self.remains.clone() },
             Owner::Check(check) => {
                 let passed = self.status.is_success();
-                let result = if passed { Ok(()) } else { Err(words::exit(self.status)) };
+                let result = if passed { Ok(()) } else { Err(words::exit(self.status).into()) };
                 Input::CheckDone { check, result }
             }
         }

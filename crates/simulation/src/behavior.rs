@@ -11,8 +11,8 @@ use containerpilot_core::plan::{Catalog, Job, Plan, Watch, WatchKind};
 use crate::defaults;
 use crate::scenario::{CheckAnswer, CheckAnswers, FileScript, Lifetime, Observation, RunScript, Scenario};
 use crate::world::script::{
-    AgentScript, CheckScript, ProgramScript, Reaction, RenderScript, ReportScript, ResponseScript, Rest,
-    Script, WatchScript,
+    AgentScript, CheckEnd, CheckScript, ProgramScript, Reaction, RenderScript, ReportScript, ResponseScript,
+    Rest, Script, WatchScript,
 };
 
 /// Something the scenario does at a set time.
@@ -143,7 +143,7 @@ impl Script for Behavior<'_> {
         };
         CheckScript {
             takes: (answer != CheckAnswer::Hang).then_some(takes),
-            passes: answer == CheckAnswer::Pass,
+            end: CheckEnd::passes(answer == CheckAnswer::Pass),
             cancel_takes: Duration::ZERO,
         }
     }
@@ -162,7 +162,7 @@ impl Script for Behavior<'_> {
         let takes = answers.map_or(defaults::CHECK, |answers| answers.takes);
         CheckScript {
             takes: (answer != CheckAnswer::Hang).then_some(takes),
-            passes: answer == CheckAnswer::Pass,
+            end: CheckEnd::passes(answer == CheckAnswer::Pass),
             cancel_takes: Duration::ZERO,
         }
     }
@@ -171,7 +171,7 @@ impl Script for Behavior<'_> {
         let name = plan.jobs.get(job.index()).map_or("", |job| job.name.as_str());
         let run = self.since.get(name).map(|(run, _)| *run).unwrap_or_default();
         let takes = run.drain.unwrap_or(Lifetime::For(defaults::DRAIN)).time();
-        CheckScript { takes, passes: !run.drain_fails, cancel_takes: Duration::ZERO }
+        CheckScript { takes, end: CheckEnd::passes(!run.drain_fails), cancel_takes: Duration::ZERO }
     }
 
     fn agent(&self, plan: &Plan, _job: JobIx) -> Option<AgentScript> {

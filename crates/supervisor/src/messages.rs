@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use containerpilot_core::ids::{CheckRunId, JobIx, RenderId, RunId, WatchIx};
-use containerpilot_core::input::{Answer, RenderError};
+use containerpilot_core::input::{Answer, CheckError, RenderError};
 use containerpilot_core::lock_report::LockReport;
 use containerpilot_core::plan::{Level, Lock, Watch};
 use containerpilot_process::orphans::Report;
@@ -37,7 +37,7 @@ pub(crate) enum LoopMessage {
     /// The addresses of a host that checks wait for, or the error of the look-up.
     Resolved(String, Result<Vec<IpAddr>, String>),
     /// A check on the network thread is done, with its result.
-    CheckDone(CheckRunId, Result<(), String>),
+    CheckDone(CheckRunId, Result<(), CheckError>),
     /// What a watch has found, or why it cannot tell, with the watch's index when it started.
     Watched(Arc<Watch>, WatchIx, Result<Answer, String>),
     /// What Consul has answered about a lock.

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use crate::effect::Effect;
 use crate::event::Code;
 use crate::ids::{CheckRunId, FileIx, JobIx, RenderId, WatchIx};
-use crate::input::{RenderError, RenderedText};
+use crate::input::{CheckError, RenderError, RenderedText};
 use crate::log_entry::Fields;
 use crate::plan::{FileData, Level, RenderedFile};
 use crate::state::file::{FileStage, FileState};
@@ -177,14 +177,18 @@ impl Core {
     }
 
     /// A program that is not a health check is done: the test of a file, unless that was cancelled.
-    pub(crate) fn test_done(&mut self, done: CheckRunId, result: Result<(), String>) {
+    pub(crate) fn test_done(&mut self, done: CheckRunId, result: Result<(), CheckError>) {
         let Some((file, render)) = self.file_of_test(done) else { return };
         if let FileStage::Testing { mut timeout, .. } = self.file(file).stage {
             self.timers.cancel(&mut timeout);
         }
         match result {
             Ok(()) => self.install_file(file, render),
-            Err(why) => self.reject_text(file, render, format!("test: {why}")),
+            Err(CheckError::Failed(why)) => self.reject_text(file, render, format!("test: {why}")),
+            Err(CheckError::NotRun(why)) => {
+                self.effects.push(Effect::DiscardFile { render });
+                self.file_refused(file, format!("test: {why}"));
+            }
         }
     }
 

@@ -7,9 +7,10 @@ use core::time::Duration;
 use crate::effect::{DesiredService, Effect};
 use crate::event::Code;
 use crate::ids::{CheckIx, CheckRunId, JobIx};
+use crate::input::CheckError;
 use crate::log_entry::{Fields, LogEvent};
 use crate::plan::{Check, Level, OnUnhealthy, Probe, Repeat, Role, Status};
-use crate::state::health::{CheckRun, CheckState, HealthState};
+use crate::state::health::{CheckResult, CheckRun, CheckState, HealthState};
 use crate::state::journal::Origin;
 use crate::state::start_queue::NewProcess;
 use crate::state::supervisor::{Core, Phase};
@@ -115,7 +116,7 @@ impl Core {
         }
     }
 
-    pub(crate) fn check_done(&mut self, run: CheckRunId, result: Result<(), String>) {
+    pub(crate) fn check_done(&mut self, run: CheckRunId, result: Result<(), CheckError>) {
         self.starts.end(NewProcess::Program(run));
         let Some((job, check)) = self.plan_state.check_runs.remove(&run) else {
             if !self.drain_done(run, &result) {
@@ -133,7 +134,8 @@ impl Core {
                 timers.cancel(&mut timeout);
                 match result {
                     Ok(()) => self.check_passed(job, check),
-                    Err(why) => self.check_failed(job, check, &why, false),
+                    Err(CheckError::Failed(why)) => self.check_failed(job, check, &why, false),
+                    Err(CheckError::NotRun(why)) => self.not_checked(job, check, &why),
                 }
             }
             (CheckRun::Stale { run_again: true, .. }, _) => self.run_check(job, check),
@@ -228,6 +230,23 @@ impl Core {
         if counts {
             self.unhealthy(job, &name, why);
         }
+        self.schedule_check(job, check, never_passed);
+    }
+
+    /// H3: the supervisor had no descriptor for a check. The health stays as it is; the same reason is logged once.
+    fn not_checked(&mut self, job: JobIx, check: CheckIx, why: &str) {
+        let now = self.now;
+        let Some(name) = self.planned_check(job, check).map(|planned| planned.name.clone()) else { return };
+        let Some(state) = self.check_mut(job, check) else { return };
+        let result = Err(format!("could not check: {why}"));
+        let level = match &state.last {
+            Some(last) if last.result == result => Level::Debug,
+            _ => Level::Warn,
+        };
+        state.last = Some(CheckResult { at: now, took: now.since(state.started_at), result });
+        let never_passed = state.passes.is_none();
+        let fields = LogEvent::CheckFailed.fields().check(&name).cause(why);
+        self.log(level, Some(job), fields, format_args!("{name} could not check: {why}"));
         self.schedule_check(job, check, never_passed);
     }
 

@@ -1,6 +1,5 @@
 //! How one job stops, stage by stage (S2, W9).
 
-use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -8,7 +7,7 @@ use core::time::Duration;
 use crate::effect::{DesiredService, Effect, KillReason};
 use crate::event::Code;
 use crate::ids::{CheckRunId, JobIx};
-use crate::input::StartErrorKind;
+use crate::input::{CheckError, StartErrorKind};
 use crate::log_entry::{Fields, LogEvent};
 use crate::plan::{Level, Signal, StopScope};
 use crate::state::job::{Activity, Stage, State, StopReason, StopStage, Transition};
@@ -213,10 +212,11 @@ impl Core {
     }
 
     /// S11: a drain program has exited, or could not be started. Returns false if the run is not one, or was cancelled.
-    pub(crate) fn drain_done(&mut self, run: CheckRunId, result: &Result<(), String>) -> bool {
+    pub(crate) fn drain_done(&mut self, run: CheckRunId, result: &Result<(), CheckError>) -> bool {
         let Some(job) = self.job_of_drain(run) else { return false };
-        if let Err(why) = result {
-            let fields = LogEvent::Draining.fields().cause(why.as_str());
+        if let Err(error) = result {
+            let why = error.why();
+            let fields = LogEvent::Draining.fields().cause(why);
             self.log(Level::Warn, Some(job), fields, format_args!("drain program failed: {why}; stopping"));
         }
         self.job_mut(job).end_drain_run();

@@ -265,6 +265,27 @@ fn d15_a_text_that_its_test_refuses_is_discarded() {
 }
 
 #[test]
+fn d15_h3_a_test_that_the_supervisor_cannot_run_is_tried_again() {
+    let mut harness = running(tested());
+    harness.instances(1);
+    harness.rendered(Ok(New));
+    harness.take_output();
+    harness.cannot_check();
+    assert_eq!(harness.take_output(), ["event file.f failed", "discard"]);
+    harness.seconds(1);
+    assert_eq!(harness.take_output(), ["render f"]);
+    harness.rendered(Ok(New));
+    harness.take_output();
+    harness.cannot_check();
+    assert_eq!(harness.take_output(), ["discard"], "the same failure is one event");
+    harness.seconds(2);
+    harness.rendered(Ok(New));
+    harness.finish_check(true);
+    harness.installed(Ok(()));
+    assert!(harness.has_process("server"));
+}
+
+#[test]
 fn d15_a_test_that_hangs_is_cancelled_after_its_timeout() {
     let mut harness = running(tested());
     harness.instances(1);

@@ -9,7 +9,7 @@ use containerpilot_config::{Input as File, Options, load};
 use containerpilot_core::effect::{DesiredService, ExitDeadlines};
 use containerpilot_core::ids::{CheckRunId, FileIx, JobIx, RenderId, RunId, WatchIx};
 use containerpilot_core::input::{
-    Answer, ExitStatus, Instance, Remains, RenderError, RenderedText, StartError, StartErrorKind,
+    Answer, CheckError, ExitStatus, Instance, Remains, RenderError, RenderedText, StartError, StartErrorKind,
 };
 use containerpilot_core::log_entry::{Entry, Fields};
 use containerpilot_core::plan::{FileData, Level, Plan, Signal};
@@ -314,6 +314,13 @@ impl Harness {
     pub(crate) fn finish_check(&mut self, passed: bool) {
         let (check, _) = self.checks.pop_front().unwrap_or_else(|| panic!("no check; {:?}", self.output));
         self.input(Input::CheckDone { check, result: if passed { Ok(()) } else { Err("it failed".into()) } });
+    }
+
+    /// The supervisor has no descriptor for the oldest running check.
+    pub(crate) fn cannot_check(&mut self) {
+        let (check, _) = self.checks.pop_front().unwrap_or_else(|| panic!("no check; {:?}", self.output));
+        let result = Err(CheckError::NotRun("c: cannot create a pipe: Too many open files".into()));
+        self.input(Input::CheckDone { check, result });
     }
 
     /// The program of the oldest running check was executed.

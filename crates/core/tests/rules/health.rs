@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use containerpilot_core::ids::JobIx;
+use containerpilot_core::plan::Level;
 use containerpilot_core::{Input, Request, Time};
 
 use crate::harness::{Harness, plan};
@@ -47,6 +48,34 @@ fn h3_failures_before_the_first_pass_are_not_reported_in_the_first_interval() {
         harness.input(Input::Tick);
     }
     assert!(harness.take_events().is_empty(), "no event for ten seconds");
+    harness.finish_check(false);
+    assert_eq!(harness.take_events(), ["web unhealthy", "web becameUnhealthy"]);
+}
+
+#[test]
+fn h3_a_check_that_the_supervisor_cannot_run_says_nothing_about_the_job() {
+    let mut harness = Harness::running(WEB);
+    // It counts neither as a failure nor as a success, and is tried again as after one.
+    for delay in [100, 200, 400] {
+        harness.cannot_check();
+        let next = harness.core.next_deadline().unwrap();
+        assert_eq!(next.since(harness.now).as_millis(), delay);
+        harness.now = next;
+        harness.input(Input::Tick);
+    }
+    harness.finish_check(true);
+    harness.take_output();
+    let before = harness.log.len();
+    for _ in 0..5 {
+        harness.seconds(10);
+        harness.cannot_check();
+    }
+    assert_eq!(harness.take_output(), ["check check.web"; 5], "no event, and no heartbeat");
+    let why = "check.web could not check: c: cannot create a pipe: Too many open files";
+    assert_eq!(harness.log[before..], [why; 5]);
+    let warnings = harness.levels[before..].iter().filter(|level| **level == Level::Warn).count();
+    assert_eq!(warnings, 1, "{:?}", &harness.levels[before..]);
+    harness.seconds(10);
     harness.finish_check(false);
     assert_eq!(harness.take_events(), ["web unhealthy", "web becameUnhealthy"]);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::CheckRunId;
-use containerpilot_core::input::Input;
+use containerpilot_core::input::{CheckError, Input};
 use containerpilot_core::plan::{OnUnhealthy, Probe, Repeat, RestartOn, Restarts};
 use containerpilot_core::{JobStatus, Phase, State, StopStage};
 
@@ -20,7 +20,7 @@ impl Oracle<'_> {
         health.is_none_or(|health| health.checks[check].probe.is_passive())
     }
 
-    pub(super) fn see_check_done(&mut self, run: CheckRunId, passes: bool) {
+    pub(super) fn see_check_done(&mut self, run: CheckRunId, result: &Result<(), CheckError>) {
         if let Some(model) = self.jobs.iter_mut().find(|model| model.drain_run == Some(run)) {
             (model.drain_run, model.drain_done) = (None, Some(self.now));
             return;
@@ -35,7 +35,26 @@ impl Oracle<'_> {
         if std::mem::take(&mut model.canceled) {
             return;
         }
-        self.count(job, check, passes);
+        match result {
+            Ok(()) => self.count(job, check, true),
+            Err(CheckError::Failed(_)) => self.count(job, check, false),
+            // H3: it counts neither way.
+            Err(CheckError::NotRun(_)) => self.check_again(job, check),
+        }
+    }
+
+    /// When a check is due again that has not passed.
+    fn check_again(&mut self, job: usize, check: usize) {
+        let Some(health) = &self.plan.jobs[job].health else { return };
+        let (interval, now) = (health.checks[check].interval, self.now);
+        let model = &mut self.jobs[job].checks[check];
+        model.due = Some(if model.passed {
+            (model.began + interval).max(now)
+        } else {
+            let pace = Duration::from_millis(100) * (1 << model.early_fails.min(20));
+            model.early_fails += 1;
+            now + pace.min(interval)
+        });
     }
 
     /// Counts a result.
@@ -56,16 +75,11 @@ impl Oracle<'_> {
         }
         let in_start_period = now.since(begun) < planned.start_period;
         (model.passes_in_a_row, model.fails) = (0, if in_start_period { 0 } else { model.fails + 1 });
-        if model.passed {
-            model.due = Some(next.max(now));
-        } else {
-            let pace = Duration::from_millis(100) * (1 << model.early_fails.min(20));
-            model.early_fails += 1;
-            model.due = Some(now + pace.min(planned.interval));
-        }
         let young = !model.passed && now.since(begun) < planned.interval;
-        if model.fails >= planned.failures && !young {
-            model.passes = false;
+        let counts = model.fails >= planned.failures && !young;
+        self.check_again(job, check);
+        if counts {
+            self.jobs[job].checks[check].passes = false;
             let news = self.jobs[job].health_state != Some(false);
             self.jobs[job].health_state = Some(false);
             let sends = news || self.wants_repeats(job, Code::Unhealthy);

@@ -49,7 +49,7 @@ impl Oracle<'_> {
                 let due = if ending { self.now } else { self.now + self.plan.stop_timeout };
                 self.orphans.entry(*run).or_insert(due);
             }
-            Input::CheckDone { check, result } => self.see_check_done(*check, result.is_ok()),
+            Input::CheckDone { check, result } => self.see_check_done(*check, result),
             Input::Request { request: Request::Maintenance(on), .. }
                 if self.phase_before == Phase::Starting =>
             {

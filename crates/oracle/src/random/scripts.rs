@@ -10,7 +10,7 @@ use crate::agents;
 use crate::scenario::{CatalogScript, JobScript};
 use containerpilot_core::rng::Rng;
 use containerpilot_simulation::world::script::{
-    AgentFault, CheckScript, ProgramScript, Reaction, ReportScript, Rest,
+    AgentFault, CheckEnd, CheckScript, ProgramScript, Reaction, ReportScript, Rest,
 };
 
 /// What the programs and checks of a job do.
@@ -106,10 +106,16 @@ fn reports(rng: &mut Rng) -> ReportScript {
 fn check_scripts(rng: &mut Rng) -> Vec<CheckScript> {
     let pass_percent = rng.pick(&[5, 50, 80, 95]);
     let count = 1 + rng.index(6);
-    let one = |rng: &mut Rng| CheckScript {
-        takes: if rng.percent(8) { None } else { Some(time(rng, &SHORT)) },
-        passes: rng.percent(pass_percent),
-        cancel_takes: if rng.percent(70) { Duration::ZERO } else { time(rng, &LONG) },
+    let one = |rng: &mut Rng| {
+        let takes = if rng.percent(8) { None } else { Some(time(rng, &SHORT)) };
+        let end = match rng.percent(pass_percent) {
+            true => CheckEnd::Passes,
+            // What the supervisor cannot start has failed at once.
+            false if takes == Some(Duration::ZERO) => CheckEnd::NotRun,
+            false => CheckEnd::Fails,
+        };
+        let cancel_takes = if rng.percent(70) { Duration::ZERO } else { time(rng, &LONG) };
+        CheckScript { takes, end, cancel_takes }
     };
     (0..count).map(|_| one(rng)).collect()
 }

@@ -49,7 +49,7 @@ impl TestCore {
     }
 
     pub(crate) fn checked(&mut self, now: u64, check: u64, passes: bool) -> Vec<Effect> {
-        let result = if passes { Ok(()) } else { Err("no".to_owned()) };
+        let result = if passes { Ok(()) } else { Err("no".into()) };
         self.at(now, Input::CheckDone { check: CheckRunId(check), result })
     }
 

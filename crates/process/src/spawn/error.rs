@@ -306,6 +306,7 @@ impl SpawnError {
             Self::NotAProgram { .. } | Self::NotExecutable { .. } | Self::Unsearchable { .. } => {
                 StartErrorKind::NotExecutable
             }
+            Self::Pipe { errno: Errno::EMFILE | Errno::ENFILE, .. } => StartErrorKind::NoDescriptors,
             Self::Pipe { errno, .. } | Self::Clone { errno, .. } | Self::File { errno, .. } => kind(*errno),
             Self::User { errno: Errno::EAGAIN, .. } => StartErrorKind::NoResources,
             // These errors are not about the program itself.

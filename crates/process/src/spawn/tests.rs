@@ -329,7 +329,7 @@ isolated! {
                 Err(error) => break error,
             }
         };
-        assert_eq!(error.kind, StartErrorKind::NoResources);
+        assert_eq!(error.kind, StartErrorKind::NoDescriptors);
         assert_eq!(error.message, "/bin/true: cannot create a pipe: Too many open files");
         collect(&mut reaper, held.len());
         held.clear();

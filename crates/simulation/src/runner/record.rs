@@ -5,6 +5,7 @@ use std::sync::Arc;
 use containerpilot_core::effect::{Effect, KillReason};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RunId};
+use containerpilot_core::input::CheckError;
 use containerpilot_core::plan::{Job, Level, Signal};
 use containerpilot_core::report::status::Cause;
 use containerpilot_core::state::journal::{Event as JournalEvent, Origin};
@@ -117,15 +118,15 @@ impl Runner<'_> {
     }
 
     /// Writes the first of several failed checks of a job.
-    pub(super) fn checked(&mut self, check: CheckRunId, result: &Result<(), String>) {
+    pub(super) fn checked(&mut self, check: CheckRunId, result: &Result<(), CheckError>) {
         let Some(name) = self.checks.remove(&check) else { return };
         match result {
             Ok(()) => {
                 self.failing.remove(&name);
             }
-            Err(why) => {
+            Err(error) => {
                 if self.failing.insert(Arc::clone(&name)) {
-                    self.write(&name, What::ChecksFail, None, why.clone());
+                    self.write(&name, What::ChecksFail, None, error.why().to_owned());
                 }
             }
         }

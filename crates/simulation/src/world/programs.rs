@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use containerpilot_core::ids::{CheckIx, CheckRunId, JobIx, RunId};
-use containerpilot_core::input::{ExitStatus, Input, Remains, StartError, StartErrorKind};
+use containerpilot_core::input::{CheckError, ExitStatus, Input, Remains, StartError, StartErrorKind};
 use containerpilot_core::plan::{Job, Probe, Ready, Signal};
 use containerpilot_core::{Notice, Time};
 
 use super::queue::Slot;
-use super::script::{CheckScript, ProgramScript, Reaction, Rest, Script};
+use super::script::{CheckEnd, CheckScript, ProgramScript, Reaction, Rest, Script};
 use super::{Scheduled, World};
 
 /// SIGCHLD, SIGCONT, SIGURG and SIGWINCH: by default they do not end a process.
@@ -52,7 +52,7 @@ pub(super) struct RestOfRun {
 pub(super) struct RunningCheck {
     script: CheckScript,
     done: Option<Slot>,
-    result: Result<(), &'static str>,
+    result: Result<(), CheckError>,
 }
 
 impl Program {
@@ -315,14 +315,20 @@ impl<S: Script> World<S> {
 
     /// Runs a check, the test of a file or a drain program.
     pub(super) fn begin_check(&mut self, run: CheckRunId, script: CheckScript, failure: &'static str) {
-        let result = if script.passes { Ok(()) } else { Err(failure) };
+        let result = match script.end {
+            CheckEnd::Passes => Ok(()),
+            CheckEnd::Fails => Err(CheckError::Failed(failure.to_owned())),
+            CheckEnd::NotRun => {
+                Err(CheckError::NotRun("cannot create a pipe: Too many open files".to_owned()))
+            }
+        };
         let done = script.takes.map(|takes| self.schedule(takes, Scheduled::Check(run)));
         self.checks.insert(run, RunningCheck { script, done, result });
     }
 
     pub(super) fn check_done(&mut self, check: CheckRunId) -> Input {
         let result = self.checks.remove(&check).map_or(Ok(()), |check| check.result);
-        Input::CheckDone { check, result: result.map_err(str::to_owned) }
+        Input::CheckDone { check, result }
     }
 
     pub(super) fn cancel_check(&mut self, run: CheckRunId) {
@@ -335,7 +341,7 @@ impl<S: Script> World<S> {
             self.queue.remove(done);
         }
         check.done = Some(self.queue.add(at, Scheduled::Check(run)));
-        check.result = Err("it was canceled");
+        check.result = Err("it was canceled".into());
     }
 }
 
@@ -350,6 +356,7 @@ fn start_error(job: &Job, kind: StartErrorKind) -> StartError {
     let reason = match kind {
         StartErrorKind::NotFound => "No such file or directory",
         StartErrorKind::NotExecutable => "Permission denied",
+        StartErrorKind::NoDescriptors => "Too many open files",
         StartErrorKind::NoResources => "Resource temporarily unavailable",
         StartErrorKind::Other | StartErrorKind::Killed(_) => "cannot be started",
     };

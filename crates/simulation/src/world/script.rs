@@ -32,12 +32,12 @@ pub trait Script {
 
     /// What the next run of the test of a file does.
     fn test(&mut self, _plan: &Plan, _file: FileIx, _now: Time) -> CheckScript {
-        CheckScript { takes: Some(Duration::ZERO), passes: true, cancel_takes: Duration::ZERO }
+        CheckScript { takes: Some(Duration::ZERO), end: CheckEnd::Passes, cancel_takes: Duration::ZERO }
     }
 
     /// What the drain program of a job does (S11).
     fn drain(&mut self, _plan: &Plan, _job: JobIx) -> CheckScript {
-        CheckScript { takes: Some(Duration::ZERO), passes: true, cancel_takes: Duration::ZERO }
+        CheckScript { takes: Some(Duration::ZERO), end: CheckEnd::Passes, cancel_takes: Duration::ZERO }
     }
 
     /// The Consul agent behind a job's service. Without one the catalog accepts every change at once.
@@ -115,13 +115,32 @@ pub enum Reaction {
     Exits(Duration, Option<u8>),
 }
 
+/// How a check ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckEnd {
+    /// It passes.
+    Passes,
+    /// It fails.
+    Fails,
+    /// The supervisor has no descriptor for it (H3).
+    NotRun,
+}
+
+impl CheckEnd {
+    /// It passes, or fails.
+    #[must_use]
+    pub const fn passes(passes: bool) -> Self {
+        if passes { Self::Passes } else { Self::Fails }
+    }
+}
+
 /// One run of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckScript {
     /// How long it takes; `None` if it hangs until it is canceled.
     pub takes: Option<Duration>,
-    /// True if it passes.
-    pub passes: bool,
+    /// How it ends.
+    pub end: CheckEnd,
     /// How long it takes to end once it is canceled.
     pub cancel_takes: Duration,
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use containerpilot_config::host::PATIENCE;
 use containerpilot_core::plan::{Catalog, Plan, Tls};
-use containerpilot_process::error_text::describe;
+use containerpilot_process::error_text::{describe, is_out_of_descriptors};
 use nix::errno::Errno;
 use rustls::ClientConfig;
 use thiserror::Error;
@@ -61,6 +61,17 @@ pub(crate) enum ConnectError {
     Handshake(#[source] io::Error),
     #[error("TLS handshake timed out")]
     HandshakeTimeout,
+}
+
+impl ConnectError {
+    /// True if the supervisor had no descriptor for the connection.
+    pub(crate) fn is_own(&self) -> bool {
+        match self {
+            Self::Connect { source, .. } => is_out_of_descriptors(source),
+            Self::EveryAddress(errors) => errors.iter().any(Self::is_own),
+            _ => false,
+        }
+    }
 }
 
 /// Opens connections to one server.

@@ -10,6 +10,7 @@ use std::io;
 
 use bytes::{Bytes, BytesMut};
 use containerpilot_config::template::Pattern;
+use containerpilot_core::input::CheckError;
 use containerpilot_core::plan::{HttpProbe, HttpTarget, Tls};
 use containerpilot_process::error_text::{describe, root_cause};
 use http_body_util::{BodyExt, Empty};
@@ -58,21 +59,25 @@ impl HttpClient {
     /// Sends the request. Fails if the response is not the expected one: the error says what was sent, and what is
     /// wrong. Returns the first bytes of the body, as many as the caller wants. If the body must match, its first 64
     /// KiB are read.
-    pub(crate) async fn send(&self, wanted: usize, deadline: Instant) -> Result<Bytes, String> {
+    pub(crate) async fn send(&self, wanted: usize, deadline: Instant) -> Result<Bytes, CheckError> {
         let limit = if self.body.is_some() { wanted.max(BODY_BYTES) } else { wanted };
         let body = match timeout_at(deadline, self.exchange(limit, deadline)).await {
             Ok(body) => body,
-            Err(_) => Err("timed out".to_owned()),
+            Err(_) => Err("timed out".into()),
         };
-        body.map_err(|why| format!("{}: {why}", self.probe))
+        body.map_err(|error| error.map(|why| format!("{}: {why}", self.probe)))
     }
 
-    async fn exchange(&self, limit: usize, deadline: Instant) -> Result<Bytes, String> {
+    async fn exchange(&self, limit: usize, deadline: Instant) -> Result<Bytes, CheckError> {
         let request = request(&self.probe)?;
-        let stream = self.connector.connect(deadline).await.map_err(|error| match error {
-            // The URL tells the address.
-            ConnectError::Connect { source, .. } => describe(&source),
-            other => other.to_string(),
+        let stream = self.connector.connect(deadline).await.map_err(|error| {
+            let is_own = error.is_own();
+            let why = match error {
+                // The URL has the address.
+                ConnectError::Connect { source, .. } => describe(&source),
+                other => other.to_string(),
+            };
+            if is_own { CheckError::NotRun(why) } else { CheckError::Failed(why) }
         })?;
         let mut builder = http1::Builder::new();
         builder.max_buf_size(HEAD_BYTES).max_headers(HEAD_FIELDS).title_case_headers(true);
@@ -89,7 +94,7 @@ impl HttpClient {
         let body = body_start(response.into_body(), limit).await?;
         match (&self.body, &self.probe.body) {
             (Some(pattern), Some(written)) if !pattern.is_match(body.get(..BODY_BYTES).unwrap_or(&body)) => {
-                Err(format!("the body does not match \"{written}\""))
+                Err(format!("the body does not match \"{written}\"").into())
             }
             _ => Ok(body),
         }

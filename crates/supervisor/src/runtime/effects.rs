@@ -25,7 +25,7 @@ use crate::net::LazyNet;
 use crate::runtime::files::Files;
 use crate::runtime::manager::ServiceManager;
 use crate::runtime::notices::Notices;
-use crate::runtime::probe::{Probes, Target};
+use crate::runtime::probe::{CheckResult, Probes, Target};
 use crate::runtime::queries::QueryHandler;
 use crate::runtime::reload::Reloads;
 use crate::runtime::starts::{Program, Starts, marked};
@@ -100,7 +100,7 @@ impl EffectExecutor {
                 } else if self.probes.cancel(run) || self.starts.contains(Owner::Check(run)) {
                     // A start in progress is given up, because its process may not even be ended by SIGKILL.
                     self.cancel_start(Owner::Check(run));
-                    let result = Err("cancelled".to_owned());
+                    let result = Err("cancelled".into());
                     results.push_back(Input::CheckDone { check: run, result });
                 } else {
                     // The result follows when it is reaped.
@@ -194,12 +194,12 @@ impl EffectExecutor {
         (ix, check): (JobIx, CheckIx),
         run: CheckRunId,
         environment: &Environment,
-    ) -> Option<Result<(), String>> {
+    ) -> Option<CheckResult> {
         let Some(job) = plan.jobs.get(ix.index()) else {
-            return Some(Err("there is no such job".to_owned()));
+            return Some(Err("there is no such job".into()));
         };
         let Some(check) = job.health.as_ref().and_then(|health| health.checks.get(check.index())) else {
-            return Some(Err("there is no such check".to_owned()));
+            return Some(Err("there is no such check".into()));
         };
         match &check.probe {
             Probe::Running | Probe::Ready => Some(Ok(())),
@@ -255,11 +255,11 @@ impl EffectExecutor {
         render: RenderId,
         run: CheckRunId,
         environment: &Environment,
-    ) -> Option<Result<(), String>> {
+    ) -> Option<CheckResult> {
         let file = plan.files.get(file.index());
         let tested = file.and_then(|file| Some((file, file.test.as_ref()?)));
         let (Some((file, test)), Some(path)) = (tested, self.files.path_of(render)) else {
-            return Some(Err("internal error: there is nothing to test".to_owned()));
+            return Some(Err("internal error: there is nothing to test".into()));
         };
         let mut environment = environment.clone();
         Arc::make_mut(&mut environment.cause).push(("CONTAINERPILOT_FILE".into(), path));
@@ -284,10 +284,10 @@ impl EffectExecutor {
         ix: JobIx,
         run: CheckRunId,
         environment: &Environment,
-    ) -> Option<Result<(), String>> {
+    ) -> Option<CheckResult> {
         let job = plan.jobs.get(ix.index());
         let Some((job, command)) = job.and_then(|job| Some((job, job.stop.drain.program()?))) else {
-            return Some(Err("there is no such program".to_owned()));
+            return Some(Err("there is no such program".into()));
         };
         let job_run = self.pids.get(&ix).and_then(|(pid, _)| self.reaper.run_of(*pid));
         let program = Program {

@@ -18,8 +18,9 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
 
 use containerpilot_core::ids::CheckRunId;
+use containerpilot_core::input::CheckError;
 use containerpilot_core::plan::HttpProbe;
-use containerpilot_process::error_text::describe;
+use containerpilot_process::error_text::{describe, is_out_of_descriptors};
 use containerpilot_process::sys;
 
 use self::look_ups::LookUps;
@@ -28,7 +29,7 @@ use crate::messages::LoopSender;
 use crate::net::{LazyNet, http_probe, resolve};
 
 /// The result of a check: passed, or the reason why not.
-pub(crate) type CheckResult = Result<(), String>;
+pub(crate) type CheckResult = Result<(), CheckError>;
 
 /// How many bytes are read at most to find the status of a response.
 const MAX_STATUS_LINE: usize = 4096;
@@ -109,7 +110,7 @@ impl Probes {
             && (http.target.https || http.body.is_some())
         {
             let started = self.remote.start(run, http, net);
-            return started.err().map(|why| Err(format!("{target}: {why}")));
+            return started.err().map(|why| Err(format!("{target}: {why}").into()));
         }
         let host = target.host();
         let known = resolve::without_look_up(host);
@@ -119,7 +120,8 @@ impl Probes {
             return Some(Err(format!(
                 "{target}: cannot start the network thread to resolve {host}: {}",
                 describe(&error)
-            )));
+            )
+            .into()));
         }
         self.running.push(Probe { run, target, addresses: VecDeque::new(), connection: None });
         self.connect(run, known?)
@@ -136,7 +138,7 @@ impl Probes {
             Ok(addresses) => Some((run, self.connect(run, addresses.clone())?)),
             Err(error) => {
                 let Probe { target, .. } = self.remove(run)?;
-                Some((run, Err(format!("{target}: {error}"))))
+                Some((run, Err(format!("{target}: {error}").into())))
             }
         };
         waiting.into_iter().filter_map(proceed).collect()
@@ -197,21 +199,27 @@ impl Probes {
         let place = self.running.iter().position(|probe| probe.run == run)?;
         let outcome = self.running.get_mut(place)?.advance()?;
         let target = self.running.swap_remove(place).target;
-        Some(outcome.map_err(|why| format!("{target}: {why}")))
+        Some(outcome.map_err(|error| error.map(|why| format!("{target}: {why}"))))
     }
 }
 
 impl Probe {
     /// Continues as far as possible without waiting. Returns the result when it is known.
     fn advance(&mut self) -> Option<CheckResult> {
-        let mut error = "the host has no address".to_owned();
+        let mut error = CheckError::from("the host has no address");
         loop {
             let progress = match &mut self.connection {
                 None => {
                     let Some(address) = self.addresses.pop_front() else { return Some(Err(error)) };
                     match sys::begin_connection(address) {
                         Ok(stream) => self.connection = Some((stream, State::Connecting)),
-                        Err(errno) => error = describe(&errno.into()),
+                        Err(errno) => {
+                            let (errno, why) = (errno.into(), describe);
+                            error = match is_out_of_descriptors(&errno) {
+                                true => CheckError::NotRun(why(&errno)),
+                                false => CheckError::Failed(why(&errno)),
+                            };
+                        }
                     }
                     continue;
                 }
@@ -219,10 +227,10 @@ impl Probe {
             };
             match progress {
                 Progress::Blocked => return None,
-                Progress::Done(result) => return Some(result),
+                Progress::Done(result) => return Some(result.map_err(CheckError::Failed)),
                 // Try the next address.
                 Progress::Unreachable(why) => {
-                    error = why;
+                    error = why.into();
                     self.connection = None;
                 }
             }
@@ -233,7 +241,7 @@ impl Probe {
 enum Progress {
     Blocked,
     Unreachable(String),
-    Done(CheckResult),
+    Done(Result<(), String>),
 }
 
 impl State {

@@ -22,6 +22,7 @@ use containerpilot_process::sys::{self, PollFd};
 use super::{Decider, Runtime};
 use crate::logs::{ReadyLine, Source};
 use crate::runtime::effects::EffectExecutor;
+use crate::runtime::probe::CheckResult;
 use crate::telemetry;
 
 /// The starts in progress.
@@ -175,14 +176,14 @@ impl EffectExecutor {
         program: &Program<'_>,
         run: CheckRunId,
         environment: &Environment,
-    ) -> Option<Result<(), String>> {
+    ) -> Option<CheckResult> {
         let &Program { command, process, source, name, raw_output, run: of } = program;
         let reports = Reports::default();
         let request =
             Request { command, environment, process, own_stdin: false, raw_output, cgroup: None, reports };
         let labels = Labels { job: source, check: Some(name), logging: JobLogging::default(), run: of };
         let started = self.start(&request, Owner::Check(run), labels, None);
-        started.err().map(|why| Err(why.message))
+        started.err().map(|why| Err(why.into()))
     }
 
     fn start(

@@ -50,7 +50,7 @@ impl TestCore {
                     Effect::RunCheck { job, run, .. } => self.checks.push((job, run)),
                     Effect::CancelCheck { run } => {
                         self.checks.retain(|(_, other)| *other != run);
-                        inputs.push(Input::CheckDone { check: run, result: Err("cut short".to_owned()) });
+                        inputs.push(Input::CheckDone { check: run, result: Err("cut short".into()) });
                     }
                     _ => {}
                 }
@@ -72,7 +72,7 @@ impl TestCore {
         let job = self.named(name);
         let place = self.checks.iter().position(|(of, _)| *of == job).expect("a running check");
         let (_, check) = self.checks.remove(place);
-        self.step(Input::CheckDone { check, result });
+        self.step(Input::CheckDone { check, result: result.map_err(Into::into) });
     }
 
     /// Ends the process of a job.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use containerpilot_core::answer::MAX_VALUE_BYTES;
-use containerpilot_core::input::{Answer, Instance};
+use containerpilot_core::input::{Answer, CheckError, Instance};
 use containerpilot_core::inserted;
 use containerpilot_core::plan::{DnsRecord, WatchKind};
 use containerpilot_process::failpoints::{failpoint, guarded};
@@ -99,16 +99,18 @@ impl Target {
 
     async fn poll(&self, deadline: Instant) -> Polled {
         match self {
-            Self::Tcp(connector) => Polled::lasting(Ok(match connector.connect(deadline).await {
-                Ok(_) => Answer::Up,
-                Err(error) => Answer::Down(error.to_string()),
-            })),
+            Self::Tcp(connector) => Polled::lasting(match connector.connect(deadline).await {
+                Ok(_) => Ok(Answer::Up),
+                Err(error) if error.is_own() => Err(error.to_string()),
+                Err(error) => Ok(Answer::Down(error.to_string())),
+            }),
             Self::Http(client) => Polled::lasting(match client.send(MAX_VALUE_BYTES + 1, deadline).await {
                 Ok(body) if body.len() > MAX_VALUE_BYTES => {
                     Err("the body has more than 1 MiB; watch a smaller document".to_owned())
                 }
                 Ok(body) => Ok(Answer::Value(Arc::from(&*body))),
-                Err(why) => Ok(Answer::Down(why)),
+                Err(CheckError::Failed(why)) => Ok(Answer::Down(why)),
+                Err(CheckError::NotRun(why)) => Err(why),
             }),
             Self::Dns { name, record } => match resolve::records(name, *record, deadline).await {
                 Ok(records) => Polled {

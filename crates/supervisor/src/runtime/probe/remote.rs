@@ -53,7 +53,7 @@ impl RemoteChecks {
         let (client, sender) = (self.client(probe), self.sender.clone());
         let task = net.handle().spawn(async move {
             let result = guarded(client.send(0, Instant::now() + FOREVER)).await;
-            let panicked = |_| Err("internal error, please report it; see the log".to_owned());
+            let panicked = |_| Err("internal error, please report it; see the log".into());
             sender.send(LoopMessage::CheckDone(run, result.unwrap_or_else(panicked).map(drop)));
         });
         self.running.insert(run, Running(task.abort_handle()));

@@ -28,7 +28,7 @@ fn server(response: &'static [u8]) -> u16 {
     port
 }
 
-fn result(target: Target) -> CheckResult {
+fn result(target: Target) -> Result<(), String> {
     let receiver = LoopReceiver::new().unwrap();
     let (mut probes, mut net) = (Probes::new(receiver.sender()), LazyNet::default());
     let deadline = Instant::now() + Duration::from_secs(30);
@@ -50,14 +50,14 @@ fn result(target: Target) -> CheckResult {
         result = result.or_else(|| probes.ready(&fds).pop().map(|(_, result)| result));
     }
     assert!(probes.running.is_empty() && !probes.cancel(RUN));
-    result.unwrap()
+    result.unwrap().map_err(|error| error.why().to_owned())
 }
 
 fn probe(host: &str, port: u16, path: &str) -> HttpProbe {
     HttpProbe::get(HttpTarget { https: false, host: host.to_owned(), port, path: path.to_owned() })
 }
 
-fn http(host: &str, port: u16) -> CheckResult {
+fn http(host: &str, port: u16) -> Result<(), String> {
     result(Target::Http(probe(host, port, "/health?x")))
 }
 
@@ -142,7 +142,7 @@ fn h5_checks_of_one_name_share_a_look_up_until_the_last_one_is_cancelled() {
     assert_eq!(probes.look_ups.count(), 1, "no check waits for the other name");
     let mut done = probes.resolved("localhost.invalid", &Err("no answer".to_owned()));
     done.sort_by_key(|(run, _)| run.0);
-    let failed = |run| (CheckRunId(run), Err("localhost.invalid:1: no answer".to_owned()));
+    let failed = |run| (CheckRunId(run), Err("localhost.invalid:1: no answer".into()));
     assert_eq!(done, [failed(1), failed(3)]);
     assert!(probes.running.is_empty() && probes.look_ups.count() == 0);
     // A result that comes too late concerns no check.
