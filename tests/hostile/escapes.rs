@@ -18,6 +18,29 @@ fn s4_job_that_left_its_process_group_is_killed_at_shutdown() {
 }
 
 #[test]
+fn p4_processes_cannot_pretend_to_belong_to_the_run_of_another_job() {
+    as_init_and_child(|rank| {
+        // As a child, the supervisor has another pid than 1.
+        let forge = "for pid in 1 $PPID; do for run in 1 2 3 4 5 6 7 8 9; do \
+                     CONTAINERPILOT_RUN=$pid-$run setsid sh -c 'trap \"\" TERM; sleep 1000' & \
+                     CONTAINERPILOT_RUN=$pid-$run-0 setsid sh -c 'trap \"\" TERM; sleep 1000' & done; done; echo ready";
+        let config = format!(
+            "jobs: [{{ name: 'victim', exec: 'sleep 1000', restarts: 'unlimited' }},
+                    {{ name: 'forger', exec: [\"sh\", \"-c\", \"{}\"], user: 'nobody' }}]",
+            forge.replace('"', "\\\"")
+        );
+        let mut hostile = Hostile::start(rank, 5, &config);
+        hostile.await_ready(1);
+        hostile.await_job("forger", "has exited", |job| !job["lastExit"].is_null());
+        let pid = hostile.job("victim")["pid"].clone();
+        hostile.post("/v3/jobs/victim/restart");
+        hostile.await_job("victim", "runs again", |job| job["state"] == "running" && job["pid"] != pid);
+        assert!(!hostile.log().contains("victim left processes"), "{}", hostile.log());
+        hostile.stops();
+    });
+}
+
+#[test]
 fn p5_run_that_left_its_process_group_is_killed_at_its_timeout() {
     as_init_and_child(|rank| {
         let config = format!(

@@ -10,6 +10,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -556,6 +557,46 @@ static int descriptors(void)
     forever();
 }
 
+/* Sends connections that take 100 s to close to its NOTIFY_SOCKET, so that the receiver closes them. */
+static int linger(void)
+{
+    const char *name = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un to = { .sun_family = AF_UNIX };
+    socklen_t length = offsetof(struct sockaddr_un, sun_path) + strlen(name);
+    memcpy(to.sun_path + 1, name + 1, strlen(name) - 1);
+    int notify = socket(AF_UNIX, SOCK_DGRAM, 0);
+    struct sockaddr_in any = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof any;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    must(bind(listener, (struct sockaddr *)&any, size));
+    must(listen(listener, 100));
+    must(getsockname(listener, (struct sockaddr *)&any, &size));
+    for (int i = 0; i < 20; i++) {
+        int near = socket(AF_INET, SOCK_STREAM, 0);
+        must(connect(near, (struct sockaddr *)&any, size));
+        static char bytes[65536];
+        while (send(near, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+            ;
+        struct linger wait = { .l_onoff = 1, .l_linger = 100 };
+        must(setsockopt(near, SOL_SOCKET, SO_LINGER, &wait, sizeof wait));
+        char text[] = "STATUS=slow", control[CMSG_SPACE(sizeof(int))] = { 0 };
+        struct iovec part = { text, i % 2 ? strlen(text) : 0 };
+        struct msghdr message = { &to, length, &part, 1, control, sizeof control, 0 };
+        struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(rights), &near, sizeof near);
+        /* From Linux 6.16 on it is refused. */
+        if (sendmsg(notify, &message, MSG_DONTWAIT) >= 0)
+            close(near);
+        else if (errno != EPERM && errno != EAGAIN)
+            fail("sendmsg");
+    }
+    say("ready");
+    forever();
+}
+
 int main(int argc, char **argv)
 {
     const char *trick = argc > 1 ? argv[1] : "";
@@ -589,6 +630,7 @@ int main(int argc, char **argv)
     TRICK("send", send_(argv));
     TRICK("spin", spin());
     TRICK("descriptors", descriptors());
+    TRICK("linger", linger());
     fprintf(stderr, "hostile: there is no trick `%s`\n", trick);
     return 98;
 }

@@ -93,6 +93,19 @@ fn h11_messages_of_other_users_do_not_keep_a_process_from_reporting() {
 }
 
 #[test]
+fn h11_s4_descriptors_that_take_long_to_close_hold_up_neither_the_loop_nor_sigterm() {
+    as_init_and_child(|rank| {
+        let config = format!(
+            "jobs: [{CLOCK}, {{ name: 'slow', exec: ['@/hostile', 'linger'], user: 'nobody', ready: 'notify' }}]"
+        );
+        let mut hostile = Hostile::start(rank, 2, &config);
+        hostile.await_ready(1);
+        has_time(&hostile);
+        hostile.stops();
+    });
+}
+
+#[test]
 fn h11_a_descriptor_that_is_written_without_end_does_not_slow_the_loop() {
     let flood = r#"["sh", "-c", "yes >&3"]"#;
     let dots = r#"["perl", "-e", "open(F, q(>&=), 4); $| = 1; select(F); print q(.) while 1"]"#;

@@ -1,5 +1,7 @@
 //! Folders of jobs that are replaced by links to places of the supervisor (L8, D13, D15, P11).
 
+use std::time::Instant;
+
 use super::fixture::{Hostile, as_init_and_child};
 
 /// What a job runs, as a user that owns `@/own`.
@@ -58,6 +60,29 @@ fn d13_watched_file_that_becomes_a_link_is_read_with_the_rights_of_its_owner() {
         assert_eq!(hostile.read("out").trim(), "public");
         hostile.stops();
         assert!(!hostile.log().contains("hidden-text"), "{}", hostile.log());
+    });
+}
+
+#[test]
+fn d13_file_that_changes_all_the_time_is_read_and_logged_within_bounds() {
+    let flip =
+        script("cd @/own; while :; do echo $$ > w; sleep 0.03; mv w v; mkfifo w; sleep 0.03; rm w; done");
+    let config = format!(
+        "watches: [{{ name: 'flips', file: '@/own/w' }}],
+         jobs: [{{ name: 'flip', exec: {flip}, user: 'nobody' }},
+                {{ name: 'seen', exec: 'true', when: {{ source: 'watch.flips', each: 'changed' }} }},
+                {{ name: 'clock', exec: 'true', when: {{ interval: '100ms' }} }}]"
+    );
+    as_init_and_child(|rank| {
+        let began = Instant::now();
+        let mut hostile = Hostile::start(rank, 1, &config);
+        hostile.await_job("clock", "has run 50 times", |job| job["runs"]["success"].as_u64() >= Some(50));
+        let log = hostile.log();
+        let entries =
+            log.lines().filter(|line| line.contains("watch.flips is ") || line.contains("seen started"));
+        let (entries, most) = (entries.count() as u64, 2 * (12 + began.elapsed().as_secs()));
+        assert!((3..most).contains(&entries), "{entries} of {most}\n{log}");
+        hostile.stops();
     });
 }
 

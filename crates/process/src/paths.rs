@@ -58,14 +58,8 @@ pub fn open(path: &Path) -> io::Result<File> {
             ControlFlow::Break(_) => Err(Errno::EACCES.into()),
         }
     })?;
-    // The supplementary groups were still those of the supervisor.
-    let file = fstat(&opened)?;
-    let may_read = match file.st_mode {
-        mode if file.st_uid == rights.user => mode & libc::S_IRUSR != 0,
-        mode if file.st_gid == rights.group => mode & libc::S_IRGRP != 0,
-        mode => mode & libc::S_IROTH != 0,
-    };
-    if may_read { Ok(opened.into()) } else { Err(Errno::EACCES.into()) }
+    rights.require(&opened, libc::S_IROTH)?;
+    Ok(opened.into())
 }
 
 /// Opens a file for appending, and creates it. A link that may be followed is: it may lead to a device or a pipe.
@@ -199,6 +193,20 @@ struct Rights {
     group: u32,
 }
 
+impl Rights {
+    /// Fails unless this user has a permission, which is given as that of all others. The kernel has not looked at
+    /// this alone: the supplementary groups and the capabilities were those of the supervisor.
+    fn require(self, file: &OwnedFd, permission: u32) -> Result<(), Errno> {
+        let found = fstat(file)?;
+        let wanted = match () {
+            () if found.st_uid == self.user => permission << 6,
+            () if found.st_gid == self.group => permission << 3,
+            () => permission,
+        };
+        if found.st_mode & wanted != 0 { Ok(()) } else { Err(Errno::EACCES) }
+    }
+}
+
 /// Who can replace an entry of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writers {
@@ -268,6 +276,9 @@ impl Walk {
     /// Follows the path to its last name. Breaks at a link behind which another user's rights are needed.
     fn follow(&mut self) -> io::Result<ControlFlow<Rights, OsString>> {
         while let Some(name) = self.rest.pop_front() {
+            if let Some(rights) = self.rights {
+                rights.require(&self.at, libc::S_IXOTH)?;
+            }
             if name == ".." {
                 self.enter(&name)?;
                 continue;
@@ -288,8 +299,11 @@ impl Walk {
                 self.enter(&name)?;
                 continue;
             }
-            // A link in `/proc` is not a path: the kernel follows it.
+            // A link in `/proc` is not a path: the kernel follows it, past the folders on the way.
             if fstatfs(&self.at).is_ok_and(|of| of.filesystem_type() == PROC_SUPER_MAGIC) {
+                if self.rights.is_some() {
+                    return Err(Errno::EACCES.into());
+                }
                 if self.rest.is_empty() {
                     return Ok(ControlFlow::Continue(name));
                 }
@@ -340,8 +354,9 @@ impl Walk {
     }
 
     fn open(&self, last: &OsStr) -> io::Result<OwnedFd> {
-        let is_proc = fstatfs(&self.at).is_ok_and(|of| of.filesystem_type() == PROC_SUPER_MAGIC);
-        let follow = if is_proc { OFlag::empty() } else { OFlag::O_NOFOLLOW };
+        let may_be_link = self.rights.is_none()
+            && fstatfs(&self.at).is_ok_and(|of| of.filesystem_type() == PROC_SUPER_MAGIC);
+        let follow = if may_be_link { OFlag::empty() } else { OFlag::O_NOFOLLOW };
         let flags = match self.purpose {
             Purpose::Read | Purpose::Folder { .. } => OFlag::O_RDONLY,
             Purpose::Append => OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_CREAT,

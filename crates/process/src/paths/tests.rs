@@ -73,6 +73,15 @@ fn l8_d13_links_of_other_users_are_read_with_their_rights_and_not_written() {
     // Files that only a group of the supervisor can read are not theirs either.
     fs::set_permissions(folder.join("own/secret"), PermissionsExt::from_mode(0o640)).unwrap();
     assert_eq!(read(&folder.join("theirs/secret")).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+    // Nor are files in folders that only a group of the supervisor can search, or behind the links in `/proc`.
+    fs::create_dir(folder.join("own/group")).unwrap();
+    fs::write(folder.join("own/group/public"), "").unwrap();
+    fs::set_permissions(folder.join("own/group"), PermissionsExt::from_mode(0o750)).unwrap();
+    symlink(format!("/proc/{}/cwd", std::process::id()), folder.join("home/cwd")).unwrap();
+    lchown(folder.join("home/cwd"), Some(OTHER), Some(OTHER)).unwrap();
+    for file in ["theirs/group/public", "home/cwd", "home/cwd/Cargo.toml"] {
+        assert_eq!(read(&folder.join(file)).unwrap_err().kind(), io::ErrorKind::PermissionDenied, "{file}");
+    }
     // Without a link, a folder of another user is as good as any.
     write(&folder.join("home/log")).unwrap();
     assert_eq!(read(&folder.join("home/log")).unwrap(), "+");

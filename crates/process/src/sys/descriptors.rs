@@ -1,7 +1,7 @@
 //! File descriptors: ownership, close-on-exec, duplicates.
 #![expect(unsafe_code, reason = "raw system calls; every block has its SAFETY comment")]
 
-use std::ffi::c_long;
+use std::ffi::{c_int, c_long};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
@@ -42,4 +42,16 @@ pub fn replace(slot: &OwnedFd, with: BorrowedFd<'_>) -> Result<(), Errno> {
     };
     // The error may be temporary (EINTR, EBUSY).
     once().or_else(|_| once())
+}
+
+/// Lets a Unix socket refuse messages with descriptors. Fails before Linux 6.16.
+pub fn refuse_descriptors(socket: BorrowedFd<'_>) -> Result<(), Errno> {
+    /// The C library does not know it either.
+    const SO_PASSRIGHTS: c_int = 83;
+    let (off, size): (c_int, libc::socklen_t) = (0, 4);
+    // SAFETY: the pointer leads to an integer of four bytes that outlives the call.
+    let result = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, SO_PASSRIGHTS, (&raw const off).cast(), size)
+    };
+    checked(result.into()).map(drop)
 }

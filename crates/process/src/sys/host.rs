@@ -4,6 +4,7 @@
 use std::ffi::CStr;
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -63,14 +64,16 @@ pub fn capabilities() -> Option<u64> {
 /// Calls a function with the file access of another user, in this thread only. Other checks, and what other users may
 /// do to this thread, stay as they are.
 pub fn with_file_access_of<T>(user: u32, group: u32, call: impl FnOnce() -> T) -> T {
-    let was_dumpable = prctl::get_dumpable();
+    /// Whether it was before the first call. Calls in several threads overlap.
+    static DUMPABLE: OnceLock<bool> = OnceLock::new();
+    let was_dumpable = *DUMPABLE.get_or_init(|| prctl::get_dumpable() == Ok(true));
     let old_group = setfsgid(Gid::from_raw(group));
     let old_user = setfsuid(Uid::from_raw(user));
     let result = call();
     setfsuid(old_user);
     setfsgid(old_group);
     // The kernel clears the flag at such a change. Without it, jobs cannot open `/proc/1/fd/1` any more.
-    if was_dumpable == Ok(true) {
+    if was_dumpable {
         let _ = prctl::set_dumpable(true);
     }
     result

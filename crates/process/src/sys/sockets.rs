@@ -3,7 +3,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
@@ -12,6 +12,8 @@ use nix::sys::socket::{
     AddressFamily, Backlog, MsgFlags, SockFlag, SockType, SockaddrStorage, UnixAddr, bind, connect,
     getsockopt, listen, socket, sockopt,
 };
+
+use super::refuse_descriptors;
 
 /// Starts a TCP connection without waiting. The socket becomes writable when it is connected or has failed.
 pub fn begin_connection(to: SocketAddr) -> Result<TcpStream, Errno> {
@@ -40,6 +42,8 @@ pub fn has_unread_bytes(fd: RawFd) -> bool {
 pub fn listen_unix(path: &Path, mode: u32, backlog: i32) -> io::Result<UnixListener> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let fd = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    // Closing what a client attaches could take long. Its connections inherit this.
+    let _ = refuse_descriptors(fd.as_fd());
     // `bind` creates the file with the mode of the socket, reduced by the umask.
     nix::sys::stat::fchmod(&fd, nix::sys::stat::Mode::from_bits_truncate(mode))?;
     bind(fd.as_raw_fd(), &UnixAddr::new(path)?)?;

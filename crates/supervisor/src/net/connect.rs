@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,6 +11,7 @@ use std::time::Duration;
 use containerpilot_config::host::PATIENCE;
 use containerpilot_core::plan::{Catalog, Plan, Tls};
 use containerpilot_process::error_text::{describe, is_out_of_descriptors};
+use containerpilot_process::sys;
 use nix::errno::Errno;
 use rustls::ClientConfig;
 use thiserror::Error;
@@ -164,10 +166,14 @@ impl Connector {
             Address::Invalid(text) => Err(ConnectError::InvalidAddress(text.clone())),
             Address::Unix(path) => {
                 let endpoint = path.display().to_string();
-                match timeout_at(deadline, UnixStream::connect(path)).await {
-                    Ok(Ok(stream)) => Ok(Box::pin(stream)),
-                    Ok(Err(source)) => Err(ConnectError::Connect { endpoint, source }),
-                    Err(_) => Err(ConnectError::Timeout { endpoint }),
+                let connected = sys::connect_unix(path).and_then(|stream| {
+                    // What it attaches to an answer could keep this thread waiting when it is closed.
+                    let _ = sys::refuse_descriptors(stream.as_fd());
+                    UnixStream::from_std(stream)
+                });
+                match connected {
+                    Ok(stream) => Ok(Box::pin(stream)),
+                    Err(source) => Err(ConnectError::Connect { endpoint, source }),
                 }
             }
             Address::Network { host, port } => {

@@ -188,6 +188,7 @@ impl Notices {
                     (source.messages, source.foreign) = (source.messages - 1, source.foreign + 1)
                 }
                 Message::Nothing => break,
+                Message::Later => source.messages = MAX_MESSAGES,
                 Message::End => {
                     self.sources.remove(&run);
                     break;
@@ -223,6 +224,8 @@ enum Message {
     Foreign,
     /// There is none now.
     Nothing,
+    /// There is none in the current window.
+    Later,
     /// There will be none.
     End,
 }
@@ -240,6 +243,7 @@ impl Kind {
         match self {
             Self::Socket { socket, hidden } => match socket.receive() {
                 Ok(Received::Foreign) => Message::Foreign,
+                Ok(Received::Dropping) => Message::Later,
                 Ok(Received::TooLong) => Message::Notices(Vec::new()),
                 Ok(Received::Message(text)) => {
                     let text = match hidden.as_ref().and_then(HiddenValues::get) {

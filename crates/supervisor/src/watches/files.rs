@@ -26,6 +26,11 @@ use crate::messages::channel::{Receiver, Sender};
 /// steps.
 const QUIET: Duration = Duration::from_millis(20);
 const LONGEST_UNREST: Duration = Duration::from_millis(200);
+/// So many changes of a file are seen at once. Of one that changes all the time, one is seen in each of these intervals,
+/// or in ten times what reading it takes.
+const BURST: u32 = 10;
+const REFILL: Duration = Duration::from_secs(1);
+const READING_SHARE: u32 = 10;
 /// Pause before the thread goes on after a panic.
 const PANIC_PAUSE: Duration = Duration::from_secs(1);
 
@@ -101,8 +106,17 @@ struct File {
     followed: Followed,
     descriptors: BTreeSet<WatchDescriptor>,
     last: Option<Result<Answer, String>>,
-    /// When it is read again, if inotify does not work for it.
+    /// When it is read again, if inotify does not work for it, or it has changed too often.
     poll_at: Option<Instant>,
+    /// When all of [`BURST`] changes can be seen at once again.
+    calm_at: Instant,
+}
+
+impl File {
+    /// When it may be read.
+    fn not_before(&self) -> Instant {
+        self.calm_at.checked_sub(REFILL * (BURST - 1)).unwrap_or(self.calm_at)
+    }
 }
 
 impl Thread {
@@ -137,7 +151,10 @@ impl Thread {
         let is_due = |file: &File| file.poll_at.is_some_and(|at| at <= now);
         dirty.extend(self.files.iter().enumerate().filter(|(_, file)| is_due(file)).map(|(nth, _)| nth));
         for nth in dirty {
-            self.read(nth);
+            match self.files.get(nth).map(File::not_before) {
+                Some(later) if later > now => self.read_at(nth, later),
+                _ => self.read(nth),
+            }
         }
         ControlFlow::Continue(())
     }
@@ -169,6 +186,7 @@ impl Thread {
                     descriptors: BTreeSet::new(),
                     last: None,
                     poll_at: None,
+                    calm_at: Instant::now(),
                 },
             });
         }
@@ -229,11 +247,20 @@ impl Thread {
         }
     }
 
+    /// Reads a file later. Until then it is not followed: whoever changes it all the time costs nothing.
+    fn read_at(&mut self, nth: usize, later: Instant) {
+        self.replace(nth, Vec::new());
+        if let Some(file) = self.files.get_mut(nth) {
+            file.poll_at = Some(later);
+        }
+    }
+
     /// Reads a file, follows what is on the way to it, and tells what has changed.
     fn read(&mut self, nth: usize) {
         if self.inotify.is_none() {
             self.inotify = self.open();
         }
+        let began = Instant::now();
         let Some(file) = self.files.get(nth) else { return };
         let mut added: Vec<(WatchDescriptor, Interest)> = Vec::new();
         let mut failed = None;
@@ -253,7 +280,9 @@ impl Thread {
         }
         self.replace(nth, added);
         let Some(file) = self.files.get_mut(nth) else { return };
-        file.poll_at = must_poll.then(|| Instant::now() + file.followed.watch.interval);
+        let now = Instant::now();
+        file.poll_at = must_poll.then(|| now + file.followed.watch.interval);
+        file.calm_at = file.calm_at.max(began) + REFILL.max((now - began) * READING_SHARE);
         if file.last.as_ref() != Some(&answer) {
             file.last = Some(answer.clone());
             file.followed.tell(answer);

@@ -8,18 +8,22 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use containerpilot_core::answer::{Entries, MAX_VALUE_BYTES};
 use containerpilot_core::input::Answer;
 use containerpilot_process::error_text::describe;
-use containerpilot_process::paths::names;
+use containerpilot_process::paths::{self, names};
 use containerpilot_process::regular_file;
+use nix::dir::Dir;
 use nix::errno::Errno;
 
 /// Most links on the way to a file, as in the kernel.
 const MAX_LINKS: usize = 40;
+/// Most names on the way. Each takes as long as its path is long, and has a place in the kernel's list of watches.
+const MAX_NAMES: usize = 256;
 /// What an entry of a directory costs beside its name and contents.
 const ENTRY_BYTES: usize = 64;
 
@@ -40,8 +44,14 @@ pub(super) enum Interest {
 pub(super) fn find(path: &Path, mut visit: impl FnMut(&Path, Interest)) -> io::Result<Option<PathBuf>> {
     let mut at = PathBuf::from("/");
     let mut rest: VecDeque<OsString> = names(path);
-    let mut links = 0;
+    let (mut links, mut followed) = (0, 0);
     while let Some(name) = rest.pop_front() {
+        followed += 1;
+        if followed > MAX_NAMES {
+            return Err(io::Error::other(format!(
+                "it has more than {MAX_NAMES} names with those of its links"
+            )));
+        }
         if name == ".." {
             at.pop();
             continue;
@@ -111,8 +121,10 @@ fn content(path: &Path, limit: usize) -> io::Result<Option<Vec<u8>>> {
 fn directory(path: &Path) -> io::Result<Option<Answer>> {
     let mut entries = Entries::new();
     let mut room = MAX_VALUE_BYTES;
-    for (nth, entry) in fs::read_dir(path)?.enumerate() {
-        let name = entry?.file_name();
+    let folder = paths::open(path)?;
+    let mut folder = Dir::from_fd(folder.into())?;
+    for (nth, entry) in folder.iter().enumerate() {
+        let name = OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned();
         if nth >= MAX_ENTRIES {
             return Ok(None);
         }
@@ -180,6 +192,10 @@ mod tests {
             ]
         );
         symlink("loop", folder.join("loop")).unwrap();
+        let deep = folder.join("a/".repeat(MAX_NAMES + 1));
+        fs::create_dir_all(&deep).unwrap();
+        let error = answer(&deep).unwrap_err();
+        assert!(error.ends_with(": it has more than 256 names with those of its links"), "{error}");
         let error = answer(&folder.join("loop")).unwrap_err();
         assert_eq!(error, format!("{}: too many symbolic links encountered", folder.join("loop").display()));
         symlink("none", folder.join("broken")).unwrap();
