@@ -81,7 +81,7 @@ impl<K, V> SortedMap<K, V> {
     }
 
     /// The keys in order.
-    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> {
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> + ExactSizeIterator {
         self.entries.iter().map(|(key, _)| key)
     }
 
@@ -124,6 +124,16 @@ impl<K: Ord, V> SortedMap<K, V> {
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let place = self.find(key).ok()?;
         self.entries.get_mut(place).map(|(_, value)| value)
+    }
+
+    /// The value of a key, which is set if there is none.
+    pub fn get_or_insert(&mut self, key: K, value: V) -> &mut V {
+        let place = self.find(&key);
+        if let Err(place) = place {
+            self.entries.insert(place, (key, value));
+        }
+        let (Ok(place) | Err(place)) = place;
+        &mut self.entries[place].1
     }
 
     /// Sets the value of a key, and returns the one before.

@@ -3,9 +3,22 @@
 use core::time::Duration;
 
 use crate::rng::Rng;
+use crate::time::Time;
 
 /// The first retry delay, before the random part.
 pub(super) const FIRST_DELAY: Duration = Duration::from_millis(100);
+
+/// The longest retry delay while the catalog answers another client.
+const BESIDE_ANSWERS: Duration = Duration::from_secs(1);
+
+/// When a client whose request failed retries it, if the catalog has answered another client since: it is back, or works
+/// in part.
+pub(super) fn sooner(not_before: Time, failed_at: Option<Time>, answered_at: Option<Time>) -> Time {
+    match (failed_at, answered_at) {
+        (Some(failed), Some(answered)) if answered >= failed => not_before.min(failed + BESIDE_ANSWERS),
+        _ => not_before,
+    }
+}
 
 /// The retry delay: it doubles with every failure, with a random share of its upper half.
 pub(super) fn retry_delay(rng: &mut Rng, failures: u32, longest: Duration) -> Duration {

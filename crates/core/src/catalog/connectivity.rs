@@ -1,11 +1,11 @@
 //! Connectivity of the catalog: reports every change once and a lasting trouble from time to time, and no single attempt
 //! (D5); tells what is known about a service in the catalog (D11).
 
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use core::time::Duration;
 
 use super::reconcile::Confirmation;
+use crate::collections::SortedMap;
 use crate::effect::DesiredService;
 use crate::time::Time;
 
@@ -67,6 +67,8 @@ pub struct Interruption {
     pub at: Time,
     /// True if the catalog answers all clients again.
     pub is_over: bool,
+    /// When it has last answered a client, while it was unavailable for others.
+    pub answered_at: Option<Time>,
 }
 
 /// What is known about a service in the catalog (D11).
@@ -92,13 +94,15 @@ pub struct Connectivity<K> {
     answered: bool,
     /// When the catalog was last reported as unavailable; `None` if it was reported as available since.
     reported_unavailable: Option<Time>,
-    unavailable: BTreeMap<K, Trouble>,
+    unavailable: SortedMap<K, Trouble>,
     /// When the last outage began, and when the last request failed in it.
     outage: Option<(Time, Time)>,
+    /// When the catalog has last answered a client in this outage.
+    answered_at: Option<Time>,
     /// With the time of the last report.
-    refused: BTreeMap<K, (Trouble, Time)>,
+    refused: SortedMap<K, (Trouble, Time)>,
     /// The clients whose service id another supervisor holds, with the time of the last report. The catalog is available for them.
-    held: BTreeMap<K, (Trouble, Time)>,
+    held: SortedMap<K, (Trouble, Time)>,
 }
 
 impl<K> Default for Connectivity<K> {
@@ -106,10 +110,11 @@ impl<K> Default for Connectivity<K> {
         Self {
             answered: false,
             reported_unavailable: None,
-            unavailable: BTreeMap::new(),
+            unavailable: SortedMap::new(),
             outage: None,
-            refused: BTreeMap::new(),
-            held: BTreeMap::new(),
+            answered_at: None,
+            refused: SortedMap::new(),
+            held: SortedMap::new(),
         }
     }
 }
@@ -126,6 +131,7 @@ impl<K: Ord> Connectivity<K> {
             RequestResult::Answered => {
                 self.answered = true;
                 self.unavailable.remove(&client);
+                self.answered_at = Some(now).filter(|_| !self.unavailable.is_empty());
                 let released = self.held.remove(&client).map(|_| ConnectivityChange::Released);
                 self.refused.remove(&client).map(|_| ConnectivityChange::Accepted).or(released)
             }
@@ -133,7 +139,7 @@ impl<K: Ord> Connectivity<K> {
                 let before = self.outage.filter(|_| !self.unavailable.is_empty());
                 self.outage = Some((before.map_or(now, |(began, _)| began), now));
                 // It stays refused until a request is accepted.
-                let trouble = self.unavailable.entry(client).or_insert(Trouble::new(now));
+                let trouble = self.unavailable.get_or_insert(client, Trouble::new(now));
                 trouble.error = error.into();
                 None
             }
@@ -217,6 +223,7 @@ impl<K: Ord> Connectivity<K> {
         Some(Interruption {
             at: lasting.unwrap_or(last_failure),
             is_over: self.reported_unavailable.is_none() && lasting.is_none(),
+            answered_at: self.answered_at,
         })
     }
 
@@ -270,13 +277,13 @@ impl Trouble {
 
 /// Records the trouble of a client. Returns `Some` if it must be reported: `None` if it is new, otherwise since when it lasts.
 fn report<K: Ord>(
-    troubles: &mut BTreeMap<K, (Trouble, Time)>,
+    troubles: &mut SortedMap<K, (Trouble, Time)>,
     client: K,
     now: Time,
     error: &str,
 ) -> Option<Option<Time>> {
     let known = troubles.contains_key(&client);
-    let (trouble, reported) = troubles.entry(client).or_insert((Trouble::new(now), now));
+    let (trouble, reported) = troubles.get_or_insert(client, (Trouble::new(now), now));
     trouble.error = error.into();
     if !known {
         return Some(None);
@@ -285,7 +292,7 @@ fn report<K: Ord>(
 }
 
 /// The trouble that has lasted longest.
-fn first<K>(troubles: &BTreeMap<K, Trouble>) -> Option<&Trouble> {
+fn first<K>(troubles: &SortedMap<K, Trouble>) -> Option<&Trouble> {
     troubles.values().min_by_key(|trouble| trouble.since)
 }
 

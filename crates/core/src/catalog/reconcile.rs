@@ -19,7 +19,7 @@
 
 use core::time::Duration;
 
-use super::backoff::{FIRST_DELAY, retry_delay};
+use super::backoff::{FIRST_DELAY, retry_delay, sooner};
 use super::connectivity::Interruption;
 use crate::effect::DesiredService;
 use crate::plan::{Health, Job, Service, Status};
@@ -225,6 +225,8 @@ impl Reconciler {
         }
         let was_needed = self.needed(now).is_ok();
         self.interruption = Some(interruption);
+        let failed_at = self.failed_at.filter(|_| self.failures > 0);
+        self.not_before = sooner(self.not_before, failed_at, interruption.answered_at);
         if !was_needed && self.needed(now).is_ok() {
             self.not_before = now + retry_delay(&mut self.rng, 0, FIRST_DELAY);
         }

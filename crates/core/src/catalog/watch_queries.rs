@@ -15,7 +15,8 @@
 
 use core::time::Duration;
 
-use super::backoff::retry_delay;
+use super::backoff::{retry_delay, sooner};
+use super::connectivity::Interruption;
 use crate::rng::Rng;
 use crate::time::Time;
 
@@ -63,6 +64,8 @@ pub struct WatchQueries {
     interval: Duration,
     index: u64,
     failures: u32,
+    /// When the last query failed, unless one was answered since.
+    failed_at: Option<Time>,
     not_before: Time,
     /// When the last query was sent, and how long the catalog waits if nothing changes.
     sent: (Time, Duration),
@@ -83,6 +86,7 @@ impl WatchQueries {
             interval,
             index: 0,
             failures: 0,
+            failed_at: None,
             not_before: Time::ZERO,
             sent: (Time::ZERO, Duration::ZERO),
             quiet_since: None,
@@ -114,7 +118,7 @@ impl WatchQueries {
 
     /// The query was answered, with this index.
     pub fn answered(&mut self, now: Time, index: u64) {
-        self.failures = 0;
+        (self.failures, self.failed_at) = (0, None);
         self.index = if index < self.index { 0 } else { index.max(1) };
         let (sent, wait) = self.sent;
         let is_early = now.since(sent) < wait;
@@ -141,10 +145,15 @@ impl WatchQueries {
         self.interval.div_f64(1.0 + extra)
     }
 
+    /// The catalog was unavailable for a client. If it answers another one, a failed query is sent again soon.
+    pub fn interrupted(&mut self, interruption: Interruption) {
+        self.not_before = sooner(self.not_before, self.failed_at, interruption.answered_at);
+    }
+
     /// The query was not answered, or the answer is invalid. The last answer stays valid.
     pub fn failed(&mut self, now: Time) {
         self.not_before = now + retry_delay(&mut self.rng, self.failures, self.interval);
-        self.failures = self.failures.saturating_add(1);
+        (self.failures, self.failed_at) = (self.failures.saturating_add(1), Some(now));
         // A restarted catalog may not know the index.
         self.index = 0;
     }

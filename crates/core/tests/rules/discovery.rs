@@ -8,6 +8,7 @@ use containerpilot_core::catalog::ownership::{Claim, Holder, Host, Ownership};
 use containerpilot_core::catalog::reconcile::{
     Action, CatalogRequest, IN_DOUBT, Outcome, Reconciler, Settings,
 };
+use containerpilot_core::catalog::watch_queries::{NextQuery, QuerySlots, WatchQueries};
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::plan::{Job, Status};
 
@@ -254,6 +255,46 @@ fn h6_a_failure_does_not_wait_for_the_retry_delay_of_a_heartbeat() {
     assert!(matches!(harness.service.next(harness.now), Action::Wait(Some(_))));
     harness.set_desired(CRITICAL);
     harness.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
+}
+
+#[test]
+fn d5_failed_requests_are_sent_again_within_a_second_when_another_client_is_answered() {
+    let mut harness = ServiceHarness::passing();
+    let mut watch = WatchQueries::new(Duration::from_secs(60), 1);
+    let mut contact: Connectivity<&str> = Connectivity::default();
+    for _ in 0..12 {
+        harness.service.heartbeat_due();
+        harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Failed);
+        watch.failed(harness.now);
+        for client in ["web", "watch", "other"] {
+            contact.record(harness.now, client, RequestResult::Unavailable("ECONNREFUSED"));
+        }
+        harness.waits();
+    }
+    harness.service.heartbeat_due();
+    harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Failed);
+    watch.failed(harness.now);
+    let failed = harness.now;
+    let slots = QuerySlots { slots: 1, watches: 1 };
+    let delays = |harness: &mut ServiceHarness, watch: &mut WatchQueries| {
+        let Action::Wait(Some(service)) = harness.service.next(harness.now) else { panic!("it waits") };
+        let NextQuery::Wait(query) = watch.next(harness.now, slots) else { panic!("it waits") };
+        [service.since(failed), query.since(failed)]
+    };
+    let before = delays(&mut harness, &mut watch);
+    assert!(before[0] > Duration::from_secs(2) && before[1] > Duration::from_secs(20), "{before:?}");
+    harness.now = failed + Duration::from_millis(300);
+    contact.record(harness.now, "other", RequestResult::Answered);
+    let interruption = contact.interruption().unwrap();
+    assert!(!interruption.is_over);
+    harness.service.interrupted(harness.now, interruption);
+    watch.interrupted(interruption);
+    assert_eq!(delays(&mut harness, &mut watch), [Duration::from_secs(1); 2]);
+    // If it fails again, that answer does not count any more.
+    watch.failed(harness.now + Duration::from_secs(1));
+    watch.interrupted(interruption);
+    let NextQuery::Wait(query) = watch.next(harness.now, slots) else { panic!("it waits") };
+    assert!(query.since(failed) > Duration::from_secs(20), "{query:?}");
 }
 
 #[test]

@@ -48,6 +48,7 @@ impl WatchTask {
     async fn follow(&self) {
         let mut follow = WatchQueries::new(self.watch.interval, self.shared.seed());
         let name = requester(&self.watch.name);
+        let mut interruption = self.shared.connectivity.interruption();
         let mut known: Option<Answer> = None;
         loop {
             // The semaphore is never closed. The slot comes first: the query is sent when it is decided.
@@ -55,7 +56,12 @@ impl WatchTask {
             let query = match follow.next(self.shared.now(), self.slots) {
                 NextQuery::Wait(until) => {
                     drop(slot);
-                    tokio::time::sleep(until.since(self.shared.now())).await;
+                    let wait = until.since(self.shared.now());
+                    if let Ok(Ok(())) = tokio::time::timeout(wait, interruption.changed()).await
+                        && let Some(interruption) = *interruption.borrow_and_update()
+                    {
+                        follow.interrupted(interruption);
+                    }
                     continue;
                 }
                 NextQuery::Send(query) => query,

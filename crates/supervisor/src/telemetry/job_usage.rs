@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use containerpilot_core::ids::RunId;
-use containerpilot_core::inserted;
+use containerpilot_core::{SortedMap, inserted};
 use containerpilot_process::proc::{self, Stat, TICKS_PER_SECOND};
 use containerpilot_process::sys;
 
@@ -56,7 +56,7 @@ pub(crate) fn read(snapshot: &Snapshot) -> BTreeMap<RunId, Usage> {
     for run in leaders.values() {
         roots.extend(cgroup(run).into_iter().flat_map(|cgroup| members(&cgroup)).map(|pid| (pid, *run)));
     }
-    let processes: BTreeMap<i32, Stat> = inserted(proc::processes().into_iter().flatten());
+    let processes: SortedMap<i32, Stat> = inserted(proc::processes().into_iter().flatten());
     let mut usage = sum(&processes, &leaders, &roots);
     for (run, used) in &mut usage {
         // A process that has left the cgroup is not in its time.
@@ -82,13 +82,13 @@ fn cpu_time(cgroup: &Path) -> Option<u64> {
 
 /// The usage of each run: of its process group and its other known processes, with their descendants.
 fn sum(
-    processes: &BTreeMap<i32, Stat>,
+    processes: &SortedMap<i32, Stat>,
     leaders: &BTreeMap<i32, RunId>,
     roots: &BTreeMap<i32, RunId>,
 ) -> BTreeMap<RunId, Usage> {
     let mut runs: BTreeMap<i32, Option<RunId>> = BTreeMap::new();
     let mut usage: BTreeMap<RunId, Usage> = BTreeMap::new();
-    for (pid, stat) in processes {
+    for (pid, stat) in processes.iter() {
         // Up to the first process whose run is known.
         let (mut unknown, mut at, mut run) = (Vec::new(), *pid, None);
         while let Some(stat) = processes.get(&at) {
@@ -181,7 +181,7 @@ mod tests {
             resident_pages: 1,
             ..Stat::default()
         };
-        let processes = BTreeMap::from([
+        let processes = inserted([
             (1, stat(0, 1, 1_000_000)),
             // A leader, a member of its group, a child in another group, and its child.
             (10, stat(1, 10, 1)),

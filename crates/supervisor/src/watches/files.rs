@@ -1,6 +1,6 @@
 //! The thread that follows files, with inotify, and by polling where that does not work.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, AsRawFd};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use containerpilot_core::input::Answer;
-use containerpilot_core::inserted;
+use containerpilot_core::{SortedMap, inserted};
 use containerpilot_core::plan::Level;
 use containerpilot_process::failpoints::failpoint;
 use containerpilot_process::sys;
@@ -97,7 +97,7 @@ struct Thread {
     inotify: Option<Inotify>,
     files: Vec<File>,
     /// What each descriptor is followed for, by file.
-    interests: BTreeMap<WatchDescriptor, Vec<(usize, Interest)>>,
+    interests: SortedMap<WatchDescriptor, Vec<(usize, Interest)>>,
     is_reported: bool,
 }
 
@@ -122,7 +122,7 @@ impl File {
 impl Thread {
     fn new(commands: Receiver<Command>) -> Self {
         let files = Vec::new();
-        Self { commands, inotify: None, files, interests: BTreeMap::new(), is_reported: false }
+        Self { commands, inotify: None, files, interests: SortedMap::new(), is_reported: false }
     }
 
     /// Follows files until it is told to stop. Starts over after a panic.
@@ -175,7 +175,7 @@ impl Thread {
     fn follow(&mut self, files: Vec<(String, Followed)>) {
         let mut old = std::mem::take(&mut self.files);
         // The number of a file may be another now.
-        self.interests.clear();
+        self.interests = SortedMap::new();
         for (path, followed) in files {
             let place = old.iter().position(|file| *file.followed.watch == *followed.watch);
             self.files.push(match place {
@@ -300,7 +300,7 @@ impl Thread {
             }
         }
         for (descriptor, interest) in added {
-            let interests = self.interests.entry(descriptor).or_default();
+            let interests = self.interests.get_or_insert(descriptor, Vec::new());
             if !interests.contains(&(nth, interest.clone())) {
                 interests.push((nth, interest));
             }
