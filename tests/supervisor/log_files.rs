@@ -131,16 +131,42 @@ fn s16_missing_folder_of_a_log_file_is_created() {
 #[test]
 fn s16_log_file_that_cannot_be_written_does_not_delay_the_exit() {
     for mode in modes() {
-        let config = "{ stopTimeout: 60, jobs: [{ name: 'a', logging: { file: '@/file/a.log' },
-            exec: ['sh', '-c', 'echo lost; exec sleep 1000'] }] }"
-            .replace("',\n            exec", "', exec");
-        let mut run = Supervisor::with_setup(mode, ": > @/file", &config);
-        run.wait_for_line("cannot write the log to ");
+        let config = "{ stopTimeout: 60, logging: { output: '@/log' }, jobs: [{ name: 'a',
+            logging: { file: '@/file/a.log' }, exec: ['sh', '-c', 'echo lost; exec sleep 1000'] }] }"
+            .replace("',\n            logging", "', logging");
+        let run = Supervisor::with_setup(mode, ": > @/file", &config);
+        let log = run.file("log");
+        let log = || fs::read_to_string(&log).unwrap_or_default();
+        wait_until("the file cannot be written", || log().contains("cannot write the log to "));
         let began = Instant::now();
         run.signal("-TERM");
-        wait_until("the loss is counted", || run.stderr().contains("1 lines (5 bytes) of "));
-        let (code, log) = run.wait();
-        assert!(code == 0 && began.elapsed() < Duration::from_secs(20), "{:?}: {log}", began.elapsed());
+        // In the log when the job has ended, or on standard error when the supervisor ends.
+        let counts = |text: &str| text.contains("1 lines (5 bytes) of ");
+        wait_until("the loss is counted", || counts(&run.stderr()) || counts(&log()));
+        let code = run.wait().0;
+        assert!(code == 0 && began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn s16_lines_of_a_file_that_cannot_be_written_are_lost_when_the_job_ends() {
+    for mode in modes() {
+        let config = "{ jobs: [{ name: 'a', logging: { file: '@/file/a.log' }, exec: ['sh', '-c', 'echo one; echo two'],
+            restarts: 'unlimited', restartBackoff: { initial: '1s', max: '1s' } },
+            { name: 'main', exec: 'sleep 1000' }] }"
+            .replace("'],\n            ", "'], ");
+        let mut run = Supervisor::with_setup(mode, ": > @/file", &config);
+        run.wait_for_line("2 lines (8 bytes) of ");
+        run.wait_for_line("2 lines (8 bytes) of ");
+        // When it can be written, the next lines are, from the beginning.
+        let file = run.file("file");
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+        wait_until("it is written", || {
+            fs::read_to_string(file.join("a.log")).is_ok_and(|text| text.starts_with("one\ntwo\n"))
+        });
+        run.signal("-TERM");
+        assert_eq!(run.wait().0, 0);
     }
 }
 
@@ -154,7 +180,7 @@ fn l8_job_waits_for_its_file_and_other_jobs_do_not() {
     let setup = "mkdir @/disk; mount -t tmpfs -o size=64k,mode=777 tmpfs @/disk || exit 0; : > @/disk/in";
     let config = "{ jobs: [
         { name: 'a', logging: { file: '@/disk/in/a.log', maxSize: 0 }, exec: ['sh', '-c',
-          'i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; echo the end'] },
+          'i=0; while [ $i -lt 200000 ]; do echo line $i; i=$((i+1)); done; echo the end'] },
         { name: 'tick', exec: ['sh', '-c', 'echo tock; echo x >> @/ticks'], when: { interval: '20ms' } } ] }"
         .replace("',\n          '", "', '");
     let mut run = Supervisor::with_setup(Mode::Pid1, setup, &config);
@@ -179,7 +205,7 @@ fn l8_job_waits_for_its_file_and_other_jobs_do_not() {
         fs::read_to_string(format!("{root}/in/a.log")).is_ok_and(|text| text.ends_with("the end\n"))
     });
     let text = fs::read_to_string(format!("{root}/in/a.log")).unwrap();
-    let expected: String = (0..20_000).map(|number| format!("line {number}\n")).collect();
+    let expected: String = (0..200_000).map(|number| format!("line {number}\n")).collect();
     assert!(text == format!("{expected}the end\n"), "nothing is lost");
     run.signal("-TERM");
     assert_eq!(run.wait().0, 0);
@@ -204,10 +230,9 @@ fn l8_no_other_file_is_written_through_the_log_of_a_job() {
         run.wait_for_lines(&format!("{name} exited with code 0"), 1);
     }
     assert_eq!(run.read("target"), "precious\n");
+    // S16: the jobs have ended.
+    run.wait_for_lines("1 lines (6 bytes) of ", 3);
     run.signal("-TERM");
-    let folder = run.folder().to_owned();
-    let errors = || fs::read_to_string(format!("{folder}/stderr")).unwrap();
-    wait_until("what is lost is counted", || errors().matches("1 lines (6 bytes) of ").count() == 3);
     assert_eq!(run.wait().0, 0);
 }
 

@@ -96,6 +96,8 @@ pub(super) struct LogWorker {
     stuck: Arc<AtomicBool>,
     /// If this is the file of a job (L8): what messages about it are written to.
     reporter: Option<Reporter>,
+    /// Whether the lines of its last run were given up (S16).
+    gave_up: bool,
     /// Its channel, if it ends with the last stream.
     retired: Option<Arc<dyn Debug + Send + Sync>>,
     /// Whether everything was written, once the log is finished.
@@ -138,6 +140,7 @@ impl LogWorker {
             continuations: VecDeque::new(),
             stuck: Arc::default(),
             reporter,
+            gave_up: false,
             retired: None,
             end: None,
         })
@@ -169,6 +172,7 @@ impl LogWorker {
             worker.write_pending(u64::MAX);
             worker.read_ready();
             worker.flush();
+            worker.give_up();
             if worker.retired.is_some() && worker.streams.is_empty() && !worker.writer.is_blocked() {
                 return worker.finish(Instant::now(), None);
             }
@@ -348,6 +352,7 @@ impl LogWorker {
             // Untouched pages take no memory until the first output arrives.
             self.buffer = vec![0; READ];
         }
+        self.gave_up = false;
         let tail = source.check.is_none().then(|| self.shared.tail(&source.job));
         let join = pattern(&source.logging);
         let (source, line) = (Arc::new(source), line.map(Arc::new));

@@ -260,6 +260,11 @@ impl Queue {
         drop(until_finishing.unwrap_or_else(PoisonError::into_inner));
     }
 
+    /// Whether [`Work::Finish`] was queued: what is queued now may not be written any more.
+    pub(super) fn is_finishing(&self) -> bool {
+        self.lock().finishing
+    }
+
     pub(super) fn has_entries(&self) -> bool {
         let inner = self.lock();
         !(inner.low.is_empty() && inner.high.is_empty())

@@ -390,6 +390,23 @@ impl Writer {
         self.flush();
     }
 
+    /// Drops what is not written, except for the rest of an entry that has begun: the next one must not continue it.
+    pub(super) fn discard(&mut self) -> Loss {
+        let (written, rest) = self.pending.split_at(self.written);
+        let has_begun = written.last().is_some_and(|last| *last != b'\n')
+            || self.long.as_ref().is_some_and(LongLine::has_begun);
+        if !has_begun {
+            let lost = self.unwritten();
+            self.pending.clear();
+            (self.written, self.long, self.stall) = (0, None, None);
+            return lost;
+        }
+        let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
+        let lost = Loss::of(rest.get(end..).unwrap_or_default());
+        self.pending.truncate(self.written + end);
+        lost
+    }
+
     /// What is not written.
     pub(super) fn unwritten(&self) -> Loss {
         let mut lost = Loss::of(self.pending.get(self.written..).unwrap_or_default());

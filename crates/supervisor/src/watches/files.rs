@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use containerpilot_core::input::Answer;
-use containerpilot_core::{SortedMap, inserted};
 use containerpilot_core::plan::Level;
+use containerpilot_core::{SortedMap, inserted};
 use containerpilot_process::failpoints::failpoint;
 use containerpilot_process::sys;
 use nix::errno::Errno;

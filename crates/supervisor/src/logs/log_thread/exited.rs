@@ -5,13 +5,15 @@
 //! pipes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use containerpilot_core::inserted;
 
 use super::super::Source;
+use super::super::loss::Loss;
 use super::super::stream::MAX_HELD;
-use super::{LogWorker, context};
+use super::{LogWorker, context, write_stderr};
 
 /// How many streams of exited processes wait until the log can be written. Without a bound a job that restarts quickly
 /// would use up all descriptors while the log is not read.
@@ -112,14 +114,40 @@ impl LogWorker {
         self.streams.values_mut().for_each(|stream| stream.begin_drain(now, true));
     }
 
+    /// S16: a job has ended, and its file cannot be written. Its lines are lost, with one entry.
+    pub(super) fn give_up(&mut self) {
+        let is_due = self.reporter.is_some() && self.processes.is_empty() && self.writer.is_failing();
+        if !is_due || std::mem::replace(&mut self.gave_up, true) {
+            return;
+        }
+        let mut lost = self.writer.discard();
+        lost += self.discard_streams();
+        self.shared.lost.fetch_add(lost.lines, Ordering::Relaxed);
+        let file = self.writer.name();
+        let message = format!("{lost} of {file} were lost: the job has ended, and they cannot be written");
+        self.log_error(&message);
+        if self.reporter.as_ref().is_some_and(|reporter| reporter.log.queue.is_finishing()) {
+            write_stderr(&message);
+        }
+        let numbers: Vec<u64> = self.streams.keys().copied().collect();
+        numbers.into_iter().for_each(|number| self.update_stream(number));
+    }
+
     /// Counts what could not be written.
     pub(super) fn discard_rest(&mut self) {
         self.lost += self.writer.unwritten();
         self.lost += self.shared.queue.drop_entries();
+        let lost = self.discard_streams();
+        self.lost += lost;
+    }
+
+    fn discard_streams(&mut self) -> Loss {
+        let mut lost = Loss::default();
         let context = context(&mut self.writer, &mut self.held, &self.shared);
         let (gone, lowest) = (context.gone, context.lowest);
         for stream in self.streams.values_mut().filter(|stream| !stream.is_hidden(gone, lowest)) {
-            self.lost += stream.discard(&mut self.buffer, &mut self.held);
+            lost += stream.discard(&mut self.buffer, &mut self.held);
         }
+        lost
     }
 }
