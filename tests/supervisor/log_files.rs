@@ -149,6 +149,15 @@ fn s16_log_file_that_cannot_be_written_does_not_delay_the_exit() {
 }
 
 #[test]
+fn s16_log_file_that_cannot_be_written_is_a_warning_at_the_start() {
+    let config = "{ jobs: [{ name: 'a', logging: { file: '@/file/a.log' }, exec: 'true' }] }";
+    let run = Supervisor::with_setup(modes()[0], ": > @/file", config);
+    let warning = format!("log file `{}/file/a.log` cannot be written: not a directory", run.folder());
+    wait_until(&warning, || run.stderr().contains(&warning));
+    assert_eq!(run.wait().0, 0);
+}
+
+#[test]
 fn s16_lines_of_a_file_that_cannot_be_written_are_lost_when_the_job_ends() {
     for mode in modes() {
         let config = "{ jobs: [{ name: 'a', logging: { file: '@/file/a.log' }, exec: ['sh', '-c', 'echo one; echo two'],

@@ -33,6 +33,8 @@ pub trait Host {
     fn can_switch_to(&self, process: &Process) -> bool;
     /// Checks that a file can be read. The error is the message of the operating system.
     fn readable(&self, path: &str) -> Result<(), String>;
+    /// Checks that a file can be written, or created with its folders. The error is the message of the operating system.
+    fn writable(&self, path: &str) -> Result<(), String>;
     /// The content of a regular file of at most [`limits::ENV_FILE_BYTES`](crate::limits::ENV_FILE_BYTES).
     ///
     /// # Errors
@@ -92,6 +94,8 @@ pub struct Paths {
     pub files: BTreeSet<String>,
     /// Templates of rendered files, for [`Host::read_file`].
     pub templates: BTreeSet<String>,
+    /// Log files of jobs, for [`Host::writable`].
+    pub log_files: BTreeSet<String>,
 }
 
 /// What a host has found at [`Paths`]. A path that is missing did not answer in time.
@@ -105,6 +109,8 @@ pub struct Examined {
     pub files: BTreeMap<String, Result<(), String>>,
     /// The content of the templates.
     pub templates: BTreeMap<String, Result<Vec<u8>, FileError>>,
+    /// Whether the log files can be written.
+    pub log_files: BTreeMap<String, Result<(), String>>,
 }
 
 /// Looks at one path after another, and waits for each answer.
@@ -117,6 +123,7 @@ fn look_at_each<H: Host + ?Sized>(host: &H, paths: &Paths) -> Examined {
         directories: each(&paths.directories, |path| host.is_directory(path)),
         files: each(&paths.files, |path| host.readable(path)),
         templates: each(&paths.templates, |path| host.read_file(path)),
+        log_files: each(&paths.log_files, |path| host.writable(path)),
     }
 }
 
@@ -225,6 +232,13 @@ impl Host for StaticHost {
         if self.files.contains(path) { Ok(()) } else { Err("no such file or directory".to_owned()) }
     }
 
+    fn writable(&self, path: &str) -> Result<(), String> {
+        match self.not_directories.iter().any(|folder| std::path::Path::new(path).starts_with(folder)) {
+            true => Err("not a directory".to_owned()),
+            false => Ok(()),
+        }
+    }
+
     fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError> {
         self.contents.get(path).cloned().ok_or(FileError::Missing)
     }
@@ -238,6 +252,7 @@ impl Host for StaticHost {
                 directories: answered(&paths.directories),
                 files: answered(&paths.files),
                 templates: answered(&paths.templates),
+                log_files: answered(&paths.log_files),
             },
         )
     }

@@ -95,9 +95,11 @@ impl Programs {
     fn paths(&self, look: &Look) -> Vec<CString> {
         let paths = match look {
             Look::Program(program) if !program.contains('/') => self.candidates(program).collect(),
-            Look::Program(path) | Look::Directory(path) | Look::File(path) | Look::Template(path) => {
-                vec![PathBuf::from(path)]
-            }
+            Look::Program(path)
+            | Look::Directory(path)
+            | Look::File(path)
+            | Look::Template(path)
+            | Look::LogFile(path) => vec![PathBuf::from(path)],
         };
         paths.into_iter().filter_map(|path| CString::new(path.into_os_string().into_vec()).ok()).collect()
     }
@@ -201,6 +203,7 @@ impl Host for ThisHost {
             some(&paths.directories, Look::Directory),
             some(&paths.files, Look::File),
             some(&paths.templates, Look::Template),
+            some(&paths.log_files, Look::LogFile),
         ];
         let programs = self.programs();
         let looks = self.looks.answering(inserted(looks.into_iter().flatten()), |look| programs.paths(look));
@@ -209,16 +212,21 @@ impl Host for ThisHost {
             Look::Directory(path) => Answer::Directory(Path::new(path).is_dir()),
             Look::File(path) => Answer::File(readable(path)),
             Look::Template(path) => Answer::Template(read_file(path)),
+            Look::LogFile(path) => Answer::LogFile(writable(path)),
         };
         let mut found = Examined::default();
         for (look, answer) in self.looks.answers(looks, look_at) {
-            let (Look::Program(path) | Look::Directory(path) | Look::File(path) | Look::Template(path)) =
-                look;
+            let (Look::Program(path)
+            | Look::Directory(path)
+            | Look::File(path)
+            | Look::Template(path)
+            | Look::LogFile(path)) = look;
             match answer {
                 Answer::Program(state) => drop(found.programs.insert(path, state)),
                 Answer::Directory(is) => drop(found.directories.insert(path, is)),
                 Answer::File(result) => drop(found.files.insert(path, result)),
                 Answer::Template(result) => drop(found.templates.insert(path, result)),
+                Answer::LogFile(result) => drop(found.log_files.insert(path, result)),
             }
         }
         found
@@ -230,6 +238,10 @@ impl Host for ThisHost {
 
     fn readable(&self, path: &str) -> Result<(), String> {
         readable(path)
+    }
+
+    fn writable(&self, path: &str) -> Result<(), String> {
+        writable(path)
     }
 
     fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError> {
@@ -284,12 +296,17 @@ enum Answer {
     Directory(bool),
     File(Result<(), String>),
     Template(Result<Vec<u8>, FileError>),
+    LogFile(Result<(), String>),
 }
 
 fn readable(path: &str) -> Result<(), String> {
     let path = Path::new(path);
     let opened = if path.is_dir() { std::fs::read_dir(path).map(drop) } else { regular_file::try_open(path) };
     opened.map_err(|error| describe(&error))
+}
+
+fn writable(path: &str) -> Result<(), String> {
+    regular_file::writable(Path::new(path)).map_err(|error| describe(&error))
 }
 
 fn read_file(path: &str) -> Result<Vec<u8>, FileError> {

@@ -47,6 +47,8 @@ pub enum Look {
     File(String),
     /// Its content.
     Template(String),
+    /// Whether it can be written.
+    LogFile(String),
 }
 
 type Work = Box<dyn FnOnce() + Send>;

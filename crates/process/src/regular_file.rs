@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::unistd::{AccessFlags, access};
 
 use crate::paths::{self, FolderEntry};
 
@@ -32,6 +34,23 @@ pub fn try_open(path: impl AsRef<Path>) -> io::Result<()> {
 
 fn regular(file: File) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
+}
+
+/// Checks that a file can be written, or created with its missing folders.
+pub fn writable(path: &Path) -> io::Result<()> {
+    match access(path, AccessFlags::W_OK) {
+        Ok(()) if path.is_dir() => return Err(Errno::EISDIR.into()),
+        Err(Errno::ENOENT) => {}
+        result => return Ok(result?),
+    }
+    for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
+        match access(folder, AccessFlags::W_OK | AccessFlags::X_OK) {
+            Err(Errno::ENOENT) => {}
+            Ok(()) if !folder.is_dir() => return Err(Errno::ENOTDIR.into()),
+            result => return Ok(result?),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -57,6 +57,10 @@ impl Host for TargetHost {
         true
     }
 
+    fn writable(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+
     fn readable(&self, _: &str) -> Result<(), String> {
         Ok(())
     }

@@ -4,7 +4,7 @@
 use containerpilot_core::inserted;
 use containerpilot_core::plan::Job;
 
-use super::processes::directory;
+use super::processes::{directory, log_file};
 use super::programs::{UsedCommand, commands};
 use crate::diagnostics::{Problem, Severity};
 use crate::fields::{ConfigFields, JobFields};
@@ -30,6 +30,7 @@ pub(crate) fn paths(fields: &ConfigFields, draft: &Draft, needed: &[NeededFile])
         ),
         files: inserted(needed.iter().map(|file| file.path.clone())),
         templates: inserted(templates.map(|given| given.value.clone())),
+        log_files: inserted(pairs.iter().filter_map(|pair| Some(log_file(pair.1?)?.path.clone()))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Processes that cannot be started on this host because of their directory or user (C7).
 
-use containerpilot_core::plan::{Capabilities, Job, Principal};
+use containerpilot_core::plan::{Capabilities, Job, LogFile, Principal};
 
 use crate::decode::Spanned;
 use crate::diagnostics::Severity;
@@ -10,6 +10,11 @@ use crate::validate::{Checker, examined};
 /// The working directory of a job.
 pub(super) fn directory(fields: &JobFields) -> Option<&Spanned<String>> {
     fields.cwd.as_ref().filter(|given| !given.value.is_empty())
+}
+
+/// The log file of a job. The one of replicas has their number in its path.
+pub(super) fn log_file(job: &Job) -> Option<&LogFile> {
+    job.output.file().filter(|file| !file.path.contains('$'))
 }
 
 impl Checker<'_> {
@@ -33,9 +38,29 @@ impl Checker<'_> {
                     }
                 }
             }
+            self.log_file(fields, job);
             self.switched_user(fields, job);
             self.privileges(fields);
         }
+    }
+
+    /// S16: a log file that cannot be written.
+    fn log_file(&mut self, fields: &JobFields, job: &Job) {
+        let given = fields.logging.as_ref().and_then(|given| given.value.file.as_ref());
+        let (Some(given), Some(file)) = (given, log_file(job)) else { return };
+        let path = &file.path;
+        let (message, help) = match self.examined.log_files.get(path) {
+            Some(Ok(())) => return,
+            Some(Err(why)) => (
+                format!("log file `{path}` cannot be written: {why}"),
+                "the job waits for it when its pipe is full, and its lines are lost when it ends",
+            ),
+            None => (
+                examined::no_answer(&format!("log file `{path}`")),
+                "check its file system; the job waits for it when its pipe is full",
+            ),
+        };
+        self.report(Severity::Warning, given.place, message, help);
     }
 
     /// P13: what needs a capability that the supervisor does not have.

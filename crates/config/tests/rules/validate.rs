@@ -176,6 +176,14 @@ fn c7_a_missing_program_is_a_warning() {
 }
 
 #[test]
+fn s16_a_log_file_that_cannot_be_written_is_a_warning() {
+    let job = |file: &str| format!("{{ jobs: [{{ exec: 'sh', logging: {{ file: '{file}' }} }}] }}");
+    let warnings = messages(&job("/missing/a.log"), Severity::Warning);
+    assert_eq!(warnings, ["log file `/missing/a.log` cannot be written: not a directory"]);
+    assert!(messages(&job("/var/log/a.log"), Severity::Warning).is_empty());
+}
+
+#[test]
 fn p8_a_command_with_shell_syntax_is_a_warning() {
     let warnings = |exec: &str| messages(&format!("{{ jobs: [{{ exec: {exec} }}] }}"), Severity::Warning);
     for (exec, word) in [
