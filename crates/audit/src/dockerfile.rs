@@ -1,5 +1,7 @@
 //! The image that a Dockerfile builds without a target: its last stage, with what it takes over from earlier stages.
 
+use std::collections::BTreeMap;
+
 use parse_dockerfile::{Command, HealthcheckArguments, Instruction, Keyword, Stage};
 
 use crate::model::{Container, Platform, Probe, ProbeAction, Purpose, User};
@@ -18,29 +20,37 @@ pub(crate) fn is_dockerfile(path: &str, text: &str) -> bool {
 /// The container of the image. The error has a line and what is wrong there.
 pub(crate) fn container(text: &str) -> Result<Container, (usize, String)> {
     let file = parse_dockerfile::parse(text).map_err(|error| (error.line().max(1), format!("{error:#}")))?;
-    let mut stages: Vec<(Option<&str>, Container)> = Vec::new();
-    for stage in file.stages() {
-        let image = &stage.from.image.value;
-        let alias = stage.from.as_.as_ref().map(|(_, name)| &*name.value);
-        let name = alias.unwrap_or("image");
-        let line = line_of(text, stage.from.from.span.start);
-        let base =
-            stages.iter().find(|(alias, _)| alias.is_some_and(|alias| alias.eq_ignore_ascii_case(image)));
-        let mut container = match base {
-            Some((_, base)) => Container { name: name.to_owned(), line, ..base.clone() },
-            None => Container::new(Platform::Image, "the last stage", name, line),
-        };
-        container.image = image.to_string();
-        apply(&mut container, &stage, text);
-        stages.push((alias, container));
+    let stages: Vec<Stage<'_, '_>> = file.stages().collect();
+    let alias = |stage: &Stage<'_, '_>| stage.from.as_.as_ref().map(|(_, name)| name.value.to_string());
+    let mut named: BTreeMap<String, usize> = BTreeMap::new();
+    for (nth, stage) in stages.iter().enumerate() {
+        if let Some(alias) = alias(stage) {
+            named.entry(alias.to_ascii_lowercase()).or_insert(nth);
+        }
     }
-    stages.pop().map(|(_, last)| last).ok_or_else(|| (1, "it has no FROM".to_owned()))
+    // Only the stages that the last one is built on, the last one first.
+    let base = |nth: &usize| {
+        let image = &stages.get(*nth)?.from.image.value;
+        named.get(&image.to_ascii_lowercase()).copied().filter(|base| base < nth)
+    };
+    let chain: Vec<usize> = std::iter::successors(stages.len().checked_sub(1), base).collect();
+    let lines = Lines::of(text);
+    let mut container = None;
+    for stage in chain.into_iter().rev().filter_map(|nth| stages.get(nth)) {
+        let line = lines.line_of(stage.from.from.span.start);
+        let container =
+            container.get_or_insert_with(|| Container::new(Platform::Image, "the last stage", "image", line));
+        container.name = alias(stage).unwrap_or_else(|| "image".to_owned());
+        (container.line, container.image) = (line, stage.from.image.value.to_string());
+        apply(container, stage, &lines);
+    }
+    container.ok_or_else(|| (1, "it has no FROM".to_owned()))
 }
 
 /// The instructions of a stage. A value with a variable of the build is not known.
-fn apply(container: &mut Container, stage: &Stage<'_, '_>, text: &str) {
+fn apply(container: &mut Container, stage: &Stage<'_, '_>, lines: &Lines) {
     let known = |text: &str| Some(text.to_owned()).filter(|text| !text.contains('$'));
-    let line = |keyword: &Keyword| line_of(text, keyword.span.start);
+    let line = |keyword: &Keyword| lines.line_of(keyword.span.start);
     let mut has_cmd = false;
     for instruction in stage.instructions {
         match instruction {
@@ -118,7 +128,16 @@ fn health_check(arguments: &HealthcheckArguments<'_>, line: usize) -> Option<Pro
     Some(Probe { name, purpose: Purpose::Readiness, line, action, grace: None })
 }
 
-/// The line of a byte, from 1.
-fn line_of(text: &str, at: usize) -> usize {
-    1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count()
+/// Where the lines of a text end.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        Self(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect())
+    }
+
+    /// The line of a byte, from 1.
+    fn line_of(&self, at: usize) -> usize {
+        1 + self.0.partition_point(|end| *end < at)
+    }
 }

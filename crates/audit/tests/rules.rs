@@ -790,6 +790,20 @@ fn x14_the_stop_signal_of_an_image_must_shut_down() {
 }
 
 #[test]
+fn x14_an_image_with_very_many_stages_is_read_in_linear_time() {
+    use std::fmt::Write as _;
+    let began = std::time::Instant::now();
+    let mut text = "FROM base AS s0\n".to_owned();
+    for nth in 1..20_000 {
+        write!(text, "FROM s{} AS s{nth}\nENV V{nth}=1\nCMD [\"a\"]\n", nth - 1).unwrap();
+    }
+    text.push_str("STOPSIGNAL SIGHUP\n");
+    let found = findings(SERVER, ("Dockerfile", text));
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(!found.is_empty());
+}
+
+#[test]
 fn x14_an_image_is_the_last_stage_and_the_stages_that_it_is_based_on() {
     let file = "# syntax=docker/dockerfile:1\nARG TAG=12\nFROM debian:$TAG AS base\nSTOPSIGNAL SIGHUP\nENTRYPOINT [\"nginx\"]\n\
                 CMD [\"-g\", \"daemon off;\"]\nFROM rust AS build\nENTRYPOINT [\"cargo\"]\nRUN <<EOF\nSTOPSIGNAL SIGUSR1\nEOF\nFROM Base\n";
