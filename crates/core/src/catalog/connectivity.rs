@@ -67,7 +67,7 @@ pub struct Interruption {
     pub at: Time,
     /// True if the catalog answers all clients again.
     pub is_over: bool,
-    /// When it has last answered a client, while it was unavailable for others.
+    /// When it has first answered a client, while it was unavailable for others.
     pub answered_at: Option<Time>,
 }
 
@@ -97,7 +97,7 @@ pub struct Connectivity<K> {
     unavailable: SortedMap<K, Trouble>,
     /// When the last outage began, and when the last request failed in it.
     outage: Option<(Time, Time)>,
-    /// When the catalog has last answered a client in this outage.
+    /// When the catalog has first answered a client in this outage.
     answered_at: Option<Time>,
     /// With the time of the last report.
     refused: SortedMap<K, (Trouble, Time)>,
@@ -131,13 +131,16 @@ impl<K: Ord> Connectivity<K> {
             RequestResult::Answered => {
                 self.answered = true;
                 self.unavailable.remove(&client);
-                self.answered_at = Some(now).filter(|_| !self.unavailable.is_empty());
+                if !self.unavailable.is_empty() {
+                    self.answered_at.get_or_insert(now);
+                }
                 let released = self.held.remove(&client).map(|_| ConnectivityChange::Released);
                 self.refused.remove(&client).map(|_| ConnectivityChange::Accepted).or(released)
             }
             RequestResult::Unavailable(error) => {
                 let before = self.outage.filter(|_| !self.unavailable.is_empty());
                 self.outage = Some((before.map_or(now, |(began, _)| began), now));
+                self.answered_at = self.answered_at.filter(|_| before.is_some());
                 // It stays refused until a request is accepted.
                 let trouble = self.unavailable.get_or_insert(client, Trouble::new(now));
                 trouble.error = error.into();

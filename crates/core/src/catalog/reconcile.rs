@@ -131,6 +131,8 @@ pub struct Reconciler {
     confirmed: Option<Confirmation>,
     /// When a request of this service last failed.
     failed_at: Option<Time>,
+    /// The same, unless one was answered since.
+    unanswered_at: Option<Time>,
     /// When the catalog was last unavailable, for any of its clients.
     interruption: Option<Interruption>,
     /// True if a heartbeat is due.
@@ -166,6 +168,7 @@ impl Reconciler {
             sent: None,
             confirmed: None,
             failed_at: None,
+            unanswered_at: None,
             interruption: None,
             due: false,
             pending: None,
@@ -225,8 +228,7 @@ impl Reconciler {
         }
         let was_needed = self.needed(now).is_ok();
         self.interruption = Some(interruption);
-        let failed_at = self.failed_at.filter(|_| self.failures > 0);
-        self.not_before = sooner(self.not_before, failed_at, interruption.answered_at);
+        self.not_before = sooner(self.not_before, self.unanswered_at, interruption.answered_at);
         if !was_needed && self.needed(now).is_ok() {
             self.not_before = now + retry_delay(&mut self.rng, 0, FIRST_DELAY);
         }
@@ -285,9 +287,8 @@ impl Reconciler {
     /// Records the outcome of the pending request.
     pub fn done(&mut self, now: Time, outcome: Outcome) {
         let Some(request) = self.pending.take() else { return };
-        if matches!(outcome, Outcome::Failed | Outcome::Unknown) {
-            self.failed_at = Some(now);
-        }
+        self.unanswered_at = matches!(outcome, Outcome::Failed | Outcome::Unknown).then_some(now);
+        self.failed_at = self.unanswered_at.or(self.failed_at);
         // A registration is confirmed with its status: a catalog keeps that of a service it has known.
         match (outcome, request) {
             (Outcome::Done, CatalogRequest::Update(status)) => {
