@@ -19,7 +19,7 @@ fn web_at(consul: &str, address: &str, port: u16, ttl: &str, service: &str) -> S
         &format!(
             "{{ consul: {consul}, control: {{ socket: '@/control' }}, jobs: [
             {{ name: 'web', port: {port}, interfaces: 'static:{address}', exec: 'sleep 1000', service: {{ {service} }},
-               health: {{ exec: 'test ! -e @/sick', interval: '250ms', ttl: '{ttl}' }} }} ] }}"
+               health: {{ exec: 'test ! -e @/sick', interval: '250ms', timeout: '10s', ttl: '{ttl}' }} }} ] }}"
         ),
     )
 }
