@@ -247,7 +247,7 @@ impl Thread {
         }
     }
 
-    /// Reads a file later. Until then it is not followed: whoever changes it all the time costs nothing.
+    /// Reads a file later. Until then it is not followed, so its changes cost nothing.
     fn read_at(&mut self, nth: usize, later: Instant) {
         self.replace(nth, Vec::new());
         if let Some(file) = self.files.get_mut(nth) {
