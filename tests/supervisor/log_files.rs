@@ -167,6 +167,7 @@ fn s16_lines_of_a_file_that_cannot_be_written_are_lost_when_the_job_ends() {
         let mut run = Supervisor::with_setup(mode, ": > @/file", &config);
         run.wait_for_line("2 lines (8 bytes) of ");
         run.wait_for_line("2 lines (8 bytes) of ");
+        assert!(!run.log_so_far().contains("works again"), "{}", run.log_so_far());
         // When it can be written, the next lines are, from the beginning.
         let file = run.file("file");
         fs::remove_file(&file).unwrap();
@@ -174,6 +175,7 @@ fn s16_lines_of_a_file_that_cannot_be_written_are_lost_when_the_job_ends() {
         wait_until("it is written", || {
             fs::read_to_string(file.join("a.log")).is_ok_and(|text| text.starts_with("one\ntwo\n"))
         });
+        run.wait_for_line("writing the log works again");
         run.signal("-TERM");
         assert_eq!(run.wait().0, 0);
     }

@@ -1,7 +1,8 @@
 //! D15: once everything is calm, each rendered file has the text of its inputs.
 //!
-//! [`run_seed`] tries many schedules: answers of watches, reloads, slow and failing renderings, tests that fail,
-//! hang or cannot be run, a system that refuses to write, and a shutdown. At last everything works, so what the system has refused must
+//! [`run_seed`] tries many schedules: answers of watches, reloads, slow and failing renderings, tests that fail, hang or
+//! cannot be run, a system that refuses to write, and a shutdown. At last everything works, so what the system has
+//! refused must
 //! be written then. The judge has its own model: what the watches have found, what is on disk, and what is in progress.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -269,10 +269,12 @@ impl Writer {
                     }
                 }
             }
+            let has_written = self.written > 0;
             self.pending.clear();
             self.written = 0;
             self.stall = None;
-            if let Some(since) = self.failing.take() {
+            // Not if everything was discarded.
+            if has_written && let Some(since) = self.failing.take() {
                 let message = format!("writing the log works again after {}s", since.elapsed().as_secs());
                 // The pieces of a long line must stay together.
                 if self.log.is_some() || self.long.as_ref().is_none_or(|long| !long.has_begun()) {

@@ -214,11 +214,10 @@ impl Probe {
                     match sys::begin_connection(address) {
                         Ok(stream) => self.connection = Some((stream, State::Connecting)),
                         Err(errno) => {
-                            let (errno, why) = (errno.into(), describe);
-                            error = match is_out_of_descriptors(&errno) {
-                                true => CheckError::NotRun(why(&errno)),
-                                false => CheckError::Failed(why(&errno)),
-                            };
+                            let failure = errno.into();
+                            let is_own = is_out_of_descriptors(&failure);
+                            let kind = if is_own { CheckError::NotRun } else { CheckError::Failed };
+                            error = kind(describe(&failure));
                         }
                     }
                     continue;

@@ -49,7 +49,7 @@ pub(super) fn find(path: &Path, mut visit: impl FnMut(&Path, Interest)) -> io::R
         followed += 1;
         if followed > MAX_NAMES {
             return Err(io::Error::other(format!(
-                "it has more than {MAX_NAMES} names with those of its links"
+                "it has more than {MAX_NAMES} names with those of its links; watch a shorter path"
             )));
         }
         if name == ".." {
@@ -195,7 +195,7 @@ mod tests {
         let deep = folder.join("a/".repeat(MAX_NAMES + 1));
         fs::create_dir_all(&deep).unwrap();
         let error = answer(&deep).unwrap_err();
-        assert!(error.ends_with(": it has more than 256 names with those of its links"), "{error}");
+        assert!(error.ends_with(" names with those of its links; watch a shorter path"), "{error}");
         let error = answer(&folder.join("loop")).unwrap_err();
         assert_eq!(error, format!("{}: too many symbolic links encountered", folder.join("loop").display()));
         symlink("none", folder.join("broken")).unwrap();
