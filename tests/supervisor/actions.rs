@@ -45,7 +45,8 @@ fn w19_an_action_reloads_the_configuration_and_sets_variables() {
 #[test]
 fn w21_with_queue_all_each_event_has_a_run() {
     let config = "{ jobs: [
-        { name: 'tick', exec: ['sh', '-c', 'echo >> @/ticks'], when: { interval: '250ms' }, restarts: 9 },
+        { name: 'tick', exec: ['sh', '-c', 'echo >> @/ticks'], when: { interval: '250ms' },
+          timeout: 'never', restarts: 9 },
         { name: 'each', exec: ['sh', '-c', 'until test $(wc -l < @/ticks) -ge 10; do sleep 0.02; done; echo a run'],
           when: { source: 'tick', each: 'exitSuccess', queue: 'all' } } ] }";
     let (code, log) = Supervisor::start(modes()[0], config).wait();

@@ -221,7 +221,8 @@ fn w3_every_signal_starts_its_job() {
 
 #[test]
 fn w4_ticks_come_at_every_interval_and_not_earlier() {
-    let config = "{ jobs: [{ name: 'tick', exec: ['sh', '-c', 'sleep 0.03'], when: { interval: '100ms' }, restarts: 15 }] }";
+    let config = "{ jobs: [{ name: 'tick', exec: ['sh', '-c', 'sleep 0.03'], when: { interval: '100ms' },
+        timeout: 'never', restarts: 15 }] }";
     let began = Instant::now();
     let (code, log) = run(config);
     let took = began.elapsed();
