@@ -8,7 +8,7 @@ use containerpilot_core::ids::{CheckIx, FileIx, JobIx, WatchIx};
 use containerpilot_core::input::{Answer, ExitStatus, Instance};
 use containerpilot_core::plan::{Catalog, Job, Plan, Watch, WatchKind};
 
-use crate::defaults;
+use crate::defaults::{self, AwaitedJobs};
 use crate::scenario::{CheckAnswer, CheckAnswers, FileScript, Lifetime, Observation, RunScript, Scenario};
 use crate::world::script::{
     AgentScript, CheckEnd, CheckScript, ProgramScript, Reaction, RenderScript, ReportScript, ResponseScript,
@@ -31,6 +31,8 @@ pub(crate) enum Event {
 /// A scenario, and how far its jobs have come.
 pub(crate) struct Behavior<'a> {
     pub(crate) scenario: &'a Scenario,
+    /// Those of the plan in force.
+    awaited: AwaitedJobs,
     /// How many runs each job has had.
     runs: BTreeMap<String, usize>,
     /// The current run of each job and its start. Of a job without a program, its first check.
@@ -38,8 +40,13 @@ pub(crate) struct Behavior<'a> {
 }
 
 impl<'a> Behavior<'a> {
-    pub(crate) fn new(scenario: &'a Scenario) -> Self {
-        Self { scenario, runs: BTreeMap::new(), since: BTreeMap::new() }
+    pub(crate) fn new(scenario: &'a Scenario, plan: &Plan) -> Self {
+        Self { scenario, awaited: AwaitedJobs::of(plan), runs: BTreeMap::new(), since: BTreeMap::new() }
+    }
+
+    /// The plan was replaced.
+    pub(crate) fn set_plan(&mut self, plan: &Plan) {
+        self.awaited = AwaitedJobs::of(plan);
     }
 
     fn run_script(&self, job: &str, nth: usize) -> RunScript {
@@ -94,7 +101,7 @@ impl Script for Behavior<'_> {
         let lifetime = script.lasts.unwrap_or_else(|| {
             // A program with an exit status does exit.
             let exits = script.status.map(|_| Lifetime::For(defaults::TASK));
-            exits.or(planned.map(|job| defaults::lifetime(plan, job))).unwrap_or(Lifetime::Forever)
+            exits.or(planned.map(|job| defaults::lifetime(&self.awaited, job))).unwrap_or(Lifetime::Forever)
         });
         ProgramScript {
             starts_in: script.starts_in.map_or(Some(Duration::ZERO), Lifetime::time),

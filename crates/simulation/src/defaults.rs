@@ -3,6 +3,7 @@
 //! A *task* exits by itself after a second; a *service* runs until it is stopped. A configuration does not
 //! distinguish the two, but no job waits for the exit of a service, and a task has no health checks.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
@@ -23,21 +24,49 @@ pub const SEEN: Duration = Duration::from_secs(1);
 /// How long a request to Consul takes.
 pub const REQUEST_MILLISECONDS: u64 = 5;
 
+/// The jobs of a plan that others wait for to exit, or require.
+#[derive(Default)]
+pub struct AwaitedJobs(BTreeSet<String>);
+
+impl AwaitedJobs {
+    /// Those of a plan.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Self {
+        let mut names = BTreeSet::new();
+        for job in &plan.jobs {
+            for event in job.when.patterns() {
+                if let (Code::ExitSuccess | Code::ExitFailed, Source::Job(name)) = (event.code, &event.source)
+                    && *name != job.name
+                {
+                    names.insert(name.clone());
+                }
+            }
+            // Without checks, the required job must have succeeded (W18).
+            for one in &job.requires {
+                if let RequiredSource::Job(name) = &one.source {
+                    names.insert(name.clone());
+                }
+            }
+        }
+        Self(names)
+    }
+}
+
 /// How long a run of a job lasts.
 #[must_use]
-pub fn lifetime(plan: &Plan, job: &Job) -> Lifetime {
+pub fn lifetime(awaited: &AwaitedJobs, job: &Job) -> Lifetime {
     match job.when.trigger {
         // It must exit before the next tick.
         Trigger::Interval { every: interval, .. } => Lifetime::For(TASK.min(interval / 2)),
         Trigger::Cron { .. } | Trigger::Manual if job.health.is_none() && job.service.is_none() => {
             Lifetime::For(TASK)
         }
-        _ if is_task(plan, job) => Lifetime::For(TASK),
+        _ if is_task(awaited, job) => Lifetime::For(TASK),
         _ => Lifetime::Forever,
     }
 }
 
-fn is_task(plan: &Plan, job: &Job) -> bool {
+fn is_task(awaited: &AwaitedJobs, job: &Job) -> bool {
     if job.health.is_some() || job.service.is_some() || job.restarts == Restarts::Unlimited {
         return false;
     }
@@ -47,18 +76,5 @@ fn is_task(plan: &Plan, job: &Job) -> bool {
         Role::User => {}
     }
     let each = job.when.repeat() == Repeat::Each;
-    each || job.when.has_stop_event() || is_awaited(plan, &job.name)
-}
-
-/// Returns true if another job waits for the exit of this one, or requires it.
-fn is_awaited(plan: &Plan, name: &str) -> bool {
-    let is_exit = |code: Code| matches!(code, Code::ExitSuccess | Code::ExitFailed);
-    let patterns = plan.jobs.iter().filter(|job| job.name != name).flat_map(|job| job.when.patterns());
-    patterns.into_iter().any(|event| is_exit(event.code) && event.source == Source::Job(name.to_owned()))
-        || plan.jobs.iter().any(|job| requires(job, name))
-}
-
-/// Returns true if a job requires another one (W18). Without checks, that one must have succeeded.
-fn requires(job: &Job, name: &str) -> bool {
-    job.requires.iter().any(|one| matches!(&one.source, RequiredSource::Job(source) if source == name))
+    each || job.when.has_stop_event() || awaited.0.contains(&job.name)
 }

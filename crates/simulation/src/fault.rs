@@ -12,7 +12,7 @@ use containerpilot_core::input::{ExitStatus, StartErrorKind};
 use containerpilot_core::plan::{Catalog, Job, Plan, Role, Signal};
 use containerpilot_core::rng::Rng;
 
-use crate::defaults;
+use crate::defaults::{self, AwaitedJobs};
 use crate::scenario::{Action, CheckAnswer, CheckAnswers, Lifetime, Observation, RunScript, Scenario, time};
 use crate::world::script::Period;
 
@@ -97,8 +97,9 @@ impl Fault {
         if patterns.into_iter().any(|event| maintained(event.code)) {
             all.push(Self::Maintenance(10 * SECOND, 20 * SECOND));
         }
+        let awaited = AwaitedJobs::of(plan);
         for job in plan.jobs.iter().filter(|job| job.role != Role::Telemetry) {
-            all.extend(Self::of_job(plan, job));
+            all.extend(Self::of_job(&awaited, job));
         }
         for watch in &plan.watches {
             let advertised =
@@ -116,14 +117,14 @@ impl Fault {
         all
     }
 
-    fn of_job(plan: &Plan, job: &Job) -> Vec<Self> {
+    fn of_job(awaited: &AwaitedJobs, job: &Job) -> Vec<Self> {
         let name = || job.name.clone();
         let mut all = Vec::new();
         if job.exec.is_some() {
             all.push(Self::StartsLate(name(), 2 * SECOND));
             all.push(Self::StopsLate(name(), SECOND));
             all.push(Self::CannotStart(name()));
-            match defaults::lifetime(plan, job) {
+            match defaults::lifetime(awaited, job) {
                 Lifetime::For(_) => {
                     all.push(Self::TakesLonger(name(), slow_task(job)));
                     all.push(Self::Fails(name(), true));

@@ -41,9 +41,10 @@ pub fn simulate(plan: &Plan, scenario: &Scenario) -> SimulationRun {
     core.set_journal_capacity(JOURNAL_EVENTS_PER_JOB * core.plan().jobs.len());
     let mut runner = Runner {
         plan: core.shared_plan(),
-        world: World::new(Behavior::new(scenario), core.shared_plan(), None),
+        world: World::new(Behavior::new(scenario, core.plan()), core.shared_plan(), None),
         probes: expect::probes(scenario).collect(),
         requests: 0,
+        has_new_phases: false,
         last_event: EventId(0),
         places: Vec::new(),
         jobs: BTreeMap::new(),
@@ -51,6 +52,7 @@ pub fn simulate(plan: &Plan, scenario: &Scenario) -> SimulationRun {
         failing: BTreeSet::new(),
         starts: BTreeMap::new(),
         sources: BTreeMap::new(),
+        names: (core.shared_plan(), BTreeMap::new()),
         run: SimulationRun::default(),
         core,
     };
@@ -69,6 +71,8 @@ struct Runner<'a> {
     /// The jobs whose state expectations must see, and when.
     probes: Vec<(Duration, String)>,
     requests: u64,
+    /// Whether a job may be in another phase since they were recorded.
+    has_new_phases: bool,
     /// The last event that was recorded.
     last_event: EventId,
     /// The index of each event's entry, by the number of the event.
@@ -82,6 +86,8 @@ struct Runner<'a> {
     /// The entry of each job's last start.
     starts: BTreeMap<String, usize>,
     sources: BTreeMap<String, Arc<str>>,
+    /// The first job of each name in a plan.
+    names: (Arc<Plan>, BTreeMap<String, JobIx>),
 }
 
 impl Runner<'_> {
@@ -131,6 +137,9 @@ impl Runner<'_> {
             let deadline = self.core.next_deadline();
             let times = [self.world.next(), deadline, agent.map(|(at, _)| at)];
             let next = times.into_iter().flatten().min().map(|at| at.max(self.world.now()));
+            if next.is_none_or(|at| at > self.world.now()) {
+                self.note_phases();
+            }
             match next {
                 Some(at) if stopping || at < end => {
                     if let Some((_, agent)) = agent.filter(|(due, _)| *due <= at) {
@@ -148,6 +157,7 @@ impl Runner<'_> {
                     // Items that are due at the very end do not happen any more.
                     self.world.wait(Time::from_nanos(end.as_nanos().saturating_sub(1)));
                     self.step(Input::Tick);
+                    self.note_phases();
                     self.view_all(end);
                     stopping = true;
                     self.world.wait(end);
@@ -172,6 +182,7 @@ impl Runner<'_> {
                 self.run.abort = Some(Abort::TooMuch);
             }
         }
+        self.note_phases();
         if !stopping {
             self.view_all(self.world.now());
         }
@@ -191,7 +202,7 @@ impl Runner<'_> {
             }
             Item::Script(Event::Forget(nth)) => {
                 let Some((_, name)) = scenario.forgets.get(nth) else { return };
-                if self.core.job_named(name).is_some_and(|job| self.world.forget_service(job)) {
+                if self.job_named(name).is_some_and(|job| self.world.forget_service(job)) {
                     self.write(name, What::Forgotten, None, "the catalog has lost its service".to_owned());
                 }
             }
@@ -298,6 +309,10 @@ impl Runner<'_> {
             _ => None,
         };
         self.run.steps += 1;
+        // A job that is removed at the same instant has no phase after it.
+        if matches!(input, Input::Request { .. }) || self.core.is_reloading() {
+            self.note_phases();
+        }
         self.core.step(at, input, &mut effects);
         if let Some(run) = started {
             self.started(run);
@@ -313,9 +328,7 @@ impl Runner<'_> {
         if effects.iter().any(|effect| matches!(effect, Effect::PlanReplaced { .. })) {
             self.list_jobs();
         }
-        if !quiet {
-            self.note_phases();
-        }
+        self.has_new_phases |= !quiet;
         if is_tick {
             self.probe();
         }

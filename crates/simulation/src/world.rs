@@ -78,6 +78,8 @@ pub struct World<S: Script> {
     slots: Vec<CatalogSlot>,
     /// The services of removed jobs.
     retired: Vec<CatalogSlot>,
+    /// `None` if it must be made again.
+    agenda: Option<catalog::Agenda>,
     /// How often agents were called.
     calls: u64,
     /// Confirmed deregistrations that have not reached the core.
@@ -100,6 +102,7 @@ impl<S: Script> World<S> {
             written: BTreeMap::new(),
             slots: catalog::slots(&plan, &script),
             retired: Vec::new(),
+            agenda: None,
             calls: 0,
             pending_confirmations: BTreeMap::new(),
             changes: Vec::new(),

@@ -414,6 +414,12 @@ impl Core {
         self.plan().jobs.iter().position(|job| job.name == name).map(JobIx::at)
     }
 
+    /// Returns true while a reload waits for jobs that it stops.
+    #[must_use]
+    pub fn is_reloading(&self) -> bool {
+        self.reload.is_some()
+    }
+
     /// Returns true in maintenance mode.
     #[must_use]
     pub fn maintenance(&self) -> bool {

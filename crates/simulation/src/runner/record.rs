@@ -25,6 +25,20 @@ impl Runner<'_> {
         }
     }
 
+    /// The job with this name in the plan of the core; of several, the first.
+    pub(super) fn job_named(&mut self, name: &str) -> Option<JobIx> {
+        let plan = self.core.shared_plan();
+        let (known, names) = &mut self.names;
+        if names.is_empty() || !Arc::ptr_eq(known, &plan) {
+            names.clear();
+            for (nth, job) in plan.jobs.iter().enumerate() {
+                names.entry(job.name.clone()).or_insert(JobIx::at(nth));
+            }
+            *known = plan;
+        }
+        names.get(name).copied()
+    }
+
     pub(super) fn source(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.sources.get(name) {
             return Arc::clone(known);
@@ -87,7 +101,7 @@ impl Runner<'_> {
     pub(super) fn spawned(&mut self, job: JobIx, run: RunId) {
         let Some(planned) = self.plan.jobs.get(job.index()) else { return };
         let name = planned.name.clone();
-        let overview = self.core.job_named(&name).map(|job| self.core.job_overview(job));
+        let overview = self.job_named(&name).map(|job| self.core.job_overview(job));
         let cause =
             overview.filter(|overview| overview.status.restarts == 0).and_then(|overview| overview.cause);
         let cause = cause.as_ref().and_then(Cause::event).and_then(|event| self.place(event.id));
@@ -97,7 +111,7 @@ impl Runner<'_> {
 
     pub(super) fn started(&mut self, run: RunId) {
         let Some((name, cause)) = self.jobs.get(&run).cloned() else { return };
-        let job = self.core.job_named(&name);
+        let job = self.job_named(&name);
         let restarts = job.map_or(0, |job| self.core.status(job).restarts);
         let by_hand = job.is_some_and(|job| self.core.job_overview(job).cause == Some(Cause::ByHand));
         let planned = job.and_then(|job| self.core.plan().jobs.get(job.index()));
@@ -135,7 +149,10 @@ impl Runner<'_> {
     pub(super) fn write_effect(&mut self, effect: &Effect) {
         let plan = Arc::clone(&self.plan);
         match effect {
-            Effect::PlanReplaced { plan, .. } => self.plan = Arc::clone(plan),
+            Effect::PlanReplaced { plan, .. } => {
+                self.world.script.set_plan(plan);
+                self.plan = Arc::clone(plan);
+            }
             Effect::Spawn { job, run, .. } => self.spawned(*job, *run),
             Effect::RunCheck { job, run, .. } => {
                 if let Some(job) = plan.jobs.get(job.index()) {
@@ -145,7 +162,8 @@ impl Runner<'_> {
             }
             Effect::CancelCheck { run } => {
                 // A check that timed out has failed; one that is not needed any more has not.
-                let job = self.checks.get(run).and_then(|name| self.core.job_named(name));
+                let name = self.checks.get(run).cloned();
+                let job = name.and_then(|name| self.job_named(&name));
                 let desired =
                     job.map(|job| self.core.status(job)).is_some_and(|status| status.stop_stage.is_none());
                 if !desired || self.core.maintenance() {
@@ -232,7 +250,11 @@ impl Runner<'_> {
         }
     }
 
+    /// Records the phases of all jobs at the end of an instant: those that lasted no time are not shown.
     pub(super) fn note_phases(&mut self) {
+        if !std::mem::take(&mut self.has_new_phases) {
+            return;
+        }
         let (at, plan) = (self.world.now(), self.core.shared_plan());
         for (nth, job) in plan.jobs.iter().enumerate() {
             let phase = JobPhase::of(&self.core.status(JobIx::at(nth)), job.health.is_some());

@@ -1,5 +1,6 @@
 //! The catalog: one that accepts every change at once, or a fake Consul agent for each service.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +23,15 @@ pub(super) struct CatalogSlot {
     status: Option<Status>,
     /// When the agent was last called, as a number that only grows.
     called: u64,
+    /// Where it is in the agenda.
+    due: Option<Due>,
 }
+
+/// When an agent does something, and its rank among those of the same instant.
+type Due = (Time, u64);
+
+/// The agents that will do something, in order. Each has the index of its slot; those of removed jobs come last.
+pub(super) type Agenda = BTreeSet<(Due, usize)>;
 
 impl CatalogSlot {
     /// When the agent does something, or the status changes because the TTL expires.
@@ -49,7 +58,7 @@ pub(super) fn slots<S: Script>(plan: &Plan, script: &S) -> Vec<CatalogSlot> {
     plan.jobs
         .iter()
         .enumerate()
-        .map(|job| CatalogSlot { agent: agent(job), status: None, called: 0 })
+        .map(|job| CatalogSlot { agent: agent(job), status: None, called: 0, due: None })
         .collect()
 }
 
@@ -62,7 +71,7 @@ impl<S: Script> World<S> {
         let Some(slot) = self.slots.get_mut(job.index()) else { return };
         if let Some(agent) = &mut slot.agent {
             agent.set_desired(now, desired);
-            (self.calls, slot.called) = (self.calls + 1, self.calls);
+            self.called(job.index());
             return;
         }
         let (known, status) = match desired {
@@ -96,23 +105,53 @@ impl<S: Script> World<S> {
         let Some(slot) = self.slots.get_mut(job.index()) else { return };
         if let Some(agent) = &mut slot.agent {
             agent.heartbeat(self.now);
-            (self.calls, slot.called) = (self.calls + 1, self.calls);
+            self.called(job.index());
         }
+    }
+
+    fn slot(&mut self, nth: usize) -> Option<&mut CatalogSlot> {
+        let count = self.slots.len();
+        if nth < count { self.slots.get_mut(nth) } else { self.retired.get_mut(nth - count) }
+    }
+
+    /// An agent was called.
+    fn called(&mut self, nth: usize) {
+        let calls = self.calls;
+        if let Some(slot) = self.slot(nth) {
+            slot.called = calls;
+        }
+        self.calls += 1;
+        self.reschedule(nth);
+    }
+
+    /// Puts a service into the agenda at the time at which something happens to it next.
+    fn reschedule(&mut self, nth: usize) {
+        let is_shuffled = self.queue.is_shuffled();
+        let Some(slot) = self.slot(nth) else { return };
+        let due = slot.next().map(|at| (at, if is_shuffled { 0 } else { slot.called }));
+        let before = std::mem::replace(&mut slot.due, due);
+        let Some(agenda) = &mut self.agenda else { return };
+        if let Some(before) = before.filter(|before| Some(*before) != due) {
+            agenda.remove(&(before, nth));
+        }
+        agenda.extend(due.map(|due| (due, nth)));
     }
 
     /// The agents of all services, those of removed jobs included.
     pub fn agents(&mut self) -> impl Iterator<Item = &mut FakeAgent> {
+        self.agenda = None;
         self.slots.iter_mut().chain(&mut self.retired).filter_map(|slot| slot.agent.as_mut())
     }
 
     /// The agent that does something next, and when. At the same instant the agent that was called first comes first;
     /// in a shuffled world, the one of the first job.
     #[must_use]
-    pub fn next_agent(&self) -> Option<(Time, usize)> {
-        let rank = |slot: &CatalogSlot| if self.queue.is_shuffled() { 0 } else { slot.called };
-        let slots = self.slots.iter().chain(&self.retired).enumerate();
-        let next = slots.filter_map(|(nth, slot)| Some((slot.next()?, rank(slot), nth))).min();
-        next.map(|(at, _, nth)| (at, nth))
+    pub fn next_agent(&mut self) -> Option<(Time, usize)> {
+        if self.agenda.is_none() {
+            self.agenda = Some(Agenda::new());
+            (0..self.slots.len() + self.retired.len()).for_each(|nth| self.reschedule(nth));
+        }
+        self.agenda.as_ref()?.first().map(|((at, _), nth)| (*at, *nth))
     }
 
     /// The agent with an index that [`World::next_agent`] returned.
@@ -124,14 +163,14 @@ impl<S: Script> World<S> {
     /// Runs the agent's step at the time that [`World::next_agent`] returned. Returns true if that led to an input.
     pub fn step_agent(&mut self, nth: usize, at: Time) -> bool {
         let count = self.slots.len();
-        let Some(slot) = self.slots.iter_mut().chain(&mut self.retired).nth(nth) else { return false };
+        let Some(slot) = self.slot(nth) else { return false };
         let Some(agent) = &mut slot.agent else { return false };
         if agent.next().is_some_and(|next| next <= at) {
             agent.step(at);
         }
-        (self.calls, slot.called) = (self.calls + 1, self.calls);
         let (deregistered, status) = (agent.take_deregistered(), agent.update_to(at.max(agent.now())));
         let changed = std::mem::replace(&mut slot.status, status) != status;
+        self.called(nth);
         if nth >= count {
             return false;
         }
@@ -155,6 +194,7 @@ impl<S: Script> World<S> {
             agent.lose_entry();
         }
         let known = slot.status.take().is_some();
+        self.reschedule(job.index());
         if known {
             self.answer_watches_of(job, now);
         }
@@ -172,6 +212,7 @@ impl<S: Script> World<S> {
         let plan = Arc::clone(&self.plan);
         let same = (before.catalog == Catalog::Embedded) == (plan.catalog == Catalog::Embedded);
         let old = std::mem::replace(&mut self.slots, slots(&plan, &self.script));
+        self.agenda = None;
         for (mut slot, to) in old.into_iter().zip(&moves.jobs) {
             let place = to.map(JobIx::index);
             let settings = place.and_then(|to| Settings::of(plan.jobs.get(to)?));

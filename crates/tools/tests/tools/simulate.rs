@@ -315,3 +315,21 @@ fn p10_p11_files_of_the_target_machine_need_not_exist_here() {
     assert_ne!(code, Some(0));
     assert!(stderr.contains("a.env:2: expected NAME=value"), "{stderr}");
 }
+
+#[test]
+fn x4_the_time_of_a_simulation_does_not_grow_with_the_square_of_the_jobs() {
+    let folder = folder("many");
+    let job = |nth: usize| {
+        let ports = format!("{}-{}", nth * 1_000, nth * 1_000 + 999);
+        format!(
+            "{{ name: 'job{nth}', exec: 'sleep 1000', replicas: 1000, port: '{ports}', interfaces: 'static:10.0.0.1',
+               health: {{ exec: 'true', interval: 10, ttl: 30 }} }}"
+        )
+    };
+    let jobs: Vec<String> = (1..=20).map(job).collect();
+    let config = format!("{{ consul: 'localhost:8500', jobs: [{}] }}", jobs.join(", "));
+    // The deadline of the test is the bound: with the square it would take ten times as long.
+    let (code, stdout, stderr) = simulate(&[&file(&folder, "a.json5", &config)]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    assert!(stdout.contains("job20-1000"), "all replicas are simulated");
+}
