@@ -1,7 +1,11 @@
 //! Processes that nothing but their cgroup tells about: daemons that clear their environment, and fork bombs (P4).
 
+use std::process::Command;
+
 use super::fixture::{Hostile, Rank, as_init_and_child, own_user};
+use crate::support::deadline::InTime;
 use crate::support::delegated::Delegated;
+use crate::support::program::{Folder, code, containerpilot, err};
 use crate::support::skip::skip;
 use crate::support::supervisor::wait_until;
 
@@ -84,6 +88,35 @@ fn p4_s4_supervisor_without_a_cgroup_of_its_own_changes_nothing() {
     as_init_and_child(|rank| {
         ends_with_the_supervisor(rank, "umount -l -a -t cgroup2", "the own cgroup v2 is not mounted");
     });
+}
+
+/// The exit code and the messages of `check`, after a shell command in a mount namespace of its own.
+fn check(script: &str, options: &[&str], config: &str) -> (i32, String) {
+    let folder = Folder::new("check-locks");
+    let file = folder.file("a.json5", config);
+    let script = format!("{script} && exec \"$@\"");
+    let mut line = Command::new("unshare");
+    line.args(["--mount", "--propagation", "private", "sh", "-c", &script, "sh"]).arg(containerpilot());
+    let output = line.arg("check").args(options).arg(file).output_in_time().unwrap();
+    (code(&output), err(&output))
+}
+
+#[test]
+fn d14_check_warns_of_locks_where_runs_have_no_cgroups() {
+    let lock = "{ consul: 'localhost:8500', locks: [{ name: 'primary', key: 'service/app/leader' }],
+        jobs: [{ name: 'app', exec: 'true', when: { source: 'lock.primary', once: 'acquired' } }] }";
+    let without = "umount -l -a -t cgroup2";
+    for options in [&[][..], &["--strict"]] {
+        let (code, text) = check(without, options, lock);
+        assert_eq!(code, 0, "{text}");
+        assert!(text.contains("warning: where runs have no cgroups, a process that leaves"), "{text}");
+        assert!(text.contains("here they have none: the own cgroup v2 is not mounted"), "{text}");
+    }
+    assert_eq!(check(without, &[], "{ jobs: [{ name: 'app', exec: 'true' }] }"), (0, String::new()));
+    match Delegated::new() {
+        Some(group) => assert_eq!(check(&group.enter(), &[], lock), (0, String::new())),
+        None => skip("no cgroup v2 with cgroup.kill can be made here"),
+    }
 }
 
 /// A job that forks without end in sessions of its own, without the environment of the job.

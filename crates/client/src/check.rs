@@ -12,9 +12,11 @@ use containerpilot_command_line::report::print_report;
 use containerpilot_command_line::summary;
 use containerpilot_config::Loaded;
 use containerpilot_config::diagnostics::{Problem, Severity};
+use containerpilot_core::plan::Plan;
 use containerpilot_load::command_line;
 use containerpilot_load::find_files;
 use containerpilot_load::looks::Looks;
+use containerpilot_process::cgroups;
 
 use super::{Supervisor, control};
 
@@ -44,6 +46,10 @@ pub(super) fn check(args: &Arguments, supervisor: Supervisor) -> Result<(), Fail
     let names: Vec<String> = read.iter().map(|input| input.name.clone()).collect();
     let Loaded { plan, report } = loading::load_with(read, looks);
     let report = if args.is_on("strict") { report.strict() } else { report };
+    let report = match plan.as_ref().and_then(locks_without_cgroups) {
+        Some(warning) => report.with(warning),
+        None => report,
+    };
     let unusable = plan.as_ref().and_then(|plan| (supervisor.check)(plan).err());
     let report = match &unusable {
         Some(why) => report.with(Problem::unlocated(Severity::Error, why)),
@@ -60,4 +66,16 @@ pub(super) fn check(args: &Arguments, supervisor: Supervisor) -> Result<(), Fail
         }
     }
     if good { Ok(()) } else { Err(Failure::Reported) }
+}
+
+/// Without cgroups, a process can outlive the lock that its job requires. No configuration changes that, so it is no
+/// error for `-strict`, and not worth an entry at every start.
+fn locks_without_cgroups(plan: &Plan) -> Option<Problem> {
+    let reason = plan.has_shared_locks().then(cgroups::why_none)??;
+    let message = format!(
+        "where runs have no cgroups, a process that leaves its session and clears its environment outlives the lock of \
+         its job; here they have none: {reason}"
+    );
+    let help = "if jobs have such processes, see \"What it cannot do\" in docs/locks.md";
+    Some(Problem::unlocated(Severity::Warning, &message).help(help))
 }

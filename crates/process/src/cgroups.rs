@@ -46,35 +46,50 @@ struct Parent {
     path: Arc<str>,
 }
 
-impl Parent {
-    fn create() -> Result<Self, String> {
-        let read = |file| String::from_utf8_lossy(&kernel_text(file).unwrap_or_default()).into_owned();
-        let own = read("/proc/self/cgroup");
-        let path = path_of(&own).ok_or("there is no cgroup v2")?;
-        let directory =
-            directory_of(path, &read("/proc/self/mountinfo")).ok_or("the own cgroup v2 is not mounted")?;
-        Self::below(&directory, path)
-    }
+/// The directory and the path of the cgroup of this process.
+fn own_cgroup() -> Result<(PathBuf, String), String> {
+    let read = |file| String::from_utf8_lossy(&kernel_text(file).unwrap_or_default()).into_owned();
+    let own = read("/proc/self/cgroup");
+    let path = path_of(&own).ok_or("there is no cgroup v2")?;
+    let directory =
+        directory_of(path, &read("/proc/self/mountinfo")).ok_or("the own cgroup v2 is not mounted")?;
+    Ok((directory, path.to_owned()))
+}
 
+/// Why a supervisor that is started here would have no cgroups for its runs, as far as that is known before.
+#[must_use]
+pub fn why_none() -> Option<String> {
+    own_cgroup().and_then(|(own, _)| require_usable(&own)).err()
+}
+
+fn failed(file: &Path, error: &io::Error) -> String {
+    format!("{}: {}", file.display(), describe(error))
+}
+
+fn require_usable(own: &Path) -> Result<(), String> {
+    if !own.join("cgroup.kill").exists() {
+        // The root cgroup belongs to the host and is never delegated.
+        return Err(format!(
+            "{} is the root cgroup, or has no cgroup.kill (before Linux 5.14)",
+            own.display()
+        ));
+    }
+    for limit in LIMITS {
+        let value = fs::read_to_string(own.join(limit)).unwrap_or_default();
+        if value.split_whitespace().next().is_some_and(|value| value != "max") {
+            return Err(format!("jobs would not find the {limit} of {} in theirs", own.display()));
+        }
+    }
+    // Without this permission no process can be moved to a cgroup below.
+    let procs = own.join("cgroup.procs");
+    File::options().write(true).open(&procs).map_err(|error| failed(&procs, &error))?;
+    Ok(())
+}
+
+impl Parent {
     /// Creates it below the cgroup of the supervisor.
     fn below(own: &Path, path: &str) -> Result<Self, String> {
-        let failed = |file: &Path, error: &io::Error| format!("{}: {}", file.display(), describe(error));
-        if !own.join("cgroup.kill").exists() {
-            // The root cgroup belongs to the host and is never delegated.
-            return Err(format!(
-                "{} is the root cgroup, or has no cgroup.kill (before Linux 5.14)",
-                own.display()
-            ));
-        }
-        for limit in LIMITS {
-            let value = fs::read_to_string(own.join(limit)).unwrap_or_default();
-            if value.split_whitespace().next().is_some_and(|value| value != "max") {
-                return Err(format!("jobs would not find the {limit} of {} in theirs", own.display()));
-            }
-        }
-        // Without this permission no process can be moved to a cgroup below.
-        let procs = own.join("cgroup.procs");
-        File::options().write(true).open(&procs).map_err(|error| failed(&procs, &error))?;
+        require_usable(own)?;
         let mut number = 0;
         loop {
             let name = format!("containerpilot-{}-{number}", std::process::id());
@@ -96,7 +111,7 @@ impl Parent {
 impl Cgroups {
     /// Creates the cgroup for those of the runs if that is possible, and says so or why not.
     pub fn open() -> (Self, String) {
-        match Parent::create() {
+        match own_cgroup().and_then(|(own, path)| Parent::below(&own, &path)) {
             Ok(parent) => {
                 let message = format!("each run has a cgroup of its own in {}", parent.directory.display());
                 (Self { parent: Some(parent), ended: BTreeSet::new() }, message)
