@@ -19,6 +19,7 @@ use containerpilot_config::template::Environment;
 use containerpilot_core::Core;
 use containerpilot_core::plan::Plan;
 use containerpilot_load::command_line::Source;
+use containerpilot_process::sys;
 
 /// The version of the program, as the API and telemetry show it.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -31,6 +32,7 @@ pub fn check_credentials(plan: &Plan) -> Result<(), String> {
 /// Runs the supervisor with a plan until the container stops. The signals must be blocked already. Returns its exit
 /// code, or why it could not start.
 pub fn supervise(plan: Plan, environment: Environment, source: Option<Source>) -> Result<u8, String> {
+    sys::limit_heaps();
     check_credentials(&plan)?;
     let mut runtime = runtime::Runtime::new(Core::new(plan), environment, source)
         .map_err(|error| format!("cannot start: {error}"))?;

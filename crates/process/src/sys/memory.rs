@@ -1,4 +1,4 @@
-//! Returns unused memory to the kernel.
+//! Keeps the heap together, and returns unused memory to the kernel.
 #![expect(unsafe_code, reason = "raw system calls; every block has its SAFETY comment")]
 
 use std::ffi::{c_int, c_void};
@@ -7,6 +7,18 @@ use nix::libc;
 
 /// The start and length of each read-only segment of the program. There are two or three of them.
 type Segments = [(usize, usize); 4];
+
+/// Lets all threads share two heaps. By default there may be eight per CPU. Each keeps what its threads leave behind:
+/// with 500 log files, which have a thread each, that was five times as much.
+///
+/// To be called before there are threads.
+pub fn limit_heaps() {
+    // SAFETY: takes no pointer. If it fails, there are more heaps.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 2);
+    }
+}
 
 /// Returns the free heap, and the pages of the program's code and constants, to the kernel.
 ///

@@ -34,7 +34,7 @@ const MAX_SIGNALS: usize = 64;
 const FIXED_SOURCES: usize = 5;
 
 /// How long after another plan has replaced the old one unused memory is returned to the kernel.
-pub(super) const PLAN_SETTLES: Duration = Duration::from_secs(1);
+pub(super) const PLAN_SETTLES: Duration = Duration::from_secs(5);
 /// How long after the first jobs have started unused memory is returned to the kernel.
 const RELEASE_DELAY: Duration = Duration::from_millis(100);
 
