@@ -30,6 +30,27 @@ fn wait_for_counts(pilot: &Pilot, watch: &str, expected: [usize; 3]) {
 }
 
 #[test]
+fn d16_while_nothing_changes_only_the_index_is_queried_and_the_next_change_is_seen() {
+    let agent = Agent::dev();
+    let config = config(&format!("'{}'", agent.address()), "1h", "watches: [{ name: 'db', interval: 2 }],");
+    let jobs = format!("}}, {}], watches", recording_jobs("db"));
+    let pilot = Pilot::start(&config.replace("}], watches", &jobs));
+    // In development mode the agent logs every request.
+    let index_queries = || {
+        let log = std::fs::read_to_string(agent.folder().join("log")).unwrap();
+        log.lines()
+            .filter(|line| line.contains("/v1/health/service/db?") && line.contains("&filter="))
+            .count()
+    };
+    wait_until("the index alone is queried", || index_queries() > 0);
+    agent.register("db", "db-1", 5432, &[]);
+    wait_for_counts(&pilot, "db", [1, 1, 0]);
+    agent.deregister("db-1");
+    wait_for_counts(&pilot, "db", [2, 1, 1]);
+    pilot.assert_unharmed();
+}
+
+#[test]
 fn e6_d7_watch_sees_every_change_of_healthy_instances_before_its_interval() {
     let agent = Agent::dev();
     // Several changes within an interval may be seen as one (D16).

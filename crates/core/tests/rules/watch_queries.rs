@@ -37,13 +37,14 @@ fn d7_the_first_query_does_not_block_and_later_ones_do() {
 #[test]
 fn d7_an_index_that_goes_backwards_is_reset_and_zero_counts_as_one() {
     let mut queries = WatchQueries::new(INTERVAL, 1);
-    queries.answered(at(0), 42);
-    queries.answered(at(1_000), 41);
-    assert_eq!(query(&mut queries, at(1_000), ALONE).index, None);
-    queries.answered(at(2_000), 7);
-    assert_eq!(query(&mut queries, at(3_000), ALONE).index, Some(7));
+    let steps = [(0, None, 42), (1_000, Some(42), 41), (2_000, None, 7), (4_000, Some(7), 7)];
+    for (time, known, answer) in steps {
+        assert_eq!(query(&mut queries, at(time), ALONE).index, known);
+        queries.answered(at(time + 1), answer);
+    }
     let mut queries = WatchQueries::new(INTERVAL, 1);
-    queries.answered(at(0), 0);
+    query(&mut queries, at(0), ALONE);
+    queries.answered(at(1), 0);
     assert_eq!(query(&mut queries, at(1_000), ALONE).index, Some(1));
 }
 
@@ -64,8 +65,23 @@ fn d7_the_interval_bounds_the_retry_delay() {
     assert!(delays[11] >= INTERVAL / 2, "{delays:?}");
     assert_eq!(query(&mut queries, now, ALONE).index, None, "a restarted catalog may not know the index");
     queries.answered(now, 3);
-    let now = now + Duration::from_secs(1);
+    let now = now + Duration::from_secs(2);
     assert_eq!(query(&mut queries, now, ALONE).index, Some(3));
+}
+
+#[test]
+fn d16_after_an_outage_the_pauses_begin_with_two_seconds() {
+    let mut watch = Watch::at_rest(INTERVAL);
+    watch.send();
+    watch.queries.failed(watch.now);
+    assert!(watch.pause(AT_ONCE) <= Duration::from_millis(100), "the first retry");
+    assert_eq!([AT_ONCE; 2].map(|time| watch.pause(time).as_secs()), [2, 4]);
+    for _ in 0..3 {
+        let (_, wait) = watch.send();
+        watch.answer_after(wait + AT_ONCE);
+    }
+    watch.pause(AT_ONCE);
+    assert_eq!(watch.pause(AT_ONCE).as_millis(), 250, "after a quiet time");
 }
 
 #[test]
@@ -76,16 +92,25 @@ fn d7_with_more_watches_than_slots_each_query_waits_for_its_share() {
     assert!(query(&mut queries, at(0), QuerySlots { slots: 1, watches: u32::MAX }).wait > Duration::ZERO);
 }
 
-/// A watch, the time, and when each query that was answered was sent.
+/// A watch, the time, its last query, and when each query that was answered was sent.
 struct Watch {
     queries: WatchQueries,
     now: Time,
+    query: Option<Query>,
+    /// The index of the catalog: it changes with each early answer.
+    index: u64,
     sent: Vec<Time>,
 }
 
 impl Watch {
     fn new(interval: Duration, seed: u64) -> Self {
-        Self { queries: WatchQueries::new(interval, seed), now: Time::ZERO, sent: Vec::new() }
+        Self {
+            queries: WatchQueries::new(interval, seed),
+            now: Time::ZERO,
+            query: None,
+            index: 1,
+            sent: Vec::new(),
+        }
     }
 
     /// A watch that has its first answer, after the pause that follows it.
@@ -102,11 +127,7 @@ impl Watch {
         let until = watch.now + Duration::from_hours(1);
         while watch.now < until {
             let (pause, wait) = watch.send();
-            assert_eq!(
-                pause,
-                Duration::ZERO,
-                "a query whose wait has passed is followed by another one at once"
-            );
+            assert!(pause <= interval / 10, "after a query whose wait has passed: {pause:?}");
             watch.answer_after(wait + wait / 32);
         }
         watch
@@ -121,16 +142,34 @@ impl Watch {
                     pause += until.since(self.now);
                     self.now = until;
                 }
-                NextQuery::Send(query) => return (pause, query.wait),
+                NextQuery::Send(query) => {
+                    self.query = Some(query);
+                    return (pause, query.wait);
+                }
             }
         }
     }
 
-    /// Answers the query that was sent just now.
+    /// Answers the query that was sent just now. Something has changed if its wait has not passed. If it has asked for the
+    /// index alone, so is the next one, which must follow at once.
     fn answer_after(&mut self, time: Duration) {
+        let query = self.query.unwrap();
         self.sent.push(self.now);
         self.now = self.now + time;
-        self.queries.answered(self.now, self.sent.len() as u64);
+        let has_changed = time < query.wait;
+        self.index += u64::from(has_changed);
+        if query.index_is_enough {
+            self.queries.answered_with_index(self.now, self.index);
+            if has_changed {
+                assert_eq!(self.send().0, Duration::ZERO, "the change is seen at once");
+                let query = self.query.unwrap();
+                assert_eq!((query.index, query.index_is_enough), (None, false));
+                self.sent.push(self.now);
+                self.queries.answered(self.now, self.index);
+            }
+        } else {
+            self.queries.answered(self.now, self.index);
+        }
     }
 
     /// The pause before the next query, which is answered after this time.
@@ -150,6 +189,21 @@ impl Watch {
         };
         self.sent.iter().map(in_minute).max().unwrap_or(0)
     }
+}
+
+#[test]
+fn d16_late_answers_with_changes_are_no_quiet_time() {
+    let interval = Duration::from_secs(5);
+    let mut watch = Watch::following(interval);
+    let pauses: Vec<u128> = (0..5)
+        .map(|nth| {
+            let (pause, _) = watch.send();
+            watch.now = watch.now + interval * 2;
+            watch.queries.answered(watch.now, 100 + nth);
+            pause.as_millis()
+        })
+        .collect();
+    assert_eq!(pauses, [0, 500, 1_000, 2_000, 4_000], "a catalog that has too much to do");
 }
 
 const AT_ONCE: Duration = Duration::from_millis(1);
@@ -263,6 +317,7 @@ fn d16_a_catalog_that_never_blocks_is_asked_as_often_as_by_polling() {
         let mut watch = Watch::new(interval, 1);
         while watch.now < at(600_000) {
             watch.send();
+            assert!(!watch.query.unwrap().index_is_enough);
             watch.sent.push(watch.now);
             watch.now = watch.now + AT_ONCE;
             watch.queries.answered(watch.now, index);
@@ -302,4 +357,40 @@ fn d16_a_fleet_of_1000_that_watches_itself_needs_few_queries_and_sees_itself_com
     }
     // With a burst of four in each second there would be 60,000.
     assert!(queries <= 9_000, "{queries} queries in 15 s");
+}
+
+#[test]
+fn d16_while_nothing_changes_the_index_is_enough_for_five_minutes() {
+    for (seconds, whole_in_an_hour) in [(1, 11..=12), (5, 11..=12), (60, 9..=11), (600, 3..=4)] {
+        let interval = Duration::from_secs(seconds);
+        let mut watch = Watch::at_rest(interval);
+        let (began, mut whole) = (watch.now, 0);
+        while watch.now.since(began) < Duration::from_hours(1) {
+            let (_, wait) = watch.send();
+            whole += usize::from(!watch.query.unwrap().index_is_enough);
+            watch.answer_after(wait + wait / 32);
+        }
+        assert!(whole_in_an_hour.contains(&whole), "{whole} at {interval:?}");
+    }
+}
+
+#[test]
+fn d16_another_index_than_the_known_one_leads_to_a_whole_answer_at_once() {
+    for index in [43, 41, 0, u64::MAX] {
+        let mut queries = WatchQueries::new(INTERVAL, 1);
+        let mut now = at(0);
+        loop {
+            match queries.next(now, ALONE) {
+                NextQuery::Wait(until) => now = until,
+                NextQuery::Send(query) if query.index_is_enough => break,
+                NextQuery::Send(query) => {
+                    now = now + query.wait;
+                    queries.answered(now, 42);
+                }
+            }
+        }
+        queries.answered_with_index(now + AT_ONCE, index);
+        let whole = query(&mut queries, now + AT_ONCE, ALONE);
+        assert_eq!((whole.index, whole.index_is_enough), (None, false), "{index}");
+    }
 }

@@ -217,6 +217,10 @@ pub(super) fn query_path(watch: &Watch, query: Query) -> String {
             let _ = write!(path, "&{key}={}", percent_encoded(value));
         }
     }
+    if query.index_is_enough && matches!(watch.kind, WatchKind::Service { .. }) {
+        // No instance matches: the response is empty, with the same index. An agent before Consul 1.5 sends them all.
+        path.push_str("&filter=Node.Node==%22%22");
+    }
     path
 }
 
@@ -445,11 +449,11 @@ mod tests {
             interval: Duration::from_secs(1),
             kind: WatchKind::Service { tag: Some("a&b".into()), dc: Some("ams".into()) },
         };
-        let query = Query { index: Some(7), wait: Duration::from_millis(900) };
-        assert_eq!(
-            query_path(&watch, query),
-            "/v1/health/service/db?passing=1&index=7&wait=900ms&tag=a%26b&dc=ams"
-        );
+        let query = Query { index: Some(7), wait: Duration::from_millis(900), index_is_enough: false };
+        let path = "/v1/health/service/db?passing=1&index=7&wait=900ms&tag=a%26b&dc=ams";
+        assert_eq!(query_path(&watch, query), path);
+        let query = Query { index_is_enough: true, ..query };
+        assert_eq!(query_path(&watch, query), format!("{path}&filter=Node.Node==%22%22"));
         let body = br#"[{"Node": {"Address": "10.0.0.2"}, "Service": {"ID": "db-2", "Address": "", "Port": 5432}},
             {"Node": {"Address": "10.0.0.1"}, "Service": {"ID": "db-1", "Address": "db.example", "Port": 1, "New": []}}]"#;
         let found = instances(body).unwrap();

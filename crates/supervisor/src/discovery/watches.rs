@@ -71,8 +71,12 @@ impl WatchTask {
             drop(slot);
             match result {
                 Ok((index, answer)) => {
-                    follow.answered(self.shared.now(), index);
                     self.shared.connectivity.record(self.shared.now(), &name, None);
+                    let Some(answer) = answer else {
+                        follow.answered_with_index(self.shared.now(), index);
+                        continue;
+                    };
+                    follow.answered(self.shared.now(), index);
                     if known.as_ref() != Some(&answer) {
                         known = Some(answer.clone());
                         self.shared.sender.send(LoopMessage::Watched(
@@ -90,7 +94,8 @@ impl WatchTask {
         }
     }
 
-    async fn query(&self, query: Query) -> Result<(u64, Answer), Failure> {
+    /// The index, and the answer unless only the index was asked for.
+    async fn query(&self, query: Query) -> Result<(u64, Option<Answer>), Failure> {
         let unavailable = |reason: String| Failure { kind: FailureKind::Unavailable, reason };
         let path = api::query_path(&self.watch, query);
         // Consul adds up to a sixteenth to the wait.
@@ -104,9 +109,12 @@ impl WatchTask {
         if response.status != 200 && !(is_absent && is_key) {
             return Err(self.shared.failure(&response));
         }
-        let answer = api::answer(&self.watch, response.status, &response.body).map_err(unavailable)?;
         let index =
             response.index.ok_or_else(|| unavailable("the response has no X-Consul-Index".to_owned()))?;
-        Ok((index, answer))
+        if query.index_is_enough && !is_key {
+            return Ok((index, None));
+        }
+        let answer = api::answer(&self.watch, response.status, &response.body).map_err(unavailable)?;
+        Ok((index, Some(answer)))
     }
 }
