@@ -31,7 +31,7 @@ pub(crate) enum Event {
 /// A scenario, and how far its jobs have come.
 pub(crate) struct Behavior<'a> {
     pub(crate) scenario: &'a Scenario,
-    /// Those of the plan in force.
+    /// The awaited jobs of the plan in force.
     awaited: AwaitedJobs,
     /// How many runs each job has had.
     runs: BTreeMap<String, usize>,

@@ -25,7 +25,6 @@ pub const SEEN: Duration = Duration::from_secs(1);
 pub const REQUEST_MILLISECONDS: u64 = 5;
 
 /// The jobs of a plan that others wait for to exit, or require.
-#[derive(Default)]
 pub struct AwaitedJobs(BTreeSet<String>);
 
 impl AwaitedJobs {

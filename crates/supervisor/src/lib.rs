@@ -32,7 +32,7 @@ pub fn check_credentials(plan: &Plan) -> Result<(), String> {
 /// Runs the supervisor with a plan until the container stops. The signals must be blocked already. Returns its exit
 /// code, or why it could not start.
 pub fn supervise(plan: Plan, environment: Environment, source: Option<Source>) -> Result<u8, String> {
-    sys::limit_heaps();
+    sys::limit_arenas();
     check_credentials(&plan)?;
     let mut runtime = runtime::Runtime::new(Core::new(plan), environment, source)
         .map_err(|error| format!("cannot start: {error}"))?;

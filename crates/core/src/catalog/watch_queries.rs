@@ -151,6 +151,7 @@ impl WatchQueries {
         }
     }
 
+    /// Counts a query that was answered, as an extra one if polling could not have sent it yet.
     fn count(&mut self) {
         (self.failures, self.failed_at) = (0, None);
         let sent = self.sent.0;

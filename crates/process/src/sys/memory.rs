@@ -8,12 +8,12 @@ use nix::libc;
 /// The start and length of each read-only segment of the program. There are two or three of them.
 type Segments = [(usize, usize); 4];
 
-/// Lets all threads share two heaps. By default there may be eight per CPU. Each keeps what its threads leave behind:
-/// with 500 log files, which have a thread each, that was five times as much.
+/// Lets all threads share two arenas, the heaps of the C library. By default there may be eight per CPU. Each keeps what
+/// its threads leave behind: with 500 log files, which have a thread each, that was five times as much.
 ///
 /// To be called before there are threads.
-pub fn limit_heaps() {
-    // SAFETY: takes no pointer. If it fails, there are more heaps.
+pub fn limit_arenas() {
+    // SAFETY: takes no pointer. If it fails, there are more arenas.
     #[cfg(target_env = "gnu")]
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, 2);

@@ -33,7 +33,8 @@ const MAX_SIGNALS: usize = 64;
 /// The descriptors that are always polled. Those of starts and checks follow.
 const FIXED_SOURCES: usize = 5;
 
-/// How long after another plan has replaced the old one unused memory is returned to the kernel.
+/// How long after another plan has replaced the old one unused memory is returned to the kernel. The threads of log files
+/// end meanwhile.
 pub(super) const PLAN_SETTLES: Duration = Duration::from_secs(5);
 /// How long after the first jobs have started unused memory is returned to the kernel.
 const RELEASE_DELAY: Duration = Duration::from_millis(100);
