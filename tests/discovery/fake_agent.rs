@@ -23,6 +23,8 @@ pub(crate) enum Behaviour {
     NotJson,
     /// Behaves like an agent: keeps the set of registered services.
     Correct,
+    /// Behaves like an agent, but cannot say what is registered under an id.
+    NoLookUps(u16),
 }
 
 pub(crate) struct FakeAgent {
@@ -97,7 +99,12 @@ fn serve(
                 return Ok(());
             }
             Behaviour::NotJson => respond(&mut stream, 200, "<html>Welcome!</html>")?,
-            Behaviour::Correct => respond_like_an_agent(&mut stream, &path, &body, services)?,
+            Behaviour::NoLookUps(status) if path.starts_with("/v1/agent/health/service/id/") => {
+                respond(&mut stream, status, "no leader")?;
+            }
+            Behaviour::Correct | Behaviour::NoLookUps(_) => {
+                respond_like_an_agent(&mut stream, &path, &body, services)?
+            }
         }
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::fake_agent::{Behaviour, FakeAgent};
 use super::pilot::count;
 use crate::support::consul::{Agent, service_id};
 use crate::support::deadline::InTime;
@@ -180,4 +181,17 @@ fn d10_a_predecessor_with_another_address_or_a_critical_check_is_replaced_at_onc
     let log = stop(third);
     assert_eq!(count(&log, "another supervisor"), 0, "{log}");
     assert_eq!(agent.get("/v1/agent/services"), json!({}));
+}
+
+#[test]
+fn d10_an_id_that_cannot_be_looked_up_is_not_taken_for_free() {
+    for status in [429, 500, 503] {
+        let agent = FakeAgent::new(Behaviour::NoLookUps(status));
+        let mut run = web(&format!("'{}'", agent.address), 8001, "30s", "");
+        run.wait_for_line("no leader");
+        assert!(!agent.has(&service_id("web")), "registered although the look-up failed with {status}");
+        agent.change_to(Behaviour::Correct);
+        wait_until("it is registered", || agent.has(&service_id("web")));
+        stop(run);
+    }
 }

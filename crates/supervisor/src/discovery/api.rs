@@ -143,8 +143,7 @@ struct LookUpCheck {
     output: String,
 }
 
-/// What the agent has under the id of a service (D10). The status of the response is that of the service; one that is
-/// not understood counts as nothing, so that a service is registered as ever.
+/// What the agent has under the id of a service (D10); nothing if the response does not describe a service.
 pub(super) fn holder(service: &Service, response: &[u8]) -> Option<Holder> {
     let found: LookUp = serde_json::from_slice(response).ok()?;
     let registered = found.service?;

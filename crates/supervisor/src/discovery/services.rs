@@ -268,17 +268,22 @@ impl ServiceTask {
                     );
                     return (Outcome::Held, Some(Failure { kind: FailureKind::Held, reason }));
                 }
-                Err(error) => return (Outcome::Failed, Some(Failure::from(&error))),
+                Err(failure) => return (Outcome::Failed, Some(failure)),
             }
         }
         self.carry_out(request).await
     }
 
-    async fn look_up(&mut self, request: CatalogRequest) -> Result<Claim, RequestError> {
+    async fn look_up(&mut self, request: CatalogRequest) -> Result<Claim, Failure> {
         let service = &self.definition.service;
         let (path, within) = (api::look_up_path(service), self.reconciler.deadline() / 2);
-        let response = self.shared.client.send(Method::GET, &path, Bytes::new(), within).await?;
+        let response = self.shared.client.send(Method::GET, &path, Bytes::new(), within).await;
+        let response = response.map_err(|error| Failure::from(&error))?;
         let found = api::holder(service, &response.body);
+        // The status is that of the service, and with a service 429 and 503 are answers.
+        if found.is_none() && (response.status == 429 || response.status >= 500) {
+            return Err(self.shared.failure(&response));
+        }
         let has_address = |address| sys::interface_addresses().iter().any(|(_, own)| *own == address);
         let host = Host { name: &sys::hostname(), has_address: &has_address };
         Ok(self.ownership.claim(self.shared.now(), service, request, found.as_ref(), host))
