@@ -26,6 +26,7 @@ pub mod rules;
 pub mod secrets;
 pub mod signal;
 pub mod state;
+mod supervisor;
 pub mod time;
 pub mod variables;
 
@@ -37,5 +38,5 @@ pub use crate::report::status::JobStatus;
 pub use crate::request::{Reply, Request, RequestId};
 pub use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
 pub use crate::state::run::Readiness;
-pub use crate::state::supervisor::{Core, Phase};
+pub use crate::supervisor::{Core, Phase};
 pub use crate::time::Time;

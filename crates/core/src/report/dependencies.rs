@@ -8,7 +8,7 @@ use crate::event::{Code, Source};
 use crate::ids::{FileIx, JobIx, WatchIx};
 use crate::plan::{Repeat, Role};
 use crate::state::journal::Origin;
-use crate::state::supervisor::Core;
+use crate::supervisor::Core;
 
 /// An arrow from what something depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use crate::report::words::{self, WAITING_UNTIL};
 use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
 use crate::state::journal::{EndReason, Event};
 use crate::state::run::Readiness;
-use crate::state::supervisor::{Core, Phase};
+use crate::supervisor::{Core, Phase};
 use crate::time::{Time, fmt_duration};
 
 /// How many jobs a chain of unmet conditions is followed through.

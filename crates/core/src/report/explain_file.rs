@@ -11,7 +11,7 @@ use crate::report::words;
 use crate::rules::watch_names;
 use crate::state::file::FileStage;
 use crate::state::journal::Origin;
-use crate::state::supervisor::Core;
+use crate::supervisor::Core;
 use crate::time::{Time, fmt_duration};
 
 /// What happens with a rendered file.

@@ -11,7 +11,7 @@ use crate::plan::Repeat;
 use crate::report::status::LockOverview;
 use crate::report::words;
 use crate::state::journal::Origin;
-use crate::state::supervisor::Core;
+use crate::supervisor::Core;
 use crate::time::fmt_duration;
 
 /// Who has a lock, and what depends on it.

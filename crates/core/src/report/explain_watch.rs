@@ -11,7 +11,7 @@ use crate::plan::{Catalog, Repeat, Watch, WatchKind};
 use crate::report::status::WatchOverview;
 use crate::report::words;
 use crate::state::journal::Origin;
-use crate::state::supervisor::Core;
+use crate::supervisor::Core;
 use crate::time::fmt_duration;
 
 /// How many instances are listed.

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use crate::answer::Answer;
 use crate::plan::{Job, Plan, Role, WatchKind};
-use crate::state::supervisor::Core;
+use crate::supervisor::Core;
 
 /// Which texts a report may contain that are not the supervisor's own. It never contains values of variables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

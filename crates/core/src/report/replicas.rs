@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use crate::event::Code;
 use crate::ids::JobIx;
 use crate::report::explain::Reason;
-use crate::state::supervisor::Core;
+use crate::supervisor::Core;
 
 /// How many replicas an explanation lists.
 const MAX_LISTED: usize = 8;

@@ -21,8 +21,8 @@ use crate::state::health::{CheckRun, CheckState};
 use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
 use crate::state::journal::EndReason;
 pub use crate::state::run::{Cause, Readiness, RunCounts};
-use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::TimerId;
+use crate::supervisor::{Core, Phase};
 use crate::time::{Time, fmt_duration};
 
 pub use crate::state::health::CheckResult;

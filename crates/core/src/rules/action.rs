@@ -17,12 +17,12 @@ use crate::request::Reply;
 use crate::rules::request::SHUTTING_DOWN;
 use crate::state::job::{Activity, Transition};
 use crate::state::run::LastExit;
-use crate::state::supervisor::{Core, ExitReason, Phase};
+use crate::supervisor::{Core, ExitReason, Phase};
 
 impl Core {
     /// Has the action of a job performed.
     pub(crate) fn start_action(&mut self, job: JobIx) {
-        let run = self.new_action_run();
+        let run = self.last_ids.new_run();
         self.change(job, Transition::To(Activity::Acting(run)));
         self.plan_state.actions.push_back(job);
     }

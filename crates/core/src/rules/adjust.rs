@@ -8,7 +8,7 @@ use crate::ids::JobIx;
 use crate::plan::{Job, Status};
 use crate::state::health::HealthState;
 use crate::state::job::State;
-use crate::state::supervisor::Core;
+use crate::supervisor::Core;
 
 impl Core {
     /// Applies the new definition of a job that was `old` before. The plan in force is the new one.

@@ -3,8 +3,8 @@
 use crate::effect::{DesiredService, Effect};
 use crate::ids::JobIx;
 use crate::plan::Status;
-use crate::state::supervisor::Core;
 use crate::state::timers::JobTimer;
+use crate::supervisor::Core;
 
 impl Core {
     /// Sets the desired state of a job's service. In maintenance mode it is always absent.

@@ -12,7 +12,7 @@ use crate::plan::{Job, Level, Role};
 use crate::report::words::few;
 use crate::state::job::{Activity, Outcome, State, StopReason, Transition};
 use crate::state::journal::{Detail, Origin};
-use crate::state::supervisor::Core;
+use crate::supervisor::Core;
 
 /// The cause of a shutdown and of an exit because no job has work left.
 pub(crate) const ALL_ENDED: &str = "complete";

@@ -9,7 +9,7 @@ use crate::log_entry::Fields;
 use crate::plan::{Level, Role};
 use crate::state::dependency_graph::Subscription;
 use crate::state::journal::{Detail, Event, Origin};
-use crate::state::supervisor::{Core, Phase};
+use crate::supervisor::{Core, Phase};
 
 impl Core {
     /// E4: sends `startup`, once.

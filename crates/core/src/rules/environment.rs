@@ -11,7 +11,7 @@ use crate::log_entry::LogEvent;
 use crate::plan::{Level, PORT_VARIABLE, REPLICA_VARIABLE, Watch};
 use crate::state::health::CheckVariables;
 use crate::state::journal::{Event, Origin};
-use crate::state::supervisor::Core;
+use crate::supervisor::Core;
 use crate::variables::{CauseVariables, Environment, JobVariables, MAX_WATCH_VARIABLE, watch_variable};
 
 impl Core {

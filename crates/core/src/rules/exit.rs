@@ -13,8 +13,8 @@ use crate::state::job::{Activity, Rest, Stage, StopReason, StopStage, Transition
 use crate::state::journal::{Detail, EndReason, Origin};
 use crate::state::run::{LastExit, Run};
 use crate::state::start_queue::NewProcess;
-use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::JobTimer;
+use crate::supervisor::{Core, Phase};
 use crate::time::{Time, fmt_duration};
 
 /// Processes that exit with that of their job are not worth a word.

@@ -13,7 +13,7 @@ use crate::plan::{Level, OnCompletion, OnStartLimit, Role, Signal};
 use crate::report::words;
 use crate::rules::completion::ALL_ENDED;
 use crate::state::job::{Outcome, StopReason};
-use crate::state::supervisor::{Core, ExitReason};
+use crate::supervisor::{Core, ExitReason};
 
 impl Core {
     /// S1: a shutdown by signal exits with 0.

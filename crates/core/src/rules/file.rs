@@ -13,8 +13,8 @@ use crate::log_entry::Fields;
 use crate::plan::{FileData, Level, RenderedFile};
 use crate::state::file::{FileStage, FileState};
 use crate::state::journal::Origin;
-use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::{FileTimer, TimerKind};
+use crate::supervisor::{Core, Phase};
 use crate::time::fmt_duration;
 use crate::variables::Environment;
 
@@ -84,7 +84,7 @@ impl Core {
     }
 
     fn render_file(&mut self, file: FileIx, data: FileData) {
-        let render = self.new_render();
+        let render = self.last_ids.new_render();
         let state = self.file_mut(file);
         (state.pending, state.stage) = (None, FileStage::Rendering(render));
         state.renders += 1;
@@ -152,7 +152,7 @@ impl Core {
     }
 
     fn test_file(&mut self, file: FileIx, render: RenderId) {
-        let run = self.new_test_run();
+        let run = self.last_ids.new_program();
         self.file_mut(file).stage = FileStage::Testing { render, run, timeout: None };
         self.request_program(run);
     }

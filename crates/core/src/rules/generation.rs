@@ -6,7 +6,7 @@ use crate::ids::{EventId, JobIx};
 use crate::state::job::StopReason;
 use crate::state::journal::Origin;
 use crate::state::run::Cause;
-use crate::state::supervisor::{Core, Phase};
+use crate::supervisor::{Core, Phase};
 
 impl Core {
     /// Starts a complete job that was to start again.

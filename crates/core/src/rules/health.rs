@@ -13,8 +13,8 @@ use crate::plan::{Check, Level, OnUnhealthy, Probe, Repeat, Role, Status};
 use crate::state::health::{CheckResult, CheckRun, CheckState, HealthState};
 use crate::state::journal::Origin;
 use crate::state::start_queue::NewProcess;
-use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::{JobTimer, TimerKind};
+use crate::supervisor::{Core, Phase};
 use crate::time::{Time, fmt_duration};
 
 /// H3: the delay after the first failed check. It doubles until a check passes.

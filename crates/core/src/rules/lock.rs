@@ -27,8 +27,8 @@ use crate::plan::{Level, Lock};
 use crate::state::job::StopReason;
 use crate::state::journal::Origin;
 use crate::state::lock::{Hold, LockState};
-use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::TimerKind;
+use crate::supervisor::{Core, Phase};
 use crate::time::Time;
 
 impl Core {

@@ -8,7 +8,7 @@ use crate::request::Reply;
 use crate::rules::request::SHUTTING_DOWN;
 use crate::state::job::State;
 use crate::state::journal::Origin;
-use crate::state::supervisor::{Core, Phase};
+use crate::supervisor::{Core, Phase};
 
 impl Core {
     /// Enters or leaves maintenance mode: services leave the catalog and checks are suspended, or both resume. Jobs keep

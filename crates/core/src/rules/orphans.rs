@@ -11,8 +11,8 @@ use crate::log_entry::LogEvent;
 use crate::plan::{Level, Signal};
 use crate::state::job::State;
 use crate::state::run::LastExit;
-use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::{JobTimer, TimerKind};
+use crate::supervisor::{Core, Phase};
 use crate::time::fmt_duration;
 
 /// How long a job waits for its process after SIGKILL.

@@ -8,8 +8,8 @@ use crate::plan::{Level, Trigger, fmt_utc};
 use crate::state::job::{CronTimes, State, Ticks};
 use crate::state::journal::Event;
 use crate::state::run::Cause;
-use crate::state::supervisor::{Clock, Core, Phase};
 use crate::state::timers::{JobTimer, TimerKind};
+use crate::supervisor::{Clock, Core, Phase};
 use crate::time::Time;
 
 impl Core {

@@ -22,9 +22,9 @@ use crate::plan::{Action, EventPattern, FirstTick, Job, Level, Trigger};
 use crate::report::words::few;
 use crate::state::dependency_graph::SourceKey;
 use crate::state::job::{JobState, Outcome, SkipReason, State, StopReason, StopStage};
-use crate::state::plan_state::PlanState;
-use crate::state::supervisor::{Core, Phase};
 use crate::state::watch::WatchState;
+use crate::supervisor::plan_state::PlanState;
+use crate::supervisor::{Core, Phase};
 
 /// What can stop a job that has not started.
 #[derive(Clone, Copy, PartialEq, Eq)]

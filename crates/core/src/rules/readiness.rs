@@ -10,8 +10,8 @@ use crate::plan::{Check, DependencyCondition, Level, Probe, Role};
 use crate::state::job::State;
 use crate::state::journal::Origin;
 use crate::state::run::{LastExit, Readiness, Run};
-use crate::state::supervisor::{Core, Manager, Phase};
 use crate::state::timers::JobTimer;
+use crate::supervisor::{Core, Manager, Phase};
 use crate::time::fmt_duration;
 
 impl Core {

@@ -31,11 +31,11 @@ use crate::rules::request::SHUTTING_DOWN;
 use crate::state::dependency_graph::{SourceKey, Subscription};
 use crate::state::job::{State, StopReason, StopStage};
 use crate::state::journal::{Event, Origin};
-use crate::state::plan_state::PlanState;
 use crate::state::run::LastExit;
 use crate::state::stop_time::hook_time;
-use crate::state::supervisor::{Core, PendingReload, Phase};
 use crate::state::timers::TimerKind;
+use crate::supervisor::plan_state::PlanState;
+use crate::supervisor::{Core, PendingReload, Phase};
 use crate::time::fmt_duration;
 
 impl Core {

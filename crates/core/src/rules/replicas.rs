@@ -10,7 +10,7 @@ use crate::ids::{EventId, JobIx};
 use crate::sort_by;
 use crate::state::dependency_graph::{NameId, SourceKey, Subscription};
 use crate::state::journal::{Detail, Event};
-use crate::state::supervisor::Core;
+use crate::supervisor::Core;
 
 impl Core {
     /// Returns true if this event of a source counts only when it holds for all replicas.

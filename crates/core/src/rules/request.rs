@@ -11,7 +11,7 @@ use crate::request::{Reply, Request, RequestId};
 use crate::state::job::{State, StopReason};
 use crate::state::journal::Origin;
 use crate::state::run::Cause;
-use crate::state::supervisor::{Core, Phase};
+use crate::supervisor::{Core, Phase};
 
 /// The refusal of requests during a shutdown.
 pub(crate) const SHUTTING_DOWN: &str = "the supervisor is shutting down";

@@ -17,9 +17,9 @@ use crate::state::dependency_graph::{NameId, SourceKey};
 use crate::state::job::{Activity, Held, JobState, Outcome, State, StopReason, StopStage, Transition};
 use crate::state::journal::Event;
 use crate::state::lock::LockState;
-use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::JobTimer;
 use crate::state::watch::WatchState;
+use crate::supervisor::{Core, Phase};
 use crate::time::fmt_duration;
 
 impl Core {

@@ -16,8 +16,8 @@ use crate::request::{Reply, RequestId};
 use crate::rules::request::SHUTTING_DOWN;
 use crate::state::job::State;
 use crate::state::stop_time::hook_time;
-use crate::state::supervisor::{Core, Phase, RollingRestart};
 use crate::state::timers::TimerKind;
+use crate::supervisor::{Core, Phase, RollingRestart};
 use crate::time::fmt_duration;
 
 /// How long a job may take to become healthy, in addition to its stop.

@@ -12,8 +12,8 @@ use crate::rules::request::SHUTTING_DOWN;
 use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
 use crate::state::journal::Origin;
 use crate::state::stop_budget::StopBudget;
-use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::TimerKind;
+use crate::supervisor::{Core, Phase};
 use crate::time::{Time, fmt_duration};
 
 impl Core {

@@ -4,18 +4,13 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::time::Duration;
 
 use crate::effect::KillReason;
 use crate::event::{Code, Source};
 use crate::log_entry::Fields;
 use crate::plan::{Level, Plan, Role, Signal};
 use crate::state::journal::Origin;
-use crate::state::supervisor::{Core, Phase};
-
-/// One request to stop may arrive as two signals: `timeout` signals its child and then the whole process group, as do
-/// terminals and some scripts. A user who stops the supervisor a second time takes longer.
-pub(crate) const SAME_REQUEST: Duration = Duration::from_millis(100);
+use crate::supervisor::{Core, Phase, SAME_REQUEST};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {

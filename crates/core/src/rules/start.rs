@@ -16,8 +16,8 @@ use crate::state::job::{Activity, State, StopReason, Transition};
 use crate::state::journal::{Event, Origin, Start};
 use crate::state::run::{Cause, Run};
 use crate::state::start_queue::NewProcess;
-use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::JobTimer;
+use crate::supervisor::{Core, Phase};
 use crate::time::fmt_duration;
 use crate::variables::Environment;
 

@@ -16,8 +16,8 @@ use crate::input::Input;
 use crate::request::Request;
 use crate::rules::signals;
 use crate::state::start_queue::NewProcess;
-use crate::state::supervisor::{Core, Phase};
 use crate::state::timers::{JobTimer, TimerKind};
+use crate::supervisor::{Core, Phase};
 use crate::time::Time;
 
 impl Core {

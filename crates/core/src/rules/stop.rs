@@ -12,8 +12,8 @@ use crate::log_entry::{Fields, LogEvent};
 use crate::plan::{Level, Signal, StopScope};
 use crate::state::job::{Activity, Stage, State, StopReason, StopStage, Transition};
 use crate::state::journal::Origin;
-use crate::state::supervisor::Core;
 use crate::state::timers::JobTimer;
+use crate::supervisor::Core;
 use crate::time::fmt_duration;
 
 impl Core {
@@ -183,7 +183,7 @@ impl Core {
         }
         let (fields, longest_text) = (LogEvent::Draining.fields().duration(longest), fmt_duration(longest));
         if has_program {
-            let run = self.new_test_run();
+            let run = self.last_ids.new_program();
             self.change_stage(job, Stage::Drain(Some(run)));
             let message = format_args!("running its drain program, for at most {longest_text}");
             self.log(Level::Info, Some(job), fields, message);

@@ -10,8 +10,8 @@ use crate::ids::{EventId, WatchIx};
 use crate::log_entry::LogEvent;
 use crate::plan::Level;
 use crate::state::journal::Origin;
-use crate::state::supervisor::{Core, Phase};
 use crate::state::watch_changes::ListChange;
+use crate::supervisor::{Core, Phase};
 
 impl Core {
     /// Handles an answer, or the reason why there is none.

@@ -7,8 +7,6 @@
 //! Every struct is taken apart with all its fields, so that a new field does not compile until it is added here or left
 //! out on purpose.
 
-mod core_state;
-
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 use core::time::Duration;

@@ -25,7 +25,7 @@ use crate::log_entry::LogEvent;
 use crate::plan::{Level, Plan};
 use crate::state::dependency_graph::DependencyGraph;
 use crate::state::stop_time::{deadlines, hook_time};
-use crate::state::supervisor::ExitReason;
+use crate::supervisor::ExitReason;
 use crate::time::Time;
 
 /// The bounds of the last phases, counted from the last SIGKILL.

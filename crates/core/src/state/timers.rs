@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 
 use crate::ids::{CheckIx, FileIx, JobIx, LockIx, RunId};
 use crate::plan::diff::Moves;
-use crate::state::fingerprint::{Fingerprint, Name};
+use crate::state::fingerprint::{Fingerprint, Name, Order};
 use crate::time::Time;
 
 /// What a timer is for.
@@ -91,8 +91,12 @@ impl TimerId {
     }
 
     /// A number by which timers are ordered as they fire.
-    pub(crate) fn order(self) -> u128 {
+    fn order(self) -> u128 {
         u128::from(self.0.as_nanos()) << 64 | u128::from(self.1)
+    }
+
+    pub(crate) fn fingerprint(self, print: &mut Fingerprint) {
+        print.order(Order::Timer, self.order());
     }
 }
 

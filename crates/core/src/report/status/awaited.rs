@@ -10,7 +10,7 @@ use crate::ids::JobIx;
 use crate::plan::Requirement;
 use crate::state::dependency_graph::SourceKey;
 use crate::state::journal::Origin;
-use crate::state::supervisor::Core;
+use crate::supervisor::Core;
 
 /// An event that a job waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]

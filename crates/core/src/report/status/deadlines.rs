@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use crate::ids::JobIx;
 use crate::sort_by;
 use crate::state::job::{State, StopStage};
-use crate::state::supervisor::Core;
 use crate::state::timers::TimerId;
+use crate::supervisor::Core;
 use crate::time::Time;
 
 /// A timer of a job.

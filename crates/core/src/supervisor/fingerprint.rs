@@ -2,14 +2,13 @@
 
 use alloc::format;
 
-use super::{Fingerprint, Name, Order};
 use crate::ids::JobIx;
 use crate::input::Input;
 use crate::request::Request;
-use crate::rules::signals::SAME_REQUEST;
-use crate::state::plan_state::PlanState;
+use crate::state::fingerprint::{Fingerprint, Name};
 use crate::state::stop_budget::StopBudget;
-use crate::state::supervisor::{Core, ExitCodes, ExitReason, PendingReload, RollingRestart};
+use crate::supervisor::plan_state::PlanState;
+use crate::supervisor::{Core, ExitCodes, ExitReason, PendingReload, RollingRestart, SAME_REQUEST};
 
 impl Core {
     /// Adds everything that decides the future of this supervisor, except for the plans in force and in a pending reload,
@@ -149,11 +148,5 @@ impl PlanState {
         print.add((startup_only_for, actions));
         print.named(Name::Run, runs.iter().map(|(run, job)| (run.0, job)));
         print.named(Name::Check, check_runs.iter().map(|(run, place)| (run.0, place)));
-    }
-}
-
-impl crate::state::timers::TimerId {
-    pub(crate) fn fingerprint(self, print: &mut Fingerprint) {
-        print.order(Order::Timer, self.order());
     }
 }

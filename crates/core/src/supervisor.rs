@@ -1,5 +1,8 @@
 //! The state of the supervisor. Everything in [`Core`] outlives a reload, except its [`PlanState`].
 
+mod fingerprint;
+pub(crate) mod plan_state;
+
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
@@ -12,19 +15,24 @@ use core::time::Duration;
 use crate::SortedMap;
 use crate::effect::Effect;
 use crate::event::Code;
-use crate::ids::{CheckIx, CheckRunId, EventId, JobIx, RenderId, RunId};
+use crate::ids::{CheckIx, CheckRunId, EventId, JobIx, RunId};
 use crate::input::Input;
 use crate::log_entry::{Entry, Fields, LogEvent};
 use crate::plan::{Job, Level, Plan, Role, Signal};
 use crate::request::RequestId;
 use crate::state::job::{JobState, Stage, State, Transition};
 use crate::state::journal::{Event, Journal, Origin};
-use crate::state::plan_state::PlanState;
+use crate::state::last_ids::LastIds;
 use crate::state::start_queue::StartQueue;
 use crate::state::stop_budget::StopBudget;
 use crate::state::timers::{JobTimer, TimerId, TimerKind, Timers};
 use crate::state::watch_changes::WatchChanges;
+use crate::supervisor::plan_state::PlanState;
 use crate::time::Time;
+
+/// One request to stop may arrive as two signals: `timeout` signals its child and then the whole process group, as do
+/// terminals and some scripts. A user who stops the supervisor a second time takes longer.
+pub(crate) const SAME_REQUEST: Duration = Duration::from_millis(100);
 
 /// The phase of the supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -166,19 +174,6 @@ impl ExitReason {
         let message = format!("exiting with code {code}: {words}");
         Entry { level, job: None, message, fields, with_output: false }
     }
-}
-
-/// The last ids that were given out.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LastIds {
-    run: u64,
-    check: u64,
-    render: u64,
-    pub(crate) event: u64,
-    /// Generations of all jobs.
-    pub(crate) generation: u64,
-    /// The last fencing number of a local lock.
-    pub(crate) fencing: u64,
 }
 
 /// A rolling restart (W20).
@@ -358,34 +353,15 @@ impl Core {
     }
 
     pub(crate) fn new_run(&mut self, job: JobIx) -> RunId {
-        self.last_ids.run += 1;
-        let run = RunId(self.last_ids.run);
+        let run = self.last_ids.new_run();
         self.plan_state.runs.insert(run, job);
         run
     }
 
-    /// The run of an action, which ends in the same step (W19).
-    pub(crate) fn new_action_run(&mut self) -> RunId {
-        self.last_ids.run += 1;
-        RunId(self.last_ids.run)
-    }
-
     pub(crate) fn new_check_run(&mut self, job: JobIx, check: CheckIx) -> CheckRunId {
-        self.last_ids.check += 1;
-        let run = CheckRunId(self.last_ids.check);
+        let run = self.last_ids.new_program();
         self.plan_state.check_runs.insert(run, (job, check));
         run
-    }
-
-    /// The run of the test of a file.
-    pub(crate) fn new_test_run(&mut self) -> CheckRunId {
-        self.last_ids.check += 1;
-        CheckRunId(self.last_ids.check)
-    }
-
-    pub(crate) fn new_render(&mut self) -> RenderId {
-        self.last_ids.render += 1;
-        RenderId(self.last_ids.render)
     }
 
     /// Returns true if no shutdown has started.
