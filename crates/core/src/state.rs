@@ -1,18 +1,15 @@
 //! Everything the core remembers, and which changes of it are possible. What happens when is decided in `rules`.
 
 pub(crate) mod dependency_graph;
-pub(crate) mod file;
 pub mod fingerprint;
 pub mod health;
 pub(crate) mod job;
 pub mod journal;
 pub(crate) mod last_ids;
-pub(crate) mod lock;
 pub(crate) mod pending;
+pub(crate) mod phase;
 pub(crate) mod run;
 pub(crate) mod start_queue;
 pub(crate) mod stop_budget;
 pub mod stop_time;
 pub(crate) mod timers;
-pub(crate) mod watch;
-pub(crate) mod watch_changes;

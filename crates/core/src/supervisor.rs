@@ -13,6 +13,7 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::SortedMap;
+use crate::context::origin_name;
 use crate::effect::Effect;
 use crate::event::Code;
 use crate::ids::{CheckIx, CheckRunId, EventId, JobIx, RunId};
@@ -23,47 +24,17 @@ use crate::request::RequestId;
 use crate::state::job::{JobState, Stage, State, Transition};
 use crate::state::journal::{Event, Journal, Origin};
 use crate::state::last_ids::LastIds;
+use crate::state::phase::Phase;
 use crate::state::start_queue::StartQueue;
 use crate::state::stop_budget::StopBudget;
 use crate::state::timers::{JobTimer, TimerId, TimerKind, Timers};
-use crate::state::watch_changes::WatchChanges;
 use crate::supervisor::plan_state::PlanState;
 use crate::time::Time;
+use crate::watches::changes::WatchChanges;
 
 /// One request to stop may arrive as two signals: `timeout` signals its child and then the whole process group, as do
 /// terminals and some scripts. A user who stops the supervisor a second time takes longer.
 pub(crate) const SAME_REQUEST: Duration = Duration::from_millis(100);
-
-/// The phase of the supervisor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Phase {
-    /// `startup` has not been sent.
-    Starting,
-    /// Normal operation.
-    Running,
-    /// All jobs are being stopped, in order and with their hooks.
-    Stopping,
-    /// The time for hooks is over. Every process was sent its stop signal, and nothing starts any more.
-    Terminating,
-    /// All jobs were sent SIGKILL.
-    Killing,
-    /// The exit code was returned.
-    Exited,
-}
-
-impl Phase {
-    /// The name in the JSON of the servers.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Starting => "starting",
-            Self::Running => "running",
-            Self::Stopping | Self::Terminating => "stopping",
-            Self::Killing => "killing",
-            Self::Exited => "exited",
-        }
-    }
-}
 
 /// A supervisor: its plan, and the state of everything in it.
 #[derive(Clone, Debug)]
@@ -312,18 +283,7 @@ impl Core {
         match origin {
             Origin::Global => "global".into(),
             Origin::Job(job) => self.planned(job).name.clone(),
-            Origin::Watch(watch) => {
-                let name = self.plan().watches.get(watch.index()).map_or("", |watch| &watch.name);
-                format!("watch.{name}")
-            }
-            Origin::File(file) => {
-                let name = self.plan().files.get(file.index()).map_or("", |file| &file.name);
-                format!("file.{name}")
-            }
-            Origin::Lock(lock) => {
-                let name = self.plan().locks.get(lock.index()).map_or("", |lock| &lock.name);
-                format!("lock.{name}")
-            }
+            Origin::Watch(_) | Origin::File(_) | Origin::Lock(_) => origin_name(self.plan(), origin),
             Origin::Signal(signal) => signal.to_string(),
             Origin::Removed(index) => self.removed_sources.get(index as usize).cloned().unwrap_or_default(),
         }

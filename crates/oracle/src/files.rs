@@ -12,6 +12,7 @@ use std::time::Duration;
 use containerpilot_core::answer::{Answer, Instance};
 use containerpilot_core::effect::Effect;
 use containerpilot_core::event::{Code, Source};
+use containerpilot_core::files::FileStatus;
 use containerpilot_core::ids::{CheckRunId, RenderId, RunId, WatchIx};
 use containerpilot_core::input::{CheckError, Remains, RenderError, RenderedText};
 use containerpilot_core::plan::diff::Moves;
@@ -19,7 +20,6 @@ use containerpilot_core::plan::{
     Command, EventPattern, FileData, FileTest, Plan, RenderedFile, Repeat, RequiredSource, Requirement,
     Restarts, Signal, Trigger, Watch, WatchKind,
 };
-use containerpilot_core::report::explain_file::FileStatus;
 use containerpilot_core::rng::Rng;
 use containerpilot_core::state::journal::Origin;
 use containerpilot_core::{Core, Input, Phase, Request, RequestId, Time};
@@ -570,7 +570,7 @@ impl<'a> Judge<'a> {
         if !self.renderings.is_empty() {
             return Err(format!("{} temporary files are left", self.renderings.len()));
         }
-        for (file, overview) in self.core.plan().files.iter().zip(self.core.files_overview()) {
+        for (file, overview) in self.core.plan().files.iter().zip(self.core.overview().files) {
             let name = &file.name;
             let Some(newest) = self.newest(file) else {
                 if overview.status != FileStatus::Waiting && overview.status != FileStatus::Failed {

@@ -15,8 +15,9 @@ use crate::report::status::{Awaited, Cause as StartedBy, DeadlineKind, JobOvervi
 use crate::report::words::{self, WAITING_UNTIL};
 use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
 use crate::state::journal::{EndReason, Event};
+use crate::state::phase::Phase;
 use crate::state::run::Readiness;
-use crate::supervisor::{Core, Phase};
+use crate::supervisor::Core;
 use crate::time::{Time, fmt_duration};
 
 /// How many jobs a chain of unmet conditions is followed through.

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 
 use crate::catalog::connectivity::Trouble;
 use crate::ids::{JobIx, LockIx};
+use crate::locks::LockOverview;
 use crate::plan::Repeat;
-use crate::report::status::LockOverview;
 use crate::report::words;
 use crate::state::journal::Origin;
 use crate::supervisor::Core;
@@ -28,7 +28,7 @@ impl Core {
     #[must_use]
     pub fn explain_lock(&self, lock: LockIx, trouble: Option<&Trouble>) -> Option<LockExplanation> {
         let planned = self.plan().locks.get(lock.index())?;
-        let overview = self.locks_overview().into_iter().nth(lock.index())?;
+        let overview = self.plan_state.parts.locks.overviews(self.plan()).into_iter().nth(lock.index())?;
         let source = format!("lock.{}", planned.name);
         let age = overview.since.map(|since| format!(" for {}", fmt_duration(self.now.since(since))));
         let age = age.unwrap_or_default();

@@ -8,11 +8,11 @@ use alloc::vec::Vec;
 use crate::catalog::connectivity::Trouble;
 use crate::ids::{JobIx, WatchIx};
 use crate::plan::{Catalog, Repeat, Watch, WatchKind};
-use crate::report::status::WatchOverview;
 use crate::report::words;
 use crate::state::journal::Origin;
 use crate::supervisor::Core;
 use crate::time::fmt_duration;
+use crate::watches::WatchOverview;
 
 /// How many instances are listed.
 const MAX_INSTANCES: usize = 16;
@@ -32,7 +32,7 @@ impl Core {
     #[must_use]
     pub fn explain_watch(&self, watch: WatchIx, trouble: Option<&Trouble>) -> Option<WatchExplanation> {
         let planned = self.plan().watches.get(watch.index())?;
-        let overview = self.watches_overview().into_iter().nth(watch.index())?;
+        let overview = self.plan_state.parts.watches.overviews(self.plan()).into_iter().nth(watch.index())?;
         let source = format!("watch.{}", planned.name);
         let mut state = match &overview.answer {
             None if planned.kind.is_in_catalog() => "no answer from the catalog yet".into(),

@@ -8,7 +8,7 @@ use super::status::{JobOverview, Overview, ReportedState};
 use super::words::few;
 use crate::plan::Role;
 use crate::state::job::{Outcome, SkipReason, StopReason};
-use crate::supervisor::Phase;
+use crate::state::phase::Phase;
 
 /// Whether the container is healthy.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,6 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::answer::Answer;
 use crate::plan::{Job, Plan, Role, WatchKind};
 use crate::supervisor::Core;
 
@@ -47,19 +46,9 @@ impl Core {
                 notified.status = None;
             }
         }
-        for file in &mut state.files {
-            // The error of a template can quote the value of a variable or of a secret.
-            if let Some((_, why)) = &mut file.failure {
-                *why = HIDDEN.into();
-            }
-        }
-        for watch in state.watches.iter_mut().filter(|_| !shown.commands) {
-            if let Some(Answer::Down(why)) = &mut watch.known {
-                *why = "does not respond as expected".into();
-            }
-            if let Some(trouble) = &mut watch.trouble {
-                trouble.error = HIDDEN.into();
-            }
+        state.parts.files.redact(HIDDEN);
+        if !shown.commands {
+            state.parts.watches.redact(HIDDEN);
         }
         if !shown.commands && (has_urls(&state.plan) || state.plan.jobs.iter().any(has_command_name)) {
             hide_commands(Arc::make_mut(&mut state.plan));

@@ -8,22 +8,23 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
-use crate::answer::{Answer, Instance};
-use crate::catalog::connectivity::Trouble;
 use crate::effect::DesiredService;
 use crate::event::Code;
-use crate::ids::{EventId, JobIx, LockIx, RunId, WatchIx};
+use crate::files::FileOverview;
+use crate::ids::{EventId, JobIx, RunId};
 use crate::input::ExitStatus;
+use crate::locks::LockOverview;
 use crate::plan::{Check, Repeat, Restarts, Role};
-use crate::report::explain_file::FileOverview;
 use crate::report::words;
 use crate::state::health::{CheckRun, CheckState};
 use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
 use crate::state::journal::EndReason;
+use crate::state::phase::Phase;
 pub use crate::state::run::{Cause, Readiness, RunCounts};
 use crate::state::timers::TimerId;
-use crate::supervisor::{Core, Phase};
+use crate::supervisor::Core;
 use crate::time::{Time, fmt_duration};
+use crate::watches::WatchOverview;
 
 pub use crate::state::health::CheckResult;
 
@@ -280,51 +281,6 @@ pub struct CheckOverview {
     pub next: Option<Time>,
 }
 
-/// Everything known about a watch.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WatchOverview {
-    /// The watch.
-    pub watch: WatchIx,
-    /// Its name.
-    pub name: String,
-    /// What it watches.
-    pub kind: &'static str,
-    /// The last answer; `None` before the first one.
-    pub answer: Option<Answer>,
-    /// Why it cannot be answered now, other than by the catalog.
-    pub trouble: Option<Trouble>,
-}
-
-impl WatchOverview {
-    /// The instances; `None` before the first answer, and if it watches something else.
-    #[must_use]
-    pub fn instances(&self) -> Option<&[Instance]> {
-        match &self.answer {
-            Some(Answer::Instances(instances)) => Some(instances),
-            _ => None,
-        }
-    }
-}
-
-/// Everything known about a lock (D14).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LockOverview {
-    /// The lock.
-    pub lock: LockIx,
-    /// Its name.
-    pub name: String,
-    /// The key in Consul; `None` for a local lock.
-    pub key: Option<String>,
-    /// The fencing number, while this supervisor has it.
-    pub fencing: Option<u64>,
-    /// When it was acquired or lost.
-    pub since: Option<Time>,
-    /// When this supervisor gives it up, unless Consul confirms it before.
-    pub gives_up_at: Option<Time>,
-    /// Why it is not held.
-    pub waiting: Option<String>,
-}
-
 /// The number of events of one source and code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventCount {
@@ -434,9 +390,9 @@ impl Core {
             maintenance: self.maintenance,
             now: self.now,
             jobs: self.all_jobs().map(|job| self.job_overview(job)).collect(),
-            watches: self.watches_overview(),
-            files: self.files_overview(),
-            locks: self.locks_overview(),
+            watches: self.plan_state.parts.watches.overviews(self.plan()),
+            files: self.plan_state.parts.files.overviews(self.file_view()),
+            locks: self.plan_state.parts.locks.overviews(self.plan()),
             events: self
                 .event_counts
                 .iter()
@@ -449,35 +405,6 @@ impl Core {
             shutdown_deadline: self.stop_budget.map(|budget| budget.kill_by),
             deadlock: self.deadlock(),
         }
-    }
-
-    pub(super) fn watches_overview(&self) -> Vec<WatchOverview> {
-        let planned = self.plan().watches.iter().zip(&self.plan_state.watches).enumerate();
-        planned
-            .map(|(nth, (watch, state))| WatchOverview {
-                watch: WatchIx::at(nth),
-                name: watch.name.clone(),
-                kind: watch.kind.name(),
-                answer: state.known.clone(),
-                trouble: state.trouble.clone(),
-            })
-            .collect()
-    }
-
-    pub(super) fn locks_overview(&self) -> Vec<LockOverview> {
-        let is_shared = self.plan().has_shared_locks();
-        let planned = self.plan().locks.iter().zip(&self.plan_state.locks).enumerate();
-        planned
-            .map(|(nth, (lock, state))| LockOverview {
-                lock: LockIx::at(nth),
-                name: lock.name.clone(),
-                key: is_shared.then(|| lock.key.clone()),
-                fencing: state.fencing(),
-                since: state.since,
-                gives_up_at: state.timer.filter(|_| state.is_held()).map(|timer| timer.at()),
-                waiting: (!state.is_held()).then(|| state.wait.words()),
-            })
-            .collect()
     }
 
     /// Everything known about a job.

@@ -16,8 +16,9 @@ use crate::plan::{Action, Level};
 use crate::request::Reply;
 use crate::rules::request::SHUTTING_DOWN;
 use crate::state::job::{Activity, Transition};
+use crate::state::phase::Phase;
 use crate::state::run::LastExit;
-use crate::supervisor::{Core, ExitReason, Phase};
+use crate::supervisor::{Core, ExitReason};
 
 impl Core {
     /// Has the action of a job performed.

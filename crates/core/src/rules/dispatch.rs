@@ -4,12 +4,14 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use crate::event::Code;
-use crate::ids::{EventId, FileIx, JobIx};
+use crate::ids::{EventId, JobIx};
 use crate::log_entry::Fields;
 use crate::plan::{Level, Role};
 use crate::state::dependency_graph::Subscription;
 use crate::state::journal::{Detail, Event, Origin};
-use crate::supervisor::{Core, Phase};
+use crate::state::phase::Phase;
+use crate::supervisor::Core;
+use crate::supervisor::plan_state::Parts;
 
 impl Core {
     /// E4: sends `startup`, once.
@@ -23,13 +25,13 @@ impl Core {
             self.set_start_timeout(job);
             self.enqueue_recheck(job);
         }
-        self.begin_files((0..self.plan_state.files.len()).map(FileIx::at));
+        self.tell(|Parts { files, watches, .. }, context| files.begin(watches, context));
         self.send(Origin::Global, Code::Startup);
         self.explain_why_it_runs();
         if self.maintenance {
             self.send(Origin::Global, Code::EnterMaintenance);
         }
-        self.acquire_local_locks();
+        self.tell(|parts, context| parts.locks.acquire_local(context));
     }
 
     /// Queues an event. Its cause is the event being dispatched.

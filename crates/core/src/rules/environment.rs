@@ -110,11 +110,10 @@ impl Core {
 
     /// Updates the variable of a watch.
     pub(crate) fn set_watch_variable(&mut self, watch: WatchIx) {
-        let Some(state) = self.plan_state.watches.get(watch.index()) else { return };
         if self.plan().watches.get(watch.index()).is_none_or(Watch::is_internal) {
             return;
         }
-        let text = state.variable();
+        let text = self.plan_state.parts.watches.variable(watch);
         let variables = Arc::make_mut(&mut self.plan_state.variables);
         if !variables.set_watch(watch, text.as_deref()) {
             let (source, bytes) = (self.origin_name(Origin::Watch(watch)), text.map_or(0, |text| text.len()));

@@ -11,10 +11,11 @@ use crate::log_entry::{Fields, LogEvent};
 use crate::plan::{Level, Role, Signal};
 use crate::state::job::{Activity, Rest, Stage, StopReason, StopStage, Transition};
 use crate::state::journal::{Detail, EndReason, Origin};
+use crate::state::phase::Phase;
 use crate::state::run::{LastExit, Run};
 use crate::state::start_queue::NewProcess;
 use crate::state::timers::JobTimer;
-use crate::supervisor::{Core, Phase};
+use crate::supervisor::Core;
 use crate::time::{Time, fmt_duration};
 
 /// Processes that exit with that of their job are not worth a word.

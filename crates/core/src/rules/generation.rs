@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 use crate::ids::{EventId, JobIx};
 use crate::state::job::StopReason;
 use crate::state::journal::Origin;
+use crate::state::phase::Phase;
 use crate::state::run::Cause;
-use crate::supervisor::{Core, Phase};
+use crate::supervisor::Core;
 
 impl Core {
     /// Starts a complete job that was to start again.

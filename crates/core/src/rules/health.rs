@@ -12,9 +12,11 @@ use crate::log_entry::{Fields, LogEvent};
 use crate::plan::{Check, Level, OnUnhealthy, Probe, Repeat, Role, Status};
 use crate::state::health::{CheckResult, CheckRun, CheckState, HealthState};
 use crate::state::journal::Origin;
+use crate::state::phase::Phase;
 use crate::state::start_queue::NewProcess;
 use crate::state::timers::{JobTimer, TimerKind};
-use crate::supervisor::{Core, Phase};
+use crate::supervisor::Core;
+use crate::supervisor::plan_state::Parts;
 use crate::time::{Time, fmt_duration};
 
 /// H3: the delay after the first failed check. It doubles until a check passes.
@@ -120,7 +122,9 @@ impl Core {
         self.starts.end(NewProcess::Program(run));
         let Some((job, check)) = self.plan_state.check_runs.remove(&run) else {
             if !self.drain_done(run, &result) {
-                self.test_done(run, result);
+                self.tell(|Parts { files, watches, .. }, context| {
+                    files.test_done(run, result, watches, context);
+                });
             }
             return;
         };

@@ -8,7 +8,8 @@ use crate::request::Reply;
 use crate::rules::request::SHUTTING_DOWN;
 use crate::state::job::State;
 use crate::state::journal::Origin;
-use crate::supervisor::{Core, Phase};
+use crate::state::phase::Phase;
+use crate::supervisor::Core;
 
 impl Core {
     /// Enters or leaves maintenance mode: services leave the catalog and checks are suspended, or both resume. Jobs keep
@@ -47,7 +48,7 @@ impl Core {
             }
         }
         if !on {
-            self.send_held_answers();
+            self.resume_watches();
         }
         Reply::Updated(true)
     }

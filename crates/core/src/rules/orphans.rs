@@ -10,9 +10,10 @@ use crate::input::ExitStatus;
 use crate::log_entry::LogEvent;
 use crate::plan::{Level, Signal};
 use crate::state::job::State;
+use crate::state::phase::Phase;
 use crate::state::run::LastExit;
 use crate::state::timers::{JobTimer, TimerKind};
-use crate::supervisor::{Core, Phase};
+use crate::supervisor::Core;
 use crate::time::fmt_duration;
 
 /// How long a job waits for its process after SIGKILL.

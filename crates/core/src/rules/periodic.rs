@@ -7,9 +7,10 @@ use crate::log_entry::LogEvent;
 use crate::plan::{Level, Trigger, fmt_utc};
 use crate::state::job::{CronTimes, State, Ticks};
 use crate::state::journal::Event;
+use crate::state::phase::Phase;
 use crate::state::run::Cause;
 use crate::state::timers::{JobTimer, TimerKind};
-use crate::supervisor::{Clock, Core, Phase};
+use crate::supervisor::{Clock, Core};
 use crate::time::Time;
 
 impl Core {

@@ -15,16 +15,16 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::event::{Code, Source};
-use crate::ids::{JobIx, WatchIx};
+use crate::ids::{FileIx, JobIx, WatchIx};
 use crate::inserted;
 use crate::log_entry::LogEvent;
 use crate::plan::{Action, EventPattern, FirstTick, Job, Level, Trigger};
 use crate::report::words::few;
 use crate::state::dependency_graph::SourceKey;
 use crate::state::job::{JobState, Outcome, SkipReason, State, StopReason, StopStage};
-use crate::state::watch::WatchState;
+use crate::state::phase::Phase;
+use crate::supervisor::Core;
 use crate::supervisor::plan_state::PlanState;
-use crate::supervisor::{Core, Phase};
 
 /// What can stop a job that has not started.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Core {
     pub(crate) fn watch_can_change(&self, watch: WatchIx, can_start: &dyn Fn(JobIx) -> bool) -> bool {
         let advertisers = self.plan_state.graph.advertisers.get(watch.index());
         let Some(advertisers) = advertisers.and_then(Option::as_ref) else { return true };
-        if self.plan_state.watches.get(watch.index()).is_some_and(WatchState::will_change) {
+        if self.plan_state.parts.watches.will_change(watch) {
             return true;
         }
         advertisers.iter().any(|job| {
@@ -98,6 +98,14 @@ impl Core {
                 || (!self.job(*job).has_ended() && can_start(*job))
                 || self.action_may_start(*job, can_start)
         })
+    }
+
+    /// D15: returns true if a file may be rendered (again).
+    pub(crate) fn file_can_change(&self, file: FileIx, can_start: &dyn Fn(JobIx) -> bool) -> bool {
+        let mut watches = self.plan_state.graph.watches_of_file(file).iter();
+        self.phase == Phase::Starting
+            || self.plan_state.parts.files.is_in_progress(file)
+            || watches.any(|watch| self.watch_can_change(*watch, can_start))
     }
 
     /// Returns true if a job that stops or is complete may still start again, because a user has stopped it or a reload

@@ -9,9 +9,10 @@ use crate::notice::Notice;
 use crate::plan::{Check, DependencyCondition, Level, Probe, Role};
 use crate::state::job::State;
 use crate::state::journal::Origin;
+use crate::state::phase::Phase;
 use crate::state::run::{LastExit, Readiness, Run};
 use crate::state::timers::JobTimer;
-use crate::supervisor::{Core, Manager, Phase};
+use crate::supervisor::{Core, Manager};
 use crate::time::fmt_duration;
 
 impl Core {

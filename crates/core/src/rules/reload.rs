@@ -21,7 +21,7 @@ use core::time::Duration;
 
 use crate::effect::{Effect, KillReason};
 use crate::event::{Code, Source};
-use crate::ids::{EventId, FileIx, JobIx};
+use crate::ids::{EventId, JobIx};
 use crate::inserted;
 use crate::log_entry::LogEvent;
 use crate::plan::diff::{Changes, JobChange, Moves, PlanDiff};
@@ -31,11 +31,12 @@ use crate::rules::request::SHUTTING_DOWN;
 use crate::state::dependency_graph::{SourceKey, Subscription};
 use crate::state::job::{State, StopReason, StopStage};
 use crate::state::journal::{Event, Origin};
+use crate::state::phase::Phase;
 use crate::state::run::LastExit;
 use crate::state::stop_time::hook_time;
 use crate::state::timers::TimerKind;
-use crate::supervisor::plan_state::PlanState;
-use crate::supervisor::{Core, PendingReload, Phase};
+use crate::supervisor::plan_state::{Parts, PlanState};
+use crate::supervisor::{Core, PendingReload};
 use crate::time::fmt_duration;
 
 impl Core {
@@ -162,7 +163,8 @@ impl Core {
     /// Returns true if a reload has more to do than to restart jobs: another plan, or a file that is tried again, and
     /// with it the jobs that require it.
     fn renews(&self, pending: &PendingReload) -> bool {
-        *pending.plan != *self.plan() || (pending.renews_variables && !self.failed_files().is_empty())
+        *pending.plan != *self.plan()
+            || (pending.renews_variables && self.plan_state.parts.files.has_failed())
     }
 
     /// Continues a reload: stops what is replaced, and replaces the plan when that is complete. Returns true if something
@@ -194,7 +196,7 @@ impl Core {
             let tries_again = pending.renews_variables;
             self.replace_plan(*pending.plan, &diff);
             if tries_again {
-                self.try_failed_files_again();
+                self.tell(|Parts { files, watches, .. }, context| files.try_failed_again(watches, context));
             }
         }
         for id in pending.requests {
@@ -223,19 +225,10 @@ impl Core {
             self.telemetry_error = Some("telemetry does not listen yet".into());
         }
         let starting = self.move_jobs(&mut old, diff);
-        for (watch, to) in old.watches.iter_mut().zip(&diff.moves.watches) {
-            if let Some(to) = to.and_then(|to| self.plan_state.watches.get_mut(to.index())) {
-                core::mem::swap(watch, to);
-            }
-        }
-        let new_files = self.move_files(&mut old, &diff.moves);
-        for (lock, to) in old.locks.iter_mut().zip(&diff.moves.locks) {
-            if let Some(to) = to.and_then(|to| self.plan_state.locks.get_mut(to.index())) {
-                core::mem::swap(lock, to);
-            }
-        }
+        let old_parts = core::mem::take(&mut old.parts);
+        let new_files = self.tell(|parts, context| parts.continue_from(old_parts, &diff.moves, context));
         self.timers.follow(&diff.moves);
-        self.renew_lock_timers();
+        self.tell(|parts, context| parts.locks.renew_timers(context));
         self.plan_state.continue_from(&old, &diff.moves);
         self.move_sources(&old, &diff.moves);
         self.clear_unknown_conditions(&diff.moves, &starting);
@@ -255,7 +248,7 @@ impl Core {
                 self.adjust(JobIx::at(index), &old.plan.jobs[from.index()]);
             }
         }
-        self.begin_files(new_files);
+        self.tell(|Parts { files, watches, .. }, context| files.begin_new(new_files, watches, context));
         self.move_rolling_restart(&diff.moves);
         self.send_group_events_that_hold(&starting);
         for job in self.all_jobs() {
@@ -265,7 +258,7 @@ impl Core {
             self.plan_state.startup_only_for = Some(starting);
             self.send(Origin::Global, Code::Startup);
         }
-        self.acquire_local_locks();
+        self.tell(|parts, context| parts.locks.acquire_local(context));
     }
 
     /// Moves the state of unchanged jobs. Returns the jobs that start: new and changed ones, and unchanged ones that were
@@ -293,23 +286,6 @@ impl Core {
             }
         }
         starting
-    }
-
-    /// Moves the state of unchanged files, and gives up what is in progress for the others. Returns the new and changed files.
-    fn move_files(&mut self, old: &mut PlanState, moves: &Moves) -> Vec<FileIx> {
-        let mut new: BTreeSet<FileIx> = inserted((0..self.plan_state.files.len()).map(FileIx::at));
-        let mut replaced = Vec::new();
-        for (state, to) in core::mem::take(&mut old.files).into_iter().zip(&moves.files) {
-            match to.and_then(|to| Some((to, self.plan_state.files.get_mut(to.index())?))) {
-                Some((to, place)) => {
-                    new.remove(&to);
-                    *place = state;
-                }
-                None => replaced.push(state),
-            }
-        }
-        self.cancel_files(replaced);
-        new.into_iter().collect()
     }
 
     /// Translates the sources of recorded events. The names of removed sources are kept as long as an event refers to
@@ -400,7 +376,7 @@ impl Core {
 
     /// The source of a job's nth pattern, if its event has come and still holds.
     pub(crate) fn source_that_holds(&self, job: JobIx, nth: usize, code: Code, once: bool) -> Option<Origin> {
-        let graph = &self.plan_state.graph;
+        let PlanState { graph, parts, .. } = &self.plan_state;
         match graph.origin_of_pattern(job, nth)? {
             Origin::Job(_) => {
                 let mut sources = graph.jobs_of_pattern(job, nth).iter().copied();
@@ -410,24 +386,11 @@ impl Core {
                 }
                 sources.find(|source| self.event_holds(*source, code, once)).map(Origin::Job)
             }
-            Origin::Watch(watch) if matches!(code, Code::Healthy | Code::Changed) => {
-                let state = self.plan_state.watches.get(watch.index())?;
-                state.is_healthy().then_some(Origin::Watch(watch))
-            }
-            Origin::File(file) => {
-                let state = self.plan_state.files.get(file.index())?;
-                let holds = match code {
-                    Code::Changed => state.changes > 0,
-                    Code::Failed => state.failure.is_some(),
-                    _ => false,
-                };
-                holds.then_some(Origin::File(file))
-            }
-            Origin::Lock(lock) if code == Code::Acquired => {
-                self.lock_state(lock)?.is_held().then_some(Origin::Lock(lock))
-            }
+            origin @ Origin::Watch(watch) => parts.watches.event_holds(watch, code).then_some(origin),
+            origin @ Origin::File(file) => parts.files.event_holds(file, code).then_some(origin),
+            origin @ Origin::Lock(lock) => parts.locks.event_holds(lock, code).then_some(origin),
             Origin::Global if code == Code::EnterMaintenance && self.maintenance => Some(Origin::Global),
-            _ => None,
+            Origin::Global | Origin::Signal(_) | Origin::Removed(_) => None,
         }
     }
 

@@ -10,8 +10,9 @@ use crate::plan::{Role, Signal};
 use crate::request::{Reply, Request, RequestId};
 use crate::state::job::{State, StopReason};
 use crate::state::journal::Origin;
+use crate::state::phase::Phase;
 use crate::state::run::Cause;
-use crate::supervisor::{Core, Phase};
+use crate::supervisor::Core;
 
 /// The refusal of requests during a shutdown.
 pub(crate) const SHUTTING_DOWN: &str = "the supervisor is shutting down";

@@ -9,17 +9,16 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::answer::Answer;
-use crate::ids::{JobIx, WatchIx};
+use crate::ids::JobIx;
 use crate::inserted;
 use crate::log_entry::LogEvent;
 use crate::plan::{DependencyCondition, Level, Requirement};
 use crate::state::dependency_graph::{NameId, SourceKey};
 use crate::state::job::{Activity, Held, JobState, Outcome, State, StopReason, StopStage, Transition};
 use crate::state::journal::Event;
-use crate::state::lock::LockState;
+use crate::state::phase::Phase;
 use crate::state::timers::JobTimer;
-use crate::state::watch::WatchState;
-use crate::supervisor::{Core, Phase};
+use crate::supervisor::Core;
 use crate::time::fmt_duration;
 
 impl Core {
@@ -46,11 +45,9 @@ impl Core {
     pub(crate) fn is_there(&self, key: SourceKey) -> bool {
         match key {
             SourceKey::Name(id) => self.holds_for_name(id, |job| self.job_is_there(job)),
-            SourceKey::Watch(watch) => self.watch_state(watch).is_some_and(WatchState::is_healthy),
-            SourceKey::File(file) => {
-                self.plan_state.files.get(file.index()).is_some_and(|file| file.rendered_at.is_some())
-            }
-            SourceKey::Lock(lock) => self.lock_state(lock).is_some_and(LockState::is_held),
+            SourceKey::Watch(watch) => self.plan_state.parts.watches.is_healthy(watch),
+            SourceKey::File(file) => self.plan_state.parts.files.is_rendered(file),
+            SourceKey::Lock(lock) => self.plan_state.parts.locks.is_held(lock),
             SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => false,
         }
     }
@@ -61,10 +58,6 @@ impl Core {
         let graph = &self.plan_state.graph;
         let mut jobs = graph.jobs_named(name).iter();
         if graph.is_group(name) { jobs.all(|job| holds(*job)) } else { jobs.any(|job| holds(*job)) }
-    }
-
-    fn watch_state(&self, watch: WatchIx) -> Option<&WatchState> {
-        self.plan_state.watches.get(watch.index())
     }
 
     pub(crate) fn job_is_there(&self, job: JobIx) -> bool {
@@ -89,7 +82,7 @@ impl Core {
         match key {
             SourceKey::Name(id) => !self.holds_for_name(id, |job| !self.job_is_gone(job)),
             // A watch that a reload has changed has not answered yet.
-            SourceKey::Watch(watch) => self.watch_state(watch).is_some_and(WatchState::is_unhealthy),
+            SourceKey::Watch(watch) => self.plan_state.parts.watches.is_unhealthy(watch),
             // D15: a file that cannot be rendered again keeps its old text.
             SourceKey::File(_) => false,
             SourceKey::Lock(_) => !self.is_there(key),
@@ -323,14 +316,14 @@ impl Core {
                 }
                 [job, ..] => self.required_job_words(*job),
             },
-            SourceKey::File(file) => self.required_file_words(file),
-            SourceKey::Watch(watch) => match self.watch_state(watch).and_then(|watch| watch.known.as_ref()) {
+            SourceKey::File(file) => self.plan_state.parts.files.clause(file, self.file_view()),
+            SourceKey::Watch(watch) => match self.plan_state.parts.watches.answer(watch) {
                 None => "has no answer yet".into(),
                 Some(answer @ Answer::Instances(_)) => format!("has {}", answer.words()),
                 Some(answer) if answer.is_healthy() => "is healthy".into(),
                 Some(answer) => format!("is unhealthy: {}", answer.words()),
             },
-            SourceKey::Lock(lock) => self.lock_words(lock),
+            SourceKey::Lock(lock) => self.plan_state.parts.locks.clause(lock),
             SourceKey::Global | SourceKey::Signal(_) | SourceKey::Unknown => "does not exist".into(),
         }
     }

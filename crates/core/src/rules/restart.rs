@@ -9,8 +9,9 @@ use crate::log_entry::LogEvent;
 use crate::plan::{Backoff, Level, OnCompletion, Restarts};
 use crate::state::job::{Activity, Held, State, StopReason, Transition};
 use crate::state::journal::Event;
+use crate::state::phase::Phase;
 use crate::state::timers::{JobTimer, TimerKind};
-use crate::supervisor::{Core, Phase};
+use crate::supervisor::Core;
 use crate::time::{Time, fmt_duration};
 
 /// The shortest delay between two performances of an action.

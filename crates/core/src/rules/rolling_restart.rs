@@ -15,9 +15,10 @@ use crate::plan::{Level, Role};
 use crate::request::{Reply, RequestId};
 use crate::rules::request::SHUTTING_DOWN;
 use crate::state::job::State;
+use crate::state::phase::Phase;
 use crate::state::stop_time::hook_time;
 use crate::state::timers::TimerKind;
-use crate::supervisor::{Core, Phase, RollingRestart};
+use crate::supervisor::{Core, RollingRestart};
 use crate::time::fmt_duration;
 
 /// How long a job may take to become healthy, in addition to its stop.

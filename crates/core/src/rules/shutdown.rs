@@ -11,9 +11,10 @@ use crate::plan::{Level, Role, Signal};
 use crate::rules::request::SHUTTING_DOWN;
 use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
 use crate::state::journal::Origin;
+use crate::state::phase::Phase;
 use crate::state::stop_budget::StopBudget;
 use crate::state::timers::TimerKind;
-use crate::supervisor::{Core, Phase};
+use crate::supervisor::Core;
 use crate::time::{Time, fmt_duration};
 
 impl Core {
@@ -26,7 +27,7 @@ impl Core {
         self.report_to_manager();
         self.refuse_reload();
         self.end_rolling_restart(Some(SHUTTING_DOWN.into()));
-        self.stop_files();
+        self.tell(|parts, context| parts.files.stop(context));
         let budget = self.new_stop_budget();
         self.stop_budget = Some(budget);
         self.set_shutdown_timer(budget.signal_by, TimerKind::ShutdownSignals);

@@ -10,7 +10,8 @@ use crate::event::{Code, Source};
 use crate::log_entry::Fields;
 use crate::plan::{Level, Plan, Role, Signal};
 use crate::state::journal::Origin;
-use crate::supervisor::{Core, Phase, SAME_REQUEST};
+use crate::state::phase::Phase;
+use crate::supervisor::{Core, SAME_REQUEST};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {

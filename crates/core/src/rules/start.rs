@@ -14,10 +14,11 @@ use crate::log_entry::{Fields, LogEvent};
 use crate::plan::{Exec, Level};
 use crate::state::job::{Activity, State, StopReason, Transition};
 use crate::state::journal::{Event, Origin, Start};
+use crate::state::phase::Phase;
 use crate::state::run::{Cause, Run};
 use crate::state::start_queue::NewProcess;
 use crate::state::timers::JobTimer;
-use crate::supervisor::{Core, Phase};
+use crate::supervisor::Core;
 use crate::time::fmt_duration;
 use crate::variables::Environment;
 
@@ -95,7 +96,7 @@ impl Core {
             let environment = self.check_environment(job);
             self.effects.push(Effect::RunDrain { job, run, environment });
         } else {
-            self.create_test(run);
+            self.tell(|parts, context| parts.files.run_test(run, context));
         }
     }
 

@@ -9,7 +9,8 @@ use crate::log_entry::Fields;
 use crate::plan::{Level, StartLimit};
 use crate::state::job::{Activity, StopReason, Transition};
 use crate::state::journal::Origin;
-use crate::supervisor::{Core, Phase};
+use crate::state::phase::Phase;
+use crate::supervisor::Core;
 use crate::time::fmt_duration;
 
 impl Core {

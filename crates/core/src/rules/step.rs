@@ -15,9 +15,11 @@ use crate::ids::JobIx;
 use crate::input::Input;
 use crate::request::Request;
 use crate::rules::signals;
+use crate::state::phase::Phase;
 use crate::state::start_queue::NewProcess;
 use crate::state::timers::{JobTimer, TimerKind};
-use crate::supervisor::{Core, Phase};
+use crate::supervisor::Core;
+use crate::supervisor::plan_state::Parts;
 use crate::time::Time;
 
 impl Core {
@@ -132,10 +134,22 @@ impl Core {
             Input::CheckStarted { check } => self.starts.end(NewProcess::Program(check)),
             Input::CheckDone { check, result } => self.check_done(check, result),
             Input::Notified { run, notice } => self.notified(run, notice),
-            Input::Watched { watch, answer } => self.watched(watch, answer),
-            Input::FileRendered { render, result } => self.file_rendered(render, result),
-            Input::FileInstalled { render, result } => self.file_installed(render, result),
-            Input::Lock { lock, report } => self.lock_reported(lock, report),
+            Input::Watched { watch, answer } => {
+                self.tell(|parts, context| parts.watches.answered(watch, answer, context))
+            }
+            Input::FileRendered { render, result } => {
+                self.tell(|Parts { files, watches, .. }, context| {
+                    files.rendered(render, result, watches, context);
+                });
+            }
+            Input::FileInstalled { render, result } => {
+                self.tell(|Parts { files, watches, .. }, context| {
+                    files.installed(render, result, watches, context);
+                });
+            }
+            Input::Lock { lock, report } => {
+                self.tell(|parts, context| parts.locks.reported(lock, report, context));
+            }
             Input::Signal(signal) => self.signal(signal),
             Input::Deregistered { job } => self.deregistered(job),
             Input::Request { id, request } => self.request(id, request),
@@ -151,8 +165,10 @@ impl Core {
     fn timer(&mut self, timer: TimerKind) {
         match timer {
             TimerKind::Job(job, timer) => self.job_timer(job, timer),
-            TimerKind::File(file, timer) => self.file_timer(file, timer),
-            TimerKind::Lock(lock) => self.expire_lock(lock),
+            TimerKind::File(file, timer) => {
+                self.tell(|Parts { files, watches, .. }, context| files.timer(file, timer, watches, context));
+            }
+            TimerKind::Lock(lock) => self.tell(|parts, context| parts.locks.expire_one(lock, context)),
             TimerKind::Orphans(run) => self.kill_orphans(run),
             TimerKind::ReloadTimeout => self.reload_timeout(),
             TimerKind::RollingRestart => self.rolling_restart_timeout(),

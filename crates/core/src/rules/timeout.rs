@@ -8,8 +8,9 @@ use crate::input::ExitStatus;
 use crate::log_entry::LogEvent;
 use crate::plan::{Command, Level, Signal, Trigger};
 use crate::state::job::State;
+use crate::state::phase::Phase;
 use crate::state::timers::JobTimer;
-use crate::supervisor::{Core, Phase};
+use crate::supervisor::Core;
 use crate::time::fmt_duration;
 
 impl Core {

@@ -8,8 +8,9 @@ use crate::state::dependency_graph::{NameId, SourceKey, Subscription};
 use crate::state::job::{State, StopReason};
 use crate::state::journal::{Event, Origin};
 use crate::state::pending::MAX_PENDING;
+use crate::state::phase::Phase;
 use crate::state::timers::JobTimer;
-use crate::supervisor::{Core, Phase};
+use crate::supervisor::Core;
 use crate::time::fmt_duration;
 
 impl Core {

@@ -467,6 +467,16 @@ impl DependencyGraph {
         list(&self.requirements.of_locks, lock.index())
     }
 
+    /// The jobs that require a watch, a file or a lock.
+    pub(crate) fn requirers_of(&self, origin: Origin) -> &[JobIx] {
+        match origin {
+            Origin::Watch(watch) => list(&self.requirements.of_watches, watch.index()),
+            Origin::File(file) => self.file_requirers(file),
+            Origin::Lock(lock) => self.lock_requirers(lock),
+            Origin::Job(_) | Origin::Global | Origin::Signal(_) | Origin::Removed(_) => &[],
+        }
+    }
+
     /// How long the jobs that require a lock take to stop, at most.
     pub(crate) fn lock_stop_time(&self, lock: LockIx) -> Duration {
         self.lock_stop_times.get(lock.index()).copied().unwrap_or_default()

@@ -7,7 +7,7 @@ use crate::input::Input;
 use crate::request::Request;
 use crate::state::fingerprint::{Fingerprint, Name};
 use crate::state::stop_budget::StopBudget;
-use crate::supervisor::plan_state::PlanState;
+use crate::supervisor::plan_state::{Parts, PlanState};
 use crate::supervisor::{Core, ExitCodes, ExitReason, PendingReload, RollingRestart, SAME_REQUEST};
 
 impl Core {
@@ -117,9 +117,7 @@ impl PlanState {
             // Follows from the plan.
             graph,
             jobs,
-            watches,
-            files,
-            locks,
+            parts: Parts { watches, files, locks },
             // The text of environments. Which processes run is in `jobs`.
             variables: _,
             runs,
@@ -141,9 +139,9 @@ impl PlanState {
         print.list(jobs.iter().zip(&plan.jobs).enumerate(), |print, (index, (job, planned))| {
             job.fingerprint(planned, graph.is_in_ring(JobIx::at(index)), print);
         });
-        print.list(watches, |print, watch| print.add(watch.fingerprint()));
-        print.list(files, |print, file| file.fingerprint(print));
-        print.list(locks, |print, lock| print.add(lock.fingerprint()));
+        watches.fingerprint(print);
+        files.fingerprint(print);
+        locks.fingerprint(print);
         print.add((recheck, start_again, reachability_dirty, holding_open, incomplete));
         print.add((startup_only_for, actions));
         print.named(Name::Run, runs.iter().map(|(run, job)| (run.0, job)));

@@ -5,26 +5,52 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::SortedMap;
-use crate::ids::{CheckIx, CheckRunId, JobIx, LockIx, RunId, WatchIx};
+use crate::context::Context;
+use crate::files::Files;
+use crate::ids::{CheckIx, CheckRunId, FileIx, JobIx, RunId, WatchIx};
 use crate::inserted;
+use crate::locks::Locks;
 use crate::plan::Plan;
 use crate::plan::diff::Moves;
 use crate::state::dependency_graph::DependencyGraph;
-use crate::state::file::FileState;
 use crate::state::job::JobState;
-use crate::state::lock::LockState;
-use crate::state::watch::WatchState;
 use crate::variables::JobVariables;
+use crate::watches::Watches;
 
-/// A plan and the state of its jobs, watches and files.
+/// What is in a plan beside jobs. Each has a state of its own, and talks to the rest of the core as
+/// [`crate::context`] says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Parts {
+    pub(crate) watches: Watches,
+    pub(crate) files: Files,
+    pub(crate) locks: Locks,
+}
+
+impl Parts {
+    fn new(plan: &Plan) -> Self {
+        Self { watches: Watches::new(plan), files: Files::new(plan), locks: Locks::new(plan) }
+    }
+
+    /// A reload has replaced the plan. Returns the files that are new or changed.
+    pub(crate) fn continue_from(
+        &mut self,
+        old: Self,
+        moves: &Moves,
+        context: &mut Context<'_>,
+    ) -> BTreeSet<FileIx> {
+        self.watches.continue_from(old.watches, moves);
+        self.locks.continue_from(old.locks, moves);
+        self.files.continue_from(old.files, moves, context)
+    }
+}
+
+/// A plan and the state of everything in it.
 #[derive(Clone, Debug)]
 pub(crate) struct PlanState {
     pub(crate) plan: Arc<Plan>,
     pub(crate) graph: Arc<DependencyGraph>,
     pub(crate) jobs: Vec<JobState>,
-    pub(crate) watches: Vec<WatchState>,
-    pub(crate) files: Vec<FileState>,
-    pub(crate) locks: Vec<LockState>,
+    pub(crate) parts: Parts,
     /// The variables that all processes have in common (P7).
     pub(crate) variables: Arc<JobVariables>,
     pub(crate) runs: SortedMap<RunId, JobIx>,
@@ -58,9 +84,7 @@ impl PlanState {
         let graph = Arc::new(DependencyGraph::new(&plan));
         let mut new = Self {
             jobs: plan.jobs.iter().map(JobState::new).collect(),
-            watches: plan.watches.iter().map(|_| WatchState::default()).collect(),
-            files: plan.files.iter().map(|_| FileState::default()).collect(),
-            locks: plan.locks.iter().map(|_| LockState::default()).collect(),
+            parts: Parts::new(&plan),
             variables: Arc::new(JobVariables::new(&plan)),
             runs: SortedMap::new(),
             check_runs: SortedMap::new(),
@@ -113,11 +137,12 @@ impl PlanState {
         for (index, job) in self.jobs.iter().enumerate() {
             variables.set_pid(JobIx::at(index), job.pid());
         }
-        for (index, watch) in self.watches.iter().enumerate() {
-            variables.set_watch(WatchIx::at(index), watch.variable().as_deref());
+        let Parts { watches, locks, .. } = &self.parts;
+        for watch in (0..self.plan.watches.len()).map(WatchIx::at) {
+            variables.set_watch(watch, watches.variable(watch).as_deref());
         }
-        for (index, lock) in self.locks.iter().enumerate() {
-            variables.set_lock(LockIx::at(index), lock.fencing());
+        for lock in locks.all() {
+            variables.set_lock(lock, locks.fencing(lock));
         }
         self.count_jobs();
     }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use containerpilot_core::answer::{Answer, Instance};
 use containerpilot_core::event::{Code, Source};
+use containerpilot_core::files::FileStatus;
 use containerpilot_core::ids::{FileIx, JobIx, WatchIx};
 use containerpilot_core::input::RenderedText::{New, Same};
 use containerpilot_core::plan::{
     Command, EventPattern, FileTest, Plan, RenderedFile, Repeat, RequiredSource, Requirement, Trigger, Word,
 };
-use containerpilot_core::report::explain_file::FileStatus;
 use containerpilot_core::{Input, Request, RequestId};
 
 use crate::harness::{Harness, plan};
@@ -75,7 +75,7 @@ fn installed(file: RenderedFile) -> Harness {
 }
 
 fn status(harness: &Harness) -> FileStatus {
-    harness.core.files_overview()[0].status
+    harness.core.overview().files[0].status
 }
 
 fn explained(harness: &Harness) -> String {

@@ -7,20 +7,21 @@ use containerpilot_api::responses;
 use containerpilot_api::timestamps::rfc3339;
 use containerpilot_core::catalog::connectivity::Known;
 use containerpilot_core::effect::DesiredService;
+use containerpilot_core::files::FileOverview;
 use containerpilot_core::ids::{EventId, JobIx, RunId};
 use containerpilot_core::input::{Answer, ExitStatus, Instance};
+use containerpilot_core::locks::LockOverview;
 use containerpilot_core::plan::fmt_utc;
 use containerpilot_core::report::explain::Reason;
-use containerpilot_core::report::explain_file::{FileExplanation, FileOverview};
+use containerpilot_core::report::explain_file::FileExplanation;
 use containerpilot_core::report::explain_lock::LockExplanation;
 use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::report::health::ContainerHealth;
-use containerpilot_core::report::status::{
-    Awaited, Cause, CheckOverview, JobOverview, LockOverview, RequirementOverview, WatchOverview,
-};
+use containerpilot_core::report::status::{Awaited, Cause, CheckOverview, JobOverview, RequirementOverview};
 use containerpilot_core::report::words;
 use containerpilot_core::state::journal::{Detail, Event, Origin};
 use containerpilot_core::time::Time;
+use containerpilot_core::watches::WatchOverview;
 use containerpilot_core::{Outcome, State};
 use serde::Serialize;
 

@@ -112,21 +112,18 @@ impl Core {
         if let Some(first) = jobs.first() {
             return self.status(*first).word().into();
         }
+        let parts = &self.plan_state.parts;
         match self.plan_state.graph.origin_of_pattern(job, condition) {
-            Some(Origin::Watch(watch)) => {
-                match self.plan_state.watches.get(watch.index()).and_then(|watch| watch.known.as_ref()) {
-                    None => "no answer yet".into(),
-                    Some(Answer::Instances(instances)) if !instances.is_empty() => {
-                        format!("{} healthy", instances.len())
-                    }
-                    Some(answer) => answer.words(),
+            Some(Origin::Watch(watch)) => match parts.watches.answer(watch) {
+                None => "no answer yet".into(),
+                Some(Answer::Instances(instances)) if !instances.is_empty() => {
+                    format!("{} healthy", instances.len())
                 }
-            }
-            Some(Origin::Lock(lock)) => match self.lock_state(lock) {
-                Some(state) if state.is_held() => "held".into(),
-                _ => "not held".into(),
+                Some(answer) => answer.words(),
             },
-            Some(Origin::File(file)) => self.required_file_words(file),
+            Some(Origin::Lock(lock)) if parts.locks.is_held(lock) => "held".into(),
+            Some(Origin::Lock(_)) => "not held".into(),
+            Some(Origin::File(file)) => parts.files.clause(file, self.file_view()),
             Some(_) => String::new(),
             None => "unknown".into(),
         }

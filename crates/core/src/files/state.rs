@@ -89,6 +89,11 @@ impl FileState {
         matches!(self.stage, FileStage::Idle | FileStage::Debouncing(_) | FileStage::Retrying(_))
     }
 
+    /// Returns true if it could not be rendered, and is not being rendered.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.is_waiting() && self.failure.is_some()
+    }
+
     /// Adds what decisions depend on, for the exhaustive search.
     pub(crate) fn fingerprint(&self, print: &mut Fingerprint) {
         // Only reports depend on the counts and on the text of a failure.
