@@ -11,6 +11,9 @@ use crate::ids::JobIx;
 use crate::plan::diff::{Changes, Moves};
 use crate::plan::{Plan, Signal};
 
+/// The refusal of requests during a shutdown.
+pub(crate) const SHUTTING_DOWN: &str = "the supervisor is shutting down";
+
 /// The number of a request, chosen by the caller; the reply carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);

@@ -1,8 +1,10 @@
 //! The state of the supervisor. Everything in [`Core`] outlives a reload, except its [`PlanState`].
 
+mod events;
 mod fingerprint;
 pub(crate) mod plan_state;
 
+use crate::files::report::FileView;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
@@ -21,11 +23,12 @@ use crate::input::Input;
 use crate::log_entry::{Entry, Fields, LogEvent};
 use crate::plan::{Job, Level, Plan, Role, Signal};
 use crate::request::RequestId;
+use crate::rolling_restart::RollingRestart;
 use crate::state::job::{JobState, Stage, State, Transition};
 use crate::state::journal::{Event, Journal, Origin};
 use crate::state::last_ids::LastIds;
 use crate::state::phase::Phase;
-use crate::state::start_queue::StartQueue;
+use crate::state::start_queue::{NewProcess, StartQueue};
 use crate::state::stop_budget::StopBudget;
 use crate::state::timers::{JobTimer, TimerId, TimerKind, Timers};
 use crate::supervisor::plan_state::PlanState;
@@ -71,8 +74,9 @@ pub struct Core {
     pub(crate) queue: VecDeque<Event>,
     /// The job whose action is being performed (W19).
     pub(crate) acting: Option<JobIx>,
-    /// True if a job that the action has started is complete, and its end shuts down: as soon as the action has ended (E3).
-    pub(crate) shut_down_after_action: bool,
+    /// Set if a job has ended whose end shuts the container down, with the cause: as soon as what happens now has been
+    /// handled (E3).
+    pub(crate) shutdown_due: Option<Option<EventId>>,
     /// The event being dispatched, which causes everything that follows.
     pub(crate) current_event: Option<EventId>,
     pub(crate) journal: Journal,
@@ -147,21 +151,6 @@ impl ExitReason {
     }
 }
 
-/// A rolling restart (W20).
-#[derive(Clone, Debug)]
-pub(crate) struct RollingRestart {
-    /// The request to answer.
-    pub(crate) request: RequestId,
-    /// The jobs that follow.
-    pub(crate) next: VecDeque<JobIx>,
-    /// The job that is restarted, and the generation that must become healthy.
-    pub(crate) current: Option<(JobIx, u64)>,
-    /// The jobs that were restarted.
-    pub(crate) done: Vec<JobIx>,
-    /// When the current job must be healthy.
-    pub(crate) timer: Option<TimerId>,
-}
-
 /// A reload that waits for replaced jobs to stop.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingReload {
@@ -198,7 +187,7 @@ impl Core {
             early_inputs: VecDeque::new(),
             queue: VecDeque::new(),
             acting: None,
-            shut_down_after_action: false,
+            shutdown_due: None,
             current_event: None,
             journal: Journal::default(),
             watch_changes: WatchChanges::default(),
@@ -324,9 +313,9 @@ impl Core {
         run
     }
 
-    /// Returns true if no shutdown has started.
+    /// Returns true if no shutdown has started or is due.
     pub(crate) fn is_before_shutdown(&self) -> bool {
-        matches!(self.phase, Phase::Starting | Phase::Running)
+        matches!(self.phase, Phase::Starting | Phase::Running) && self.shutdown_due.is_none()
     }
 
     pub(crate) fn set_timer(&mut self, job: JobIx, after: core::time::Duration, timer: JobTimer) -> TimerId {
@@ -442,5 +431,28 @@ impl Core {
             let message = alloc::fmt::format(message);
             self.effects.push(Effect::Log(Entry { level, job, message, fields, with_output }));
         }
+    }
+
+    /// Cancels a program. One that waits for its turn is only forgotten.
+    pub(crate) fn cancel_program(&mut self, run: CheckRunId) {
+        if !self.starts.withdraw(NewProcess::Program(run)) {
+            self.effects.push(Effect::CancelCheck { run });
+        }
+    }
+
+    /// C8: returns true if maintenance mode pauses periodic jobs and watches, as in ContainerPilot 2.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.maintenance && self.plan().legacy_maintenance
+    }
+
+    /// Returns true if a job is part of the container's own work.
+    pub(crate) fn is_work(&self, job: JobIx) -> bool {
+        self.plan_state.graph.holds_open(job) && !self.planned(job).role.is_secondary()
+    }
+
+    /// What reports about files look at.
+    pub(crate) fn file_view(&self) -> FileView<'_> {
+        let PlanState { plan, graph, parts, .. } = &self.plan_state;
+        FileView { now: self.now, plan, graph, watches: &parts.watches }
     }
 }

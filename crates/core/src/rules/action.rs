@@ -14,20 +14,12 @@ use crate::input::ExitStatus;
 use crate::log_entry::Fields;
 use crate::plan::{Action, Level};
 use crate::request::Reply;
-use crate::rules::request::SHUTTING_DOWN;
-use crate::state::job::{Activity, Transition};
+use crate::request::SHUTTING_DOWN;
 use crate::state::phase::Phase;
 use crate::state::run::LastExit;
 use crate::supervisor::{Core, ExitReason};
 
 impl Core {
-    /// Has the action of a job performed.
-    pub(crate) fn start_action(&mut self, job: JobIx) {
-        let run = self.last_ids.new_run();
-        self.change(job, Transition::To(Activity::Acting(run)));
-        self.plan_state.actions.push_back(job);
-    }
-
     /// Performs the action of a job, unless the job was stopped meanwhile.
     pub(crate) fn perform_action(&mut self, job: JobIx) {
         let plan = self.shared_plan();
@@ -46,8 +38,6 @@ impl Core {
             let name = &self.planned(job).name;
             let (words, cause) = (format!("requested by {name}"), format!("{name} {}", Code::ExitSuccess));
             self.exit_codes.decided = Some(ExitReason { code: *code, words, cause });
-            self.shut_down();
-        } else if core::mem::take(&mut self.shut_down_after_action) {
             self.shut_down();
         }
         self.current_event = None;

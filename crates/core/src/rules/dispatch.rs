@@ -4,54 +4,18 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use crate::event::Code;
-use crate::ids::{EventId, JobIx};
+use crate::ids::JobIx;
 use crate::log_entry::Fields;
 use crate::plan::{Level, Role};
 use crate::state::dependency_graph::Subscription;
-use crate::state::journal::{Detail, Event, Origin};
-use crate::state::phase::Phase;
+use crate::state::journal::Event;
 use crate::supervisor::Core;
-use crate::supervisor::plan_state::Parts;
 
 impl Core {
-    /// E4: sends `startup`, once.
-    pub(crate) fn startup(&mut self) {
-        if self.phase != Phase::Starting {
-            return;
-        }
-        self.phase = Phase::Running;
-        for job in self.all_jobs() {
-            self.advertise_initial_status(job);
-            self.set_start_timeout(job);
-            self.enqueue_recheck(job);
-        }
-        self.tell(|Parts { files, watches, .. }, context| files.begin(watches, context));
-        self.send(Origin::Global, Code::Startup);
-        self.explain_why_it_runs();
-        if self.maintenance {
-            self.send(Origin::Global, Code::EnterMaintenance);
-        }
-        self.tell(|parts, context| parts.locks.acquire_local(context));
-    }
-
-    /// Queues an event. Its cause is the event being dispatched.
-    pub(crate) fn send(&mut self, origin: Origin, code: Code) {
-        self.send_with(origin, code, Detail::None);
-    }
-
-    /// Queues an event that tells more than its code.
-    pub(crate) fn send_with(&mut self, origin: Origin, code: Code, detail: Detail) {
-        self.last_ids.event += 1;
-        let id = EventId(self.last_ids.event);
-        let event = Event { id, cause: self.current_event, at: self.now, origin, code, detail };
-        self.journal.write(event);
-        *self.event_counts.entry((origin, code)).or_default() += 1;
-        self.queue.push_back(event);
-    }
-
-    /// Dispatches every queued event, up to one that starts an action.
+    /// Dispatches every queued event, up to one that starts an action or ends the container.
     pub(crate) fn dispatch_events(&mut self) {
         while self.plan_state.actions.is_empty()
+            && self.shutdown_due.is_none()
             && let Some(event) = self.queue.pop_front()
         {
             self.current_event = Some(event.id);

@@ -8,9 +8,9 @@ use crate::event::Code;
 use crate::ids::{EventId, JobIx, RunId};
 use crate::input::{ExitStatus, Remains, StartError, StartErrorKind};
 use crate::log_entry::{Fields, LogEvent};
-use crate::plan::{Level, Role, Signal};
-use crate::state::job::{Activity, Rest, Stage, StopReason, StopStage, Transition};
-use crate::state::journal::{Detail, EndReason, Origin};
+use crate::plan::{Level, Signal};
+use crate::state::job::{Activity, Rest, Stage, StopStage, Transition};
+use crate::state::journal::{Detail, Origin};
 use crate::state::phase::Phase;
 use crate::state::run::{LastExit, Run};
 use crate::state::start_queue::NewProcess;
@@ -174,53 +174,6 @@ impl Core {
                 (true, format!(" (out of memory: the kernel killed {processes} of this container)"))
             }
         }
-    }
-
-    /// The level of a failed exit. That of a program without a file is the exit of the supervisor (S7), which its caller
-    /// sees.
-    fn exit_failure_level(&self, job: JobIx, status: ExitStatus, out_of_memory: bool) -> Level {
-        match self.failure_level(job, status) {
-            Level::Error if self.plan().pass_signals && !out_of_memory => Level::Info,
-            level => level,
-        }
-    }
-
-    /// L7: the level of a failure: error if the job does not run again.
-    pub(crate) fn failure_level(&self, job: JobIx, status: ExitStatus) -> Level {
-        if self.repeats_sensor_failure(job, status) {
-            Level::Debug
-        } else if self.runs_again_after_failure(job) {
-            Level::Warn
-        } else {
-            Level::Error
-        }
-    }
-
-    /// Returns true if a sensor fails as it did before: a broken one fails every few seconds.
-    pub(crate) fn repeats_sensor_failure(&self, job: JobIx, status: ExitStatus) -> bool {
-        let repeats = self.job(job).last_exit.is_some_and(|last| last.status == status);
-        repeats && matches!(self.planned(job).role, Role::Sensor(_))
-    }
-
-    /// X10: why the supervisor ended the current run; `None` if it exited by itself.
-    pub(crate) fn end_reason(&self, job: JobIx, timed_out: bool) -> Option<EndReason> {
-        let state = self.job(job);
-        if timed_out {
-            return Some(EndReason::Timeout);
-        }
-        if state.stop_stage() != Some(StopStage::Terminate) {
-            let replaced =
-                state.run().is_some_and(|run| run.replaced && (run.killed || run.kill_timer.is_some()));
-            return replaced.then_some(EndReason::Unhealthy);
-        }
-        Some(match state.stop_reason() {
-            Some(StopReason::ByHand) => EndReason::ByHand,
-            Some(StopReason::ByAction) => EndReason::ByAction,
-            Some(StopReason::Reload) => EndReason::Reload,
-            Some(StopReason::Shutdown) => EndReason::Shutdown,
-            Some(StopReason::SourceGone) => EndReason::SourceGone,
-            _ => EndReason::Stop,
-        })
     }
 
     /// Sends the exit event of a run, and decides what the job does next.

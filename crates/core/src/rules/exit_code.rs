@@ -11,9 +11,11 @@ use crate::ids::JobIx;
 use crate::log_entry::Fields;
 use crate::plan::{Level, OnCompletion, OnStartLimit, Role, Signal};
 use crate::report::words;
-use crate::rules::completion::ALL_ENDED;
 use crate::state::job::{Outcome, StopReason};
 use crate::supervisor::{Core, ExitReason};
+
+/// The cause of a shutdown and of an exit because no job has work left.
+pub(crate) const ALL_ENDED: &str = "complete";
 
 impl Core {
     /// S1: a shutdown by signal exits with 0.
@@ -97,11 +99,6 @@ impl Core {
         })
     }
 
-    /// Returns true if a job is part of the container's own work.
-    pub(crate) fn is_work(&self, job: JobIx) -> bool {
-        self.plan_state.graph.holds_open(job) && !self.planned(job).role.is_secondary()
-    }
-
     /// S5: a container whose work was skipped altogether has failed.
     fn no_work_ran(&self) -> Option<ExitReason> {
         let skipped = |job: JobIx| match self.job(job).outcome() {
@@ -118,5 +115,10 @@ impl Core {
     /// The level of the last entry. A program without a file passes its code on, which its caller sees (S7).
     pub(crate) fn exit_level(&self, code: u8) -> Level {
         if code == 0 || self.plan().pass_signals { Level::Info } else { Level::Error }
+    }
+
+    /// Why the supervisor stops by itself.
+    pub(crate) fn nothing_to_do(&self) -> &'static str {
+        if self.plan().jobs.is_empty() { "there are no jobs" } else { "all jobs that do work have ended" }
     }
 }

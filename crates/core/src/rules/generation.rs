@@ -5,34 +5,9 @@ use alloc::vec::Vec;
 use crate::ids::{EventId, JobIx};
 use crate::state::job::StopReason;
 use crate::state::journal::Origin;
-use crate::state::phase::Phase;
-use crate::state::run::Cause;
 use crate::supervisor::Core;
 
 impl Core {
-    /// Starts a complete job that was to start again.
-    pub(crate) fn start_again(&mut self, job: JobIx) {
-        if self.is_replaced_by_reload(job) {
-            // The reload creates its next generation; starting it now would only stop it again.
-            if let Some(stop) = self.job_mut(job).stop_mut() {
-                stop.reason = StopReason::Reload;
-            }
-            return;
-        }
-        if self.phase != Phase::Running || !self.job(job).has_ended() {
-            return;
-        }
-        // W18: without a source that it is bound to, it waits, also after a restart by hand.
-        let by_hand = self.job(job).stop_reason() != Some(StopReason::SourceGone);
-        if by_hand && self.missing_bound_words(job).is_none() {
-            let by = self.job(job).stop().and_then(|stop| stop.by);
-            self.begin_generation(job);
-            self.start_by(job, by.map_or(Cause::ByHand, Cause::Action));
-        } else {
-            self.begin_resumed_generation(job);
-        }
-    }
-
     /// Creates the next generation of a complete job, and of its stop hooks.
     pub(crate) fn begin_generation(&mut self, job: JobIx) {
         let was_counted = self.job(job).may_start_again();

@@ -12,11 +12,9 @@ use crate::log_entry::{Fields, LogEvent};
 use crate::plan::{Check, Level, OnUnhealthy, Probe, Repeat, Role, Status};
 use crate::state::health::{CheckResult, CheckRun, CheckState, HealthState};
 use crate::state::journal::Origin;
-use crate::state::phase::Phase;
 use crate::state::start_queue::NewProcess;
 use crate::state::timers::{JobTimer, TimerKind};
 use crate::supervisor::Core;
-use crate::supervisor::plan_state::Parts;
 use crate::time::{Time, fmt_duration};
 
 /// H3: the delay after the first failed check. It doubles until a check passes.
@@ -83,7 +81,9 @@ impl Core {
         if let Some(state) = self.check_mut(job, check) {
             state.run = CheckRun::Running { id: run, timeout: None };
         }
-        if is_program { self.request_program(run) } else { self.create_check(job, check, run) }
+        if !is_program || self.starts.request(NewProcess::Program(run), self.now) {
+            self.create_check(job, check, run);
+        }
     }
 
     /// Runs a check. Its time counts from now on.
@@ -119,15 +119,7 @@ impl Core {
     }
 
     pub(crate) fn check_done(&mut self, run: CheckRunId, result: Result<(), CheckError>) {
-        self.starts.end(NewProcess::Program(run));
-        let Some((job, check)) = self.plan_state.check_runs.remove(&run) else {
-            if !self.drain_done(run, &result) {
-                self.tell(|Parts { files, watches, .. }, context| {
-                    files.test_done(run, result, watches, context);
-                });
-            }
-            return;
-        };
+        let Some((job, check)) = self.plan_state.check_runs.remove(&run) else { return };
         let (state, timers) = self.job_and_timers(job);
         let Some(state) = state.health.as_mut().and_then(|health| health.check_mut(check)) else { return };
         if state.run.id() != Some(run) {
@@ -301,8 +293,8 @@ impl Core {
         self.advertise_critical(job);
         let planned = self.planned(job).health.as_ref();
         let restarts = planned.is_some_and(|health| health.on_unhealthy == OnUnhealthy::Restart);
-        if became_unhealthy && restarts && self.phase == Phase::Running && self.job(job).is_up() {
-            self.replace_unhealthy_run(job);
+        if became_unhealthy && restarts {
+            self.plan_state.unhealthy.push_back(job);
         }
     }
 

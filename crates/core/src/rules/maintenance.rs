@@ -5,7 +5,7 @@ use crate::event::Code;
 use crate::ids::JobIx;
 use crate::plan::Level;
 use crate::request::Reply;
-use crate::rules::request::SHUTTING_DOWN;
+use crate::request::SHUTTING_DOWN;
 use crate::state::job::State;
 use crate::state::journal::Origin;
 use crate::state::phase::Phase;
@@ -51,11 +51,6 @@ impl Core {
             self.resume_watches();
         }
         Reply::Updated(true)
-    }
-
-    /// C8: returns true if maintenance mode pauses periodic jobs and watches, as in ContainerPilot 2.
-    pub(crate) fn is_paused(&self) -> bool {
-        self.maintenance && self.plan().legacy_maintenance
     }
 
     fn suspend(&mut self, job: JobIx) {

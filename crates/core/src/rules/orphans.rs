@@ -1,23 +1,18 @@
 //! What remains of a run: processes that outlive it (P4), and a process that SIGKILL does not end (P6).
 
 use alloc::format;
-use alloc::vec::Vec;
-use core::time::Duration;
 
 use crate::effect::Effect;
 use crate::ids::{JobIx, RunId};
 use crate::input::ExitStatus;
 use crate::log_entry::LogEvent;
 use crate::plan::{Level, Signal};
+use crate::rules::kill::ABANDON_TIMEOUT;
 use crate::state::job::State;
 use crate::state::phase::Phase;
 use crate::state::run::LastExit;
-use crate::state::timers::{JobTimer, TimerKind};
 use crate::supervisor::Core;
 use crate::time::fmt_duration;
-
-/// How long a job waits for its process after SIGKILL.
-const ABANDON_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Core {
     /// P4: processes of a run that has ended were found, and have been sent SIGTERM.
@@ -54,42 +49,6 @@ impl Core {
         let outlived = self.plan_state.runs.get(&run).copied();
         if let Some(job) = outlived.filter(|job| self.job(*job).state() == State::Outlived) {
             self.outlived_run_ended(job, run);
-        }
-    }
-
-    /// Has what remains of a run killed if it does not exit within the stop timeout.
-    pub(crate) fn set_orphans_timer(&mut self, run: RunId) {
-        let timer = self.timers.set(self.now + self.plan().stop_timeout, TimerKind::Orphans(run));
-        self.orphans.insert(run, timer);
-    }
-
-    /// P4: kills what remains of a run.
-    pub(crate) fn kill_orphans(&mut self, run: RunId) {
-        let mut timer = self.orphans.remove(&run);
-        if timer.is_some() {
-            self.timers.cancel(&mut timer);
-            self.effects.push(Effect::KillOrphans { run });
-        }
-    }
-
-    pub(crate) fn kill_all_orphans(&mut self) {
-        let runs: Vec<RunId> = self.orphans.keys().copied().collect();
-        for run in runs {
-            self.kill_orphans(run);
-        }
-    }
-
-    /// P6: has a run abandoned if its process does not exit after SIGKILL. When all jobs are killed, the shutdown has its
-    /// own timeout.
-    pub(crate) fn set_abandon_timer(&mut self, job: JobIx) {
-        let was_killed =
-            self.job_mut(job).run_mut().is_none_or(|run| core::mem::replace(&mut run.killed, true));
-        if was_killed || self.phase == Phase::Killing {
-            return;
-        }
-        let timer = self.set_timer(job, ABANDON_TIMEOUT, JobTimer::Abandon);
-        if let Some(run) = self.job_mut(job).run_mut() {
-            run.abandon_timer = Some(timer);
         }
     }
 

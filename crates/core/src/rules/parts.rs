@@ -1,12 +1,12 @@
 //! Passes messages to the parts of the core that have a state of their own, and carries out what they decide.
 
+use crate::state::start_queue::NewProcess;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::context::{Context, Decision};
 use crate::effect::KillReason;
-use crate::files::report::FileView;
 use crate::ids::{EventId, JobIx, LockIx, WatchIx};
 use crate::plan::Level;
 use crate::state::job::StopReason;
@@ -72,16 +72,14 @@ impl Core {
                     });
                 }
             }
-            Decision::RequestProgram(run) => self.request_program(run),
+            Decision::RequestProgram(run) => {
+                if self.starts.request(NewProcess::Program(run), self.now) {
+                    self.tell(|parts, context| parts.files.run_test(run, context));
+                }
+            }
             Decision::CancelProgram(run) => self.cancel_program(run),
             Decision::KillRequirers(lock) => self.kill_lock_requirers(lock),
         }
-    }
-
-    /// What reports about files look at.
-    pub(crate) fn file_view(&self) -> FileView<'_> {
-        let PlanState { plan, graph, parts, .. } = &self.plan_state;
-        FileView { now: self.now, plan, graph, watches: &parts.watches }
     }
 
     /// C8: maintenance mode has ended.

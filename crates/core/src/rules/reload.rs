@@ -24,15 +24,14 @@ use crate::event::{Code, Source};
 use crate::ids::{EventId, JobIx};
 use crate::inserted;
 use crate::log_entry::LogEvent;
-use crate::plan::diff::{Changes, JobChange, Moves, PlanDiff};
+use crate::plan::diff::{JobChange, Moves, PlanDiff};
 use crate::plan::{Level, Plan, Repeat};
+use crate::request::SHUTTING_DOWN;
 use crate::request::{Reply, RequestId};
-use crate::rules::request::SHUTTING_DOWN;
 use crate::state::dependency_graph::{SourceKey, Subscription};
-use crate::state::job::{State, StopReason, StopStage};
-use crate::state::journal::{Event, Origin};
+use crate::state::job::StopReason;
+use crate::state::journal::{Detail, Event, Origin};
 use crate::state::phase::Phase;
-use crate::state::run::LastExit;
 use crate::state::stop_time::hook_time;
 use crate::state::timers::TimerKind;
 use crate::supervisor::plan_state::{Parts, PlanState};
@@ -44,11 +43,6 @@ impl Core {
     pub(crate) fn request_reload(&mut self, id: RequestId, plan: Box<Plan>) {
         let plan = Box::new(plan.with_scale_of(self.next_plan()));
         self.request_plan(id, plan, true);
-    }
-
-    /// The plan of the reload in progress, or else the one in force.
-    pub(crate) fn next_plan(&self) -> &Plan {
-        self.reload.as_ref().map_or(self.plan(), |pending| &pending.plan)
     }
 
     /// Replaces the plan as soon as the jobs that it changes have stopped.
@@ -87,7 +81,7 @@ impl Core {
         pending.timer = None;
         let timeout = self.reload_limit();
         for job in self.jobs_to_stop() {
-            if self.reload.is_none() {
+            if !self.is_before_shutdown() {
                 // The exit of one of them has shut the container down, which has its own timeout.
                 return;
             }
@@ -109,43 +103,6 @@ impl Core {
             let reply = Reply::Refused(SHUTTING_DOWN.into());
             self.effects.push(Effect::Reply { id, reply });
         }
-    }
-
-    /// What a reload of this plan would do to jobs now, if no job was stopped or started by hand.
-    #[must_use]
-    pub fn changes(&self, plan: &Plan) -> Changes {
-        let plan = plan.clone().with_scale_of(self.plan());
-        PlanDiff::new(self.plan(), &plan, |job| self.has_old_variables(job)).changes(self.plan(), &plan)
-    }
-
-    /// The difference to the plan of a reload. Jobs that already stop for a reload count as changed, and so do those
-    /// whose variables have.
-    fn diff(&self, pending: &PendingReload) -> PlanDiff {
-        PlanDiff::new(self.plan(), &pending.plan, |job| {
-            self.job(job).stop_reason() == Some(StopReason::Reload)
-                || (pending.renews_variables && self.has_old_variables(job))
-        })
-    }
-
-    /// R3: returns true if a job's process would be started with other variables of `putenv` now. A job that runs again
-    /// at each event or tick gets them anyway, and its run is not cut short.
-    fn has_old_variables(&self, job: JobIx) -> bool {
-        let (planned, state) = (self.planned(job), self.job(job));
-        let Some(run) = state.run().filter(|_| state.is_up() && state.state() != State::Outlived) else {
-            return false;
-        };
-        let process = &planned.process;
-        let is_own = |name| process.env.contains_key(name) || process.secrets.contains_key(name);
-        // A variable that was set once stays in the list, also when it is unset.
-        let mut now = self.variables().overrides().iter();
-        planned.when.repeat() == Repeat::Once
-            && !planned.when.is_periodic()
-            && now.any(|(name, value)| run.overrides.get(name) != Some(value) && !is_own(name))
-    }
-
-    /// Returns true if the pending reload changes or removes a job.
-    pub(crate) fn is_replaced_by_reload(&self, job: JobIx) -> bool {
-        self.reload.as_ref().is_some_and(|pending| self.diff(pending).replaced().contains(&job))
     }
 
     /// The jobs that must be complete before the pending plan replaces the current one: the changed and removed ones, and
@@ -249,7 +206,9 @@ impl Core {
             }
         }
         self.tell(|Parts { files, watches, .. }, context| files.begin_new(new_files, watches, context));
-        self.move_rolling_restart(&diff.moves);
+        if let Some(rolling) = &mut self.rolling_restart {
+            rolling.follow(&diff.moves);
+        }
         self.send_group_events_that_hold(&starting);
         for job in self.all_jobs() {
             self.enqueue_recheck(job);
@@ -374,54 +333,30 @@ impl Core {
         }
     }
 
-    /// The source of a job's nth pattern, if its event has come and still holds.
-    pub(crate) fn source_that_holds(&self, job: JobIx, nth: usize, code: Code, once: bool) -> Option<Origin> {
-        let PlanState { graph, parts, .. } = &self.plan_state;
-        match graph.origin_of_pattern(job, nth)? {
-            Origin::Job(_) => {
-                let mut sources = graph.jobs_of_pattern(job, nth).iter().copied();
-                if self.waits_for_all_replicas(job, nth, code) {
-                    let all = sources.clone().all(|source| self.event_holds(source, code, true));
-                    return sources.next().filter(|_| all).map(Origin::Job);
+    /// After a reload: an event of a group may hold now, because a replica for which it did not is gone.
+    pub(crate) fn send_group_events_that_hold(&mut self, starting: &[JobIx]) {
+        for job in self.all_jobs().filter(|job| !starting.contains(job)) {
+            let when = &self.planned(job).when;
+            let codes: Vec<(usize, Code)> =
+                when.patterns().iter().map(|event| event.code).enumerate().collect();
+            for (condition, code) in codes {
+                let held = self.job(job).conditions.get(condition) == Some(&true)
+                    || self.job(job).triggered_at.is_some();
+                // An event of a replica that is queued decides it.
+                let is_queued = self.queue.iter().any(|event| {
+                    let mut of_group =
+                        self.plan_state.graph.group_subscribers(event.origin, event.code).iter();
+                    event.code == code && of_group.any(|one| (one.job, one.condition) == (job, condition))
+                });
+                if held || is_queued || !self.waits_for_all_replicas(job, condition, code) {
+                    continue;
                 }
-                sources.find(|source| self.event_holds(*source, code, once)).map(Origin::Job)
+                if let Some(origin) = self.source_that_holds(job, condition, code, true) {
+                    let id = EventId(self.last_ids.event);
+                    let event = Event { id, cause: None, at: self.now, origin, code, detail: Detail::None };
+                    self.matched(Subscription { job, condition, clears: false }, event);
+                }
             }
-            origin @ Origin::Watch(watch) => parts.watches.event_holds(watch, code).then_some(origin),
-            origin @ Origin::File(file) => parts.files.event_holds(file, code).then_some(origin),
-            origin @ Origin::Lock(lock) => parts.locks.event_holds(lock, code).then_some(origin),
-            Origin::Global if code == Code::EnterMaintenance && self.maintenance => Some(Origin::Global),
-            Origin::Global | Origin::Signal(_) | Origin::Removed(_) => None,
-        }
-    }
-
-    /// Returns true if an event of a continuing job has come and still describes its state.
-    pub(crate) fn event_holds(&self, source: JobIx, code: Code, once: bool) -> bool {
-        let state = self.job(source);
-        // A source that starts with the same `startup` has sent nothing yet.
-        if self.plan_state.startup_only_for.as_ref().is_some_and(|starting| starting.contains(&source)) {
-            return false;
-        }
-        // The last exit of this generation, unless a run is in progress, which will send its own.
-        let exited = |success: bool| {
-            (once || state.has_ended())
-                && (state.has_run && !state.is_active() && self.planned(source).exec.is_some())
-                && state.last_exit.as_ref().map(LastExit::is_success) == Some(success)
-        };
-        let healthy = state.health.as_ref().and_then(|health| health.healthy);
-        match code {
-            Code::Healthy | Code::BecameHealthy => healthy == Some(true),
-            Code::Unhealthy | Code::BecameUnhealthy => healthy == Some(false),
-            // E3: what a process says before its start has not been sent yet.
-            Code::Ready => {
-                state.state() == State::Running && state.run().is_some_and(|run| run.readiness().is_ready())
-            }
-            Code::ExitSuccess => exited(true),
-            Code::ExitFailed => exited(false),
-            Code::CrashLoop => state.stop_reason() == Some(StopReason::CrashLoop),
-            Code::Stopping => state.stop_stage() > Some(StopStage::Requirers),
-            Code::Stopped => state.has_ended(),
-            Code::TimerExpired => state.stop_reason() == Some(StopReason::StartTimeout),
-            _ => false,
         }
     }
 }

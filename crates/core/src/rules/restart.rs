@@ -6,16 +6,13 @@ use crate::effect::KillReason;
 use crate::event::Code;
 use crate::ids::JobIx;
 use crate::log_entry::LogEvent;
-use crate::plan::{Backoff, Level, OnCompletion, Restarts};
+use crate::plan::Level;
 use crate::state::job::{Activity, Held, State, StopReason, Transition};
 use crate::state::journal::Event;
 use crate::state::phase::Phase;
 use crate::state::timers::{JobTimer, TimerKind};
 use crate::supervisor::Core;
 use crate::time::{Time, fmt_duration};
-
-/// The shortest delay between two performances of an action.
-const SHORTEST_DELAY: Duration = Duration::from_millis(1);
 
 impl Core {
     /// Decides what a job does after a run has ended. Must agree with
@@ -53,27 +50,6 @@ impl Core {
         self.enqueue_recheck(job);
     }
 
-    /// W17: a job that only a user starts waits for the next start, unless the end of its run ends the container.
-    fn ends_container(&self, job: JobIx) -> bool {
-        let planned = self.planned(job);
-        let on_end = if self.job(job).failure.is_some() { planned.on_failure } else { planned.on_success };
-        planned.when.is_manual() && on_end == OnCompletion::Shutdown
-    }
-
-    /// Returns true if a job whose run fails now runs again by itself: at once, after a delay, or at its next tick.
-    pub(crate) fn runs_again_after_failure(&self, job: JobIx) -> bool {
-        let state = self.job(job);
-        match state.stop() {
-            Some(stop) => stop.then_start,
-            None if !state.pending.is_empty() => true,
-            None if self.phase != Phase::Running => false,
-            None if self.planned(job).when.is_periodic() => {
-                state.ticks.pending || state.ticks.timer.is_some()
-            }
-            None => self.may_restart(job, true),
-        }
-    }
-
     /// S3: during a shutdown a job runs once for its stop event, also if the event came while it was running (W7), and if
     /// several are queued (W21).
     pub(crate) fn run_again_during_shutdown(&mut self, job: JobIx) {
@@ -94,18 +70,6 @@ impl Core {
     pub(crate) fn begin_stop_by_itself(&mut self, job: JobIx) {
         let failed = self.job(job).failure.is_some();
         self.begin_stop(job, if failed { StopReason::Failed } else { StopReason::Completed });
-    }
-
-    /// Returns true if a job is restarted after a run with this result (W13) and has restarts left (W6).
-    pub(crate) fn may_restart(&self, job: JobIx, failed: bool) -> bool {
-        self.planned(job).restart_on.includes(failed) && self.has_restarts_left(job)
-    }
-
-    pub(crate) fn has_restarts_left(&self, job: JobIx) -> bool {
-        match self.planned(job).restarts {
-            Restarts::Unlimited => true,
-            Restarts::Limited(limit) => self.job(job).restarts < limit,
-        }
     }
 
     fn restart(&mut self, job: JobIx) {
@@ -156,11 +120,6 @@ impl Core {
         self.log(Level::Info, Some(job), fields, message);
         let timer = self.set_timer(job, delay, JobTimer::Restart);
         self.change(job, Transition::To(Activity::Delaying(timer)));
-    }
-
-    /// W14: returns true if the action of a job can lead to a start of the job.
-    pub(crate) fn starts_itself(&self, job: JobIx) -> bool {
-        self.planned(job).exec.action().is_some() && self.plan_state.graph.is_in_ring(job)
     }
 
     /// W14: starts a job for a user or an action, with the delay of a restart.
@@ -223,16 +182,6 @@ impl Core {
         delay
     }
 
-    /// The back-off of a job. An action always has one: it takes no time, and would repeat endlessly in one step.
-    fn backoff(&self, job: JobIx) -> Option<Backoff> {
-        let planned = self.planned(job);
-        if planned.exec.action().is_none() {
-            return planned.backoff;
-        }
-        let Backoff { initial, max, reset } = planned.backoff.unwrap_or(Backoff::DEFAULT);
-        Some(Backoff { initial: initial.max(SHORTEST_DELAY), max: max.max(SHORTEST_DELAY), reset })
-    }
-
     /// The restart delay has passed.
     pub(crate) fn restart_now(&mut self, job: JobIx) {
         if self.job(job).state() != State::Delaying {
@@ -263,6 +212,9 @@ impl Core {
 
     /// H8: sends the stop signal to an unhealthy run, so that the job is restarted.
     pub(crate) fn replace_unhealthy_run(&mut self, job: JobIx) {
+        if self.phase != Phase::Running || !self.job(job).is_up() {
+            return;
+        }
         let Some(run) = self.job_mut(job).run_mut() else { return };
         // A check that flaps while the process exits must not extend its time.
         if core::mem::replace(&mut run.replaced, true) {

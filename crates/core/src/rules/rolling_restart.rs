@@ -1,7 +1,6 @@
 //! A rolling restart: jobs are restarted one at a time, each healthy before the next (W20).
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -10,15 +9,14 @@ use core::time::Duration;
 use crate::effect::Effect;
 use crate::ids::JobIx;
 use crate::log_entry::LogEvent;
-use crate::plan::diff::Moves;
 use crate::plan::{Level, Role};
+use crate::request::SHUTTING_DOWN;
 use crate::request::{Reply, RequestId};
-use crate::rules::request::SHUTTING_DOWN;
+use crate::rolling_restart::RollingRestart;
 use crate::state::job::State;
 use crate::state::phase::Phase;
 use crate::state::stop_time::hook_time;
-use crate::state::timers::TimerKind;
-use crate::supervisor::{Core, RollingRestart};
+use crate::supervisor::Core;
 use crate::time::fmt_duration;
 
 /// How long a job may take to become healthy, in addition to its stop.
@@ -44,15 +42,13 @@ impl Core {
         if let Some(why) = refusal {
             return self.effects.push(Effect::Reply { id, reply: Reply::Refused(why.into()) });
         }
-        let (next, done) = (VecDeque::from(jobs), Vec::new());
-        self.rolling_restart =
-            Some(Box::new(RollingRestart { request: id, next, current: None, done, timer: None }));
+        self.rolling_restart = Some(Box::new(RollingRestart::new(id, jobs)));
     }
 
     /// Goes on with a rolling restart when nothing is queued. Returns true if something follows.
     pub(crate) fn continue_rolling_restart(&mut self) -> bool {
         let Some(rolling) = &self.rolling_restart else { return false };
-        if let Some((job, generation)) = rolling.current {
+        if let Some((job, generation)) = rolling.current() {
             let state = self.job(job);
             let name = &self.planned(job).name;
             if state.has_ended() && !state.stop().is_some_and(|stop| stop.then_start) {
@@ -67,27 +63,18 @@ impl Core {
             }
         }
         let (timers, Some(rolling)) = (&mut self.timers, &mut self.rolling_restart) else { return false };
-        timers.cancel(&mut rolling.timer);
-        rolling.done.extend(rolling.current.take().map(|(job, _)| job));
-        let Some(job) = rolling.next.pop_front() else {
+        let Some(job) = rolling.next(timers) else {
             self.end_rolling_restart(None);
             return true;
         };
         self.request_restart(job);
         let state = self.job(job);
         let generation = state.generation.number + u64::from(!state.is_up());
-        let timer = self.timers.set(self.now + self.rolling_limit(), TimerKind::RollingRestart);
-        if let Some(rolling) = &mut self.rolling_restart {
-            (rolling.current, rolling.timer) = (Some((job, generation)), Some(timer));
+        let until = self.now + self.rolling_limit();
+        if let (timers, Some(rolling)) = (&mut self.timers, &mut self.rolling_restart) {
+            rolling.restarting(job, generation, until, timers);
         }
         true
-    }
-
-    /// X2: a job that is stopped before its turn stays stopped.
-    pub(crate) fn leave_rolling_restart(&mut self, job: JobIx) {
-        if let Some(rolling) = &mut self.rolling_restart {
-            rolling.next.retain(|next| *next != job);
-        }
     }
 
     fn rolling_limit(&self) -> Duration {
@@ -98,7 +85,7 @@ impl Core {
 
     /// The current job was not healthy in time.
     pub(crate) fn rolling_restart_timeout(&mut self) {
-        let current = self.rolling_restart.as_ref().and_then(|rolling| rolling.current);
+        let current = self.rolling_restart.as_ref().and_then(|rolling| rolling.current());
         let Some((job, _)) = current else { return };
         let state = if self.planned(job).health.is_some() { "healthy" } else { "running" };
         let limit = fmt_duration(self.rolling_limit());
@@ -108,34 +95,12 @@ impl Core {
 
     /// Ends a rolling restart and answers it; `why` if it is incomplete.
     pub(crate) fn end_rolling_restart(&mut self, why: Option<String>) {
-        let Some(mut rolling) = self.rolling_restart.take() else { return };
-        self.timers.cancel(&mut rolling.timer);
-        let names = |jobs: &mut dyn Iterator<Item = &JobIx>| {
-            jobs.map(|job| self.planned(*job).name.as_str()).collect::<Vec<_>>().join(", ")
-        };
-        let (done, left) = (names(&mut rolling.done.iter()), names(&mut rolling.next.iter()));
-        let reply = match why {
-            None if done.is_empty() => Reply::Refused("all of them were stopped before their turn".into()),
-            None => Reply::Done(format!("restarted {done}, one at a time")),
-            Some(why) if left.is_empty() => Reply::Refused(why),
-            Some(why) => Reply::Refused(format!("{why}; not restarted: {left}")),
-        };
-        let (level, words) = match &reply {
-            Reply::Refused(why) => (Level::Warn, format!("rolling restart stopped: {why}")),
-            _ => (Level::Info, format!("rolling restart complete: {done}")),
-        };
+        let Some(rolling) = self.rolling_restart.take() else { return };
+        let id = rolling.request();
+        let jobs = &self.plan_state.plan.jobs;
+        let (reply, words) = rolling.end(why, |job| &jobs[job.index()].name, &mut self.timers);
+        let level = if matches!(reply, Reply::Refused(_)) { Level::Warn } else { Level::Info };
         self.log(level, None, LogEvent::Restarting, format_args!("{words}"));
-        self.effects.push(Effect::Reply { id: rolling.request, reply });
-    }
-
-    /// A reload has moved or removed jobs.
-    pub(crate) fn move_rolling_restart(&mut self, moves: &Moves) {
-        let Some(rolling) = &mut self.rolling_restart else { return };
-        let moved = |jobs: &mut dyn Iterator<Item = JobIx>| -> Vec<JobIx> {
-            jobs.filter_map(|job| moves.job(job)).collect()
-        };
-        rolling.next = moved(&mut rolling.next.iter().copied()).into();
-        rolling.done = moved(&mut rolling.done.iter().copied());
-        rolling.current = rolling.current.and_then(|(job, number)| Some((moves.job(job)?, number)));
+        self.effects.push(Effect::Reply { id, reply });
     }
 }

@@ -1,14 +1,18 @@
 //! The shutdown of the supervisor (S1, S3, S4, C6).
 
+use crate::report::words::few;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::effect::{Effect, Exit, KillReason};
 use crate::event::Code;
 use crate::ids::JobIx;
-use crate::log_entry::LogEvent;
+use crate::log_entry::{Fields, LogEvent};
 use crate::plan::{Level, Role, Signal};
-use crate::rules::request::SHUTTING_DOWN;
+use crate::request::SHUTTING_DOWN;
+use crate::rules::exit_code::ALL_ENDED;
 use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
 use crate::state::journal::Origin;
 use crate::state::phase::Phase;
@@ -193,5 +197,29 @@ impl Core {
         let reason = self.exit_reason();
         let entry = reason.entry(self.exit_level(reason.code));
         self.effects.push(Effect::Exit(Exit { code: reason.code, entry, deadlines }));
+    }
+
+    /// Returns true if every job that does work has ended (W10), and no user's run is in progress (W17).
+    pub(crate) fn is_work_complete(&self) -> bool {
+        let is_started = |job| self.planned(job).when.is_manual() && self.is_started(job);
+        self.plan_state.holding_open == 0 && !self.all_jobs().any(is_started)
+    }
+
+    /// Returns true if a job runs, or will be restarted.
+    pub(crate) fn is_started(&self, job: JobIx) -> bool {
+        self.job(job).is_active() || self.job(job).state() == State::Delaying
+    }
+
+    /// Shuts down because there is no work left. Returns true, because events follow.
+    pub(crate) fn shut_down_by_itself(&mut self) -> bool {
+        let fields = Fields::from(Code::Shutdown).cause(ALL_ENDED);
+        let left = match self.served_without_work() {
+            left if left.is_empty() => String::new(),
+            left => format!(" (this does not keep the container running: {})", few(left)),
+        };
+        let why = self.nothing_to_do();
+        self.log(Level::Info, None, fields, format_args!("{why}, shutting down{left}"));
+        self.shut_down();
+        true
     }
 }

@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use crate::effect::{DesiredService, Effect};
 use crate::event::Code;
-use crate::ids::{CheckRunId, EventId, JobIx, RunId};
+use crate::ids::{EventId, JobIx, RunId};
 use crate::input::{StartError, StartErrorKind};
 use crate::log_entry::{Fields, LogEvent};
 use crate::plan::{Exec, Level};
@@ -58,20 +58,6 @@ impl Core {
         }
     }
 
-    /// P14: it is the turn of a start that had to wait.
-    pub(crate) fn begin_turn(&mut self, process: NewProcess) {
-        match process {
-            NewProcess::Job(run) => {
-                let job = self.plan_state.runs.get(&run).copied();
-                if let Some(job) = job.filter(|job| self.job(*job).queued_run() == Some(run)) {
-                    let environment = self.environment_of_decision(job);
-                    self.create_process(job, run, environment);
-                }
-            }
-            NewProcess::Program(run) => self.create_program(run),
-        }
-    }
-
     /// P14: drops a start that waits for its turn. Nothing has happened, so there is no event.
     pub(crate) fn leave_queue(&mut self, job: JobIx) {
         if let Some(run) = self.job(job).queued_run() {
@@ -81,33 +67,7 @@ impl Core {
         }
     }
 
-    /// The process of a check, a drain program or the test of a file is requested: at once, or when it is its turn
-    /// (P14).
-    pub(crate) fn request_program(&mut self, run: CheckRunId) {
-        if self.starts.request(NewProcess::Program(run), self.now) {
-            self.create_program(run);
-        }
-    }
-
-    fn create_program(&mut self, run: CheckRunId) {
-        if let Some((job, check)) = self.plan_state.check_runs.get(&run).copied() {
-            self.create_check(job, check, run);
-        } else if let Some(job) = self.job_of_drain(run) {
-            let environment = self.check_environment(job);
-            self.effects.push(Effect::RunDrain { job, run, environment });
-        } else {
-            self.tell(|parts, context| parts.files.run_test(run, context));
-        }
-    }
-
-    /// Cancels a program. One that waits for its turn is only forgotten.
-    pub(crate) fn cancel_program(&mut self, run: CheckRunId) {
-        if !self.starts.withdraw(NewProcess::Program(run)) {
-            self.effects.push(Effect::CancelCheck { run });
-        }
-    }
-
-    fn create_process(&mut self, job: JobIx, run: RunId, environment: Environment) {
+    pub(crate) fn create_process(&mut self, job: JobIx, run: RunId, environment: Environment) {
         self.begin_run(job);
         let timeout = self.set_timer(job, EXEC_TIMEOUT, JobTimer::ExecTimeout);
         let overrides = Arc::clone(environment.jobs.overrides());
@@ -237,5 +197,12 @@ impl Core {
             Cause::Tick(_) => "interval".into(),
             Cause::Event(event) => format!("{} {}", self.origin_name(event.origin), event.code),
         })
+    }
+
+    /// Has the action of a job performed.
+    pub(crate) fn start_action(&mut self, job: JobIx) {
+        let run = self.last_ids.new_run();
+        self.change(job, Transition::To(Activity::Acting(run)));
+        self.plan_state.actions.push_back(job);
     }
 }

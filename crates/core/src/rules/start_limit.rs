@@ -1,9 +1,7 @@
 //! The start limit (W14): a job that is started too often fails.
 
-use alloc::format;
-use alloc::string::String;
-
 use crate::event::Code;
+use crate::facts::runs::limit_in_words;
 use crate::ids::JobIx;
 use crate::log_entry::Fields;
 use crate::plan::{Level, StartLimit};
@@ -11,7 +9,6 @@ use crate::state::job::{Activity, StopReason, Transition};
 use crate::state::journal::Origin;
 use crate::state::phase::Phase;
 use crate::supervisor::Core;
-use crate::time::fmt_duration;
 
 impl Core {
     /// Records a start. Returns false if the job may not be started: it has failed then. Ticks of a periodic job are as many
@@ -45,15 +42,4 @@ impl Core {
         self.send(Origin::Job(job), Code::CrashLoop);
         self.begin_stop(job, StopReason::CrashLoop);
     }
-
-    /// Why a job that has reached its start limit has failed: `5 starts within 1m`.
-    pub(crate) fn start_limit_in_words(&self, job: JobIx) -> Option<String> {
-        let reached = self.job(job).stop_reason() == Some(StopReason::CrashLoop);
-        self.planned(job).start_limit.filter(|_| reached).map(limit_in_words)
-    }
-}
-
-fn limit_in_words(StartLimit { count, within, .. }: StartLimit) -> String {
-    let starts = if count == 1 { "start" } else { "starts" };
-    format!("{count} {starts} within {}", fmt_duration(within))
 }

@@ -59,7 +59,13 @@ impl Core {
     }
 
     fn part(&mut self) -> bool {
-        if let Some(job) = self.plan_state.actions.pop_front() {
+        if let Some(cause) = self.shutdown_due.take() {
+            self.current_event = cause;
+            self.shut_down();
+            self.current_event = None;
+        } else if let Some(job) = self.plan_state.unhealthy.pop_front() {
+            self.replace_unhealthy_run(job);
+        } else if let Some(job) = self.plan_state.actions.pop_front() {
             self.perform_action(job);
         } else if !self.queue.is_empty() {
             self.dispatch_events();
@@ -132,7 +138,7 @@ impl Core {
                 self.oom_kills = Some(self.oom_kills.unwrap_or(0).saturating_add(processes));
             }
             Input::CheckStarted { check } => self.starts.end(NewProcess::Program(check)),
-            Input::CheckDone { check, result } => self.check_done(check, result),
+            Input::CheckDone { check, result } => self.program_done(check, result),
             Input::Notified { run, notice } => self.notified(run, notice),
             Input::Watched { watch, answer } => {
                 self.tell(|parts, context| parts.watches.answered(watch, answer, context))

@@ -1,5 +1,6 @@
 //! How one job stops, stage by stage (S2, W9).
 
+use crate::state::start_queue::NewProcess;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -9,7 +10,7 @@ use crate::event::Code;
 use crate::ids::{CheckRunId, JobIx};
 use crate::input::{CheckError, StartErrorKind};
 use crate::log_entry::{Fields, LogEvent};
-use crate::plan::{Level, Signal, StopScope};
+use crate::plan::{Level, Signal};
 use crate::state::job::{Activity, Stage, State, StopReason, StopStage, Transition};
 use crate::state::journal::Origin;
 use crate::state::timers::JobTimer;
@@ -187,12 +188,20 @@ impl Core {
             self.change_stage(job, Stage::Drain(Some(run)));
             let message = format_args!("running its drain program, for at most {longest_text}");
             self.log(Level::Info, Some(job), fields, message);
-            self.request_program(run);
+            if self.starts.request(NewProcess::Program(run), self.now) {
+                self.run_drain(job, run);
+            }
         } else {
             self.change_stage(job, Stage::Drain(None));
             self.log(Level::Info, Some(job), fields, format_args!("draining for {longest_text}"));
         }
         self.set_stage_timer(job, longest, JobTimer::Drain);
+    }
+
+    /// S11: it is the turn of a drain program.
+    pub(crate) fn run_drain(&mut self, job: JobIx, run: CheckRunId) {
+        let environment = self.check_environment(job);
+        self.effects.push(Effect::RunDrain { job, run, environment });
     }
 
     /// The drain time has passed. A program that still runs is killed (S11).
@@ -241,12 +250,6 @@ impl Core {
         }
         self.send_stop_signal(job, signal, KillReason::Stop);
         self.begin_escalation(job);
-    }
-
-    /// Sends a stop signal to the processes that it is for (S9).
-    pub(crate) fn send_stop_signal(&mut self, job: JobIx, signal: Signal, reason: KillReason) {
-        let scope = self.planned(job).stop.scope;
-        self.send_signal_to(job, signal, scope, reason);
     }
 
     /// The stop signal was sent: further signals follow if the process does not exit (S2, S4, S9).
@@ -309,11 +312,6 @@ impl Core {
     /// The subject of a sentence about a job that has not exited.
     fn awaited_processes(&self, job: JobIx) -> &'static str {
         if self.job(job).state() == State::Outlived { "other processes " } else { "" }
-    }
-
-    /// The fields of an entry about a job that gets SIGKILL because it has not exited in time.
-    pub(crate) fn killing(&self, job: JobIx, timeout: Duration) -> Fields {
-        LogEvent::Killing.fields().pid(self.job(job).pid()).signal(Signal::KILL).duration(timeout)
     }
 
     /// S4: sends the stop signal of a shutdown without waiting any longer for hooks, the catalog, `drain` or, for a
@@ -379,24 +377,6 @@ impl Core {
                 self.cancel_start(job, StartErrorKind::Killed(Signal::KILL), why);
             }
             _ => self.send_signal(job, Signal::KILL, reason),
-        }
-    }
-
-    /// Sends a signal to a job's process, if it has one. A process that has not executed its program is ended by it
-    /// before it does.
-    pub(crate) fn send_signal(&mut self, job: JobIx, signal: Signal, reason: KillReason) {
-        self.send_signal_to(job, signal, StopScope::Group, reason);
-    }
-
-    fn send_signal_to(&mut self, job: JobIx, signal: Signal, scope: StopScope, reason: KillReason) {
-        let Some(run) = self.job_mut(job).run_mut() else { return };
-        run.signalled = true;
-        let run = run.id;
-        // SIGKILL is for all processes of the run.
-        let scope = if signal == Signal::KILL { StopScope::Group } else { scope };
-        self.effects.push(Effect::Kill { run, signal, scope, reason });
-        if signal == Signal::KILL {
-            self.set_abandon_timer(job);
         }
     }
 }

@@ -353,6 +353,22 @@ pub(crate) enum Transition {
 pub(crate) type Forbidden = [(State, Option<StopStage>); 2];
 
 impl JobState {
+    /// Returns true if a start was held.
+    pub(crate) fn is_held(&self) -> bool {
+        matches!(self.state(), State::Waiting)
+            && self.is_up()
+            && (!self.pending.is_empty() || self.ticks.pending || self.held.is_some())
+    }
+
+    /// Returns true if it has a process, is active without one, or is about to have one (P14).
+    pub(crate) const fn is_active(&self) -> bool {
+        matches!(self.state(), State::Queued | State::Starting | State::Running | State::Outlived)
+    }
+
+    pub(crate) fn is_healthy(&self) -> Option<bool> {
+        self.health.as_ref().and_then(|health| health.healthy)
+    }
+
     pub(crate) fn new(job: &Job) -> Self {
         let conditions = match &job.when.trigger {
             Trigger::All { conditions, .. } => conditions.len(),

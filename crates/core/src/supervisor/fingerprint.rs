@@ -8,7 +8,7 @@ use crate::request::Request;
 use crate::state::fingerprint::{Fingerprint, Name};
 use crate::state::stop_budget::StopBudget;
 use crate::supervisor::plan_state::{Parts, PlanState};
-use crate::supervisor::{Core, ExitCodes, ExitReason, PendingReload, RollingRestart, SAME_REQUEST};
+use crate::supervisor::{Core, ExitCodes, ExitReason, PendingReload, SAME_REQUEST};
 
 impl Core {
     /// Adds everything that decides the future of this supervisor, except for the plans in force and in a pending reload,
@@ -36,7 +36,7 @@ impl Core {
             queue,
             // Set only during a step.
             acting: _,
-            shut_down_after_action: _,
+            shutdown_due: _,
             current_event: _,
             // These only report.
             journal: _,
@@ -100,12 +100,7 @@ impl Core {
             print.list(requests, |print, request| print.name(Name::Request, request.0));
             print.option(*timer, |print, timer| timer.fingerprint(print));
         });
-        print.option(rolling_restart.as_ref(), |print, rolling| {
-            let RollingRestart { request, next, current, done: _, timer } = &**rolling;
-            print.name(Name::Request, request.0);
-            print.add((next, current));
-            print.option(*timer, |print, timer| timer.fingerprint(print));
-        });
+        print.option(rolling_restart.as_ref(), |print, rolling| rolling.fingerprint(print));
         plan_state.fingerprint(print);
     }
 }
@@ -124,6 +119,8 @@ impl PlanState {
             check_runs,
             recheck,
             start_again,
+            // Empty between two steps.
+            unhealthy: _,
             actions,
             // Follows from `jobs`.
             waiting: _,

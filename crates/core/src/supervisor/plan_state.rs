@@ -60,6 +60,8 @@ pub(crate) struct PlanState {
     pub(crate) recheck: BTreeSet<JobIx>,
     /// Complete jobs that start a new generation when the event queue is empty.
     pub(crate) start_again: VecDeque<JobIx>,
+    /// Jobs that have become unhealthy and are restarted for it (H8), before the next event is dispatched.
+    pub(crate) unhealthy: VecDeque<JobIx>,
     /// Jobs whose action is performed before the next event is dispatched (W19).
     pub(crate) actions: VecDeque<JobIx>,
     /// The jobs that wait for their trigger and do not stop. Only these can be unreachable (W10): with this list, the
@@ -90,6 +92,7 @@ impl PlanState {
             check_runs: SortedMap::new(),
             recheck: BTreeSet::new(),
             start_again: VecDeque::new(),
+            unhealthy: VecDeque::new(),
             actions: VecDeque::new(),
             waiting: BTreeSet::new(),
             reachability_dirty: true,

@@ -17,11 +17,10 @@ use alloc::vec::Vec;
 use crate::event::{Code, Source};
 use crate::ids::{FileIx, JobIx, WatchIx};
 use crate::inserted;
-use crate::log_entry::LogEvent;
-use crate::plan::{Action, EventPattern, FirstTick, Job, Level, Trigger};
+use crate::plan::{Action, EventPattern, FirstTick, Job, Trigger};
 use crate::report::words::few;
 use crate::state::dependency_graph::SourceKey;
-use crate::state::job::{JobState, Outcome, SkipReason, State, StopReason, StopStage};
+use crate::state::job::{JobState, State, StopStage};
 use crate::state::phase::Phase;
 use crate::supervisor::Core;
 use crate::supervisor::plan_state::PlanState;
@@ -168,44 +167,6 @@ impl Core {
         }
     }
 
-    /// Completes a job that can never be started (again). Warns if it has never been triggered.
-    pub(crate) fn complete_unreachable(&mut self, job: JobIx) {
-        let has_run = self.job(job).has_run;
-        if (self.is_held(job) || !has_run) && !self.requirements_hold(job) {
-            if self.phase == Phase::Running {
-                return self.complete_without_requirement(job);
-            }
-            if !has_run {
-                return self.begin_stop(job, StopReason::Shutdown);
-            }
-        }
-        // A start that a shutdown has overtaken was no run.
-        if self.job(job).triggered_at.is_some() && (has_run || self.phase == Phase::Running) {
-            return self.begin_stop_by_itself(job);
-        }
-        if self.phase != Phase::Running {
-            return self.begin_stop(job, StopReason::Shutdown);
-        }
-        let why = self.why_unreachable(job);
-        let outcome = Outcome::Skipped(SkipReason::Unreachable);
-        let fields = LogEvent::Ended(outcome).fields().cause(why.as_str());
-        self.log(Level::Warn, Some(job), fields, format_args!("will never run: {why}"));
-        self.begin_stop(job, StopReason::Unreachable);
-    }
-
-    /// W18: completes a job that has something to run, but not what it requires.
-    fn complete_without_requirement(&mut self, job: JobIx) {
-        let why = self.why_unreachable(job);
-        if self.job(job).has_run {
-            let fields = LogEvent::MissingRequirement.fields().cause(why.as_str());
-            self.log(Level::Warn, Some(job), fields, format_args!("will not run again: {why}"));
-            return self.begin_stop_by_itself(job);
-        }
-        let fields = LogEvent::Ended(Outcome::Skipped(SkipReason::Unreachable)).fields().cause(why.as_str());
-        self.log(Level::Warn, Some(job), fields, format_args!("will never run: {why}"));
-        self.begin_stop(job, StopReason::Unreachable);
-    }
-
     /// Why a job can never be started: the unmet conditions that can no longer be met; those of a cycle of jobs that wait
     /// only for each other could be, one by one.
     pub(crate) fn why_unreachable(&self, job: JobIx) -> String {
@@ -228,36 +189,6 @@ impl Core {
             reasons.push(format!("{} can no longer happen", known.join(", ")));
         }
         if reasons.is_empty() { "no event can start it".into() } else { reasons.join("; ") }
-    }
-
-    /// Completes the jobs that wait only for each other. Returns true if there were any.
-    pub(crate) fn complete_unreachable_cycles(&mut self) -> bool {
-        let unreachable = self.unreachable_jobs(Stops::FromOutside);
-        let lacking: Vec<bool> = unreachable.iter().map(|job| !self.requirements_hold(*job)).collect();
-        for (job, lacks) in unreachable.iter().zip(lacking) {
-            if lacks && self.requirements_hold(*job) {
-                // W18: one of the others has ended with success, so this one starts, or waits for its time.
-                self.plan_state.reachability_dirty = true;
-                self.enqueue_recheck(*job);
-            } else {
-                self.complete_unreachable(*job);
-            }
-        }
-        !unreachable.is_empty()
-    }
-
-    /// Logs once that nothing can happen any more.
-    pub(crate) fn report_deadlock(&mut self) {
-        let deadlock = self.deadlock();
-        let was_reported = core::mem::replace(&mut self.plan_state.deadlock_reported, deadlock.is_some());
-        if let Some(why) = deadlock.filter(|_| !was_reported) {
-            self.log(
-                Level::Warn,
-                None,
-                LogEvent::Deadlock,
-                format_args!("{why}; change `when` of one of them"),
-            );
-        }
     }
 
     /// W10: why nothing can happen any more without a shutdown or a command: every job that keeps the supervisor running
@@ -297,6 +228,11 @@ impl Core {
         let events: Vec<String> = patterns.map(|event| format!("{} {}", event.source, event.code)).collect();
         let word = if self.planned(job).when.needs_all() { " and " } else { " or " };
         format!("{} waits for {}", self.planned(job).name, events.join(word))
+    }
+
+    /// The jobs that wait only for each other.
+    pub(crate) fn jobs_that_wait_for_each_other(&self) -> Vec<JobIx> {
+        self.unreachable_jobs(Stops::FromOutside)
     }
 
     /// The jobs that wait only for each other, or for jobs that only those could start.

@@ -3,23 +3,17 @@
 //! A start that waits is kept as the event, tick or restart that caused it. When the state of a source changes, the jobs that
 //! require it are rechecked; nothing polls.
 
-use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::answer::Answer;
 use crate::ids::JobIx;
-use crate::inserted;
-use crate::log_entry::LogEvent;
-use crate::plan::{DependencyCondition, Level, Requirement};
+use crate::plan::{DependencyCondition, Requirement};
 use crate::state::dependency_graph::{NameId, SourceKey};
-use crate::state::job::{Activity, Held, JobState, Outcome, State, StopReason, StopStage, Transition};
-use crate::state::journal::Event;
+use crate::state::job::{Outcome, State, StopReason, StopStage};
 use crate::state::phase::Phase;
-use crate::state::timers::JobTimer;
 use crate::supervisor::Core;
-use crate::time::fmt_duration;
 
 impl Core {
     /// The requirements of a job and the keys of their sources.
@@ -103,136 +97,6 @@ impl Core {
         }
     }
 
-    /// Keeps the event that starts a job until its requirements hold. During a shutdown they never will.
-    pub(crate) fn hold_event(&mut self, job: JobIx, event: Event) {
-        if !self.is_before_shutdown() {
-            let why = self.missing_words(job);
-            let fields = LogEvent::MissingRequirement.fields().cause(why.as_str());
-            self.log(Level::Warn, Some(job), fields, format_args!("not started: {why}"));
-            return self.begin_stop(job, StopReason::Shutdown);
-        }
-        let was_held = self.is_held(job);
-        self.job_mut(job).pending.put_back(event);
-        self.hold(job, was_held);
-    }
-
-    /// Keeps a tick until the requirements of a job hold. Further ticks until then are skipped.
-    pub(crate) fn hold_tick(&mut self, job: JobIx) {
-        let was_held = self.is_held(job);
-        let state = self.job_mut(job);
-        state.ticks.pending = state.pending.is_empty();
-        self.hold(job, was_held);
-    }
-
-    /// Keeps a restart until the requirements of a job hold.
-    pub(crate) fn hold_restart(&mut self, job: JobIx) {
-        let state = self.job_mut(job);
-        if state.pending.is_empty() {
-            state.held.get_or_insert(Held::Restart);
-        }
-        self.hold(job, false);
-    }
-
-    fn hold(&mut self, job: JobIx, was_held: bool) {
-        if self.job(job).state() != State::Waiting {
-            self.change(job, Transition::To(Activity::Waiting));
-        }
-        if !was_held {
-            let why = self.missing_words(job);
-            let fields = LogEvent::MissingRequirement.fields().cause(why.as_str());
-            self.log(Level::Info, Some(job), fields, format_args!("waiting: {why}"));
-        }
-        self.plan_state.reachability_dirty = true;
-        self.enqueue_recheck(job);
-    }
-
-    /// The state of a source of a job has changed: starts the job if its requirements hold now, or stops it if a bound source
-    /// is gone.
-    pub(crate) fn recheck_requirements(&mut self, job: JobIx) {
-        if self.planned(job).requires.is_empty() || self.phase != Phase::Running || !self.job(job).is_up() {
-            return;
-        }
-        match self.job(job).state() {
-            State::Waiting if self.job(job).is_held() && self.requirements_hold(job) => {
-                self.start_held(job);
-            }
-            State::Queued | State::Starting | State::Running => {
-                let Some(requirement) = self.gone_binding(job) else { return };
-                let why = self.requirement_words(requirement, self.key_of_requirement(job, requirement));
-                let fields = LogEvent::MissingRequirement.fields().cause(why.as_str());
-                self.log(Level::Warn, Some(job), fields, format_args!("stopping: {why}"));
-                self.begin_stop_then(job, StopReason::SourceGone, true);
-            }
-            _ => {}
-        }
-    }
-
-    /// Starts what was held.
-    fn start_held(&mut self, job: JobIx) {
-        let paused = self.is_paused();
-        let state = self.job_mut(job);
-        if let Some(event) = state.pending.pop() {
-            state.ticks.off_schedule = true;
-            return self.start_for(job, event);
-        }
-        if core::mem::take(&mut state.ticks.pending) {
-            if !paused {
-                self.start_skipped_tick(job);
-            }
-            return;
-        }
-        match state.held.take() {
-            Some(Held::Restart) if self.count_start(job) => {
-                self.count_restart(job);
-                self.start(job, None);
-            }
-            Some(Held::Resume) => self.resume(job),
-            Some(Held::Restart) | None => {}
-        }
-    }
-
-    /// A job that stopped because a source was gone starts again. Back-off applies, as for a restart (W8).
-    fn resume(&mut self, job: JobIx) {
-        let delay = self.next_restart_delay(job);
-        if delay.is_zero() {
-            if self.count_start(job) {
-                self.start_resumed(job);
-            }
-            return;
-        }
-        let in_time = fmt_duration(delay);
-        let fields = LogEvent::Restarting.fields().duration(delay);
-        self.log(Level::Info, Some(job), fields, format_args!("starting again in {in_time}"));
-        self.job_mut(job).held = Some(Held::Resume);
-        let timer = self.set_timer(job, delay, JobTimer::Restart);
-        self.change(job, Transition::To(Activity::Delaying(timer)));
-    }
-
-    /// Starts the first run of a generation that follows a lost source.
-    pub(crate) fn start_resumed(&mut self, job: JobIx) {
-        if self.planned(job).when.is_periodic() {
-            self.begin_ticks(job);
-        }
-        self.start(job, None);
-    }
-
-    /// Creates the next generation of a job that stopped because a source was gone. It starts when its requirements hold, as
-    /// if its trigger had just come.
-    pub(crate) fn begin_resumed_generation(&mut self, job: JobIx) {
-        let state = self.job(job);
-        let (cause, early_exits, started_at) = (state.cause, state.early_exits, state.started_at);
-        let starts = core::mem::take(&mut self.job_mut(job).starts);
-        self.begin_generation(job);
-        let newest_generation = self.last_ids.generation;
-        let state = self.job_mut(job);
-        (state.cause, state.early_exits, state.started_at) = (cause, early_exits, started_at);
-        (state.triggered_at, state.held, state.starts) =
-            (Some(newest_generation), Some(Held::Resume), starts);
-        // The source may be back already.
-        let holds = self.requirements_hold(job);
-        self.hold(job, holds);
-    }
-
     /// Returns true if the requirements of a job hold, or can hold later, assuming that only jobs for which `can_start` returns
     /// true can start.
     pub(crate) fn requirements_can_hold(&self, job: JobIx, can_start: &dyn Fn(JobIx) -> bool) -> bool {
@@ -290,13 +154,13 @@ impl Core {
         (!words.is_empty()).then(|| words.join("; "))
     }
 
-    fn key_of_requirement(&self, job: JobIx, requirement: &Requirement) -> SourceKey {
+    pub(crate) fn key_of_requirement(&self, job: JobIx, requirement: &Requirement) -> SourceKey {
         let found = self.requirements(job).find(|(other, _)| *other == requirement);
         found.map_or(SourceKey::Unknown, |(_, key)| key)
     }
 
     /// `it requires db, which is running but not yet healthy`
-    fn requirement_words(&self, requirement: &Requirement, key: SourceKey) -> String {
+    pub(crate) fn requirement_words(&self, requirement: &Requirement, key: SourceKey) -> String {
         format!("it requires {}, which {}", requirement.source, self.source_words(key))
     }
 
@@ -352,98 +216,5 @@ impl Core {
             },
         };
         text.into()
-    }
-
-    // S10: the order of stops.
-
-    /// Returns true if a job that is to stop must wait for another one to end: in a shutdown for every job that requires it or
-    /// is in its `stopAfter`, otherwise for those of them that stop, too.
-    pub(crate) fn waits_for_requirers(&self, job: JobIx) -> bool {
-        self.job(job).is_active() && self.outstanding_requirers(job).next().is_some()
-    }
-
-    /// The jobs that must end before a job stops.
-    pub(crate) fn outstanding_requirers(&self, job: JobIx) -> impl Iterator<Item = JobIx> {
-        let before = self.plan_state.graph.stops_before(job).iter().copied();
-        before.filter(move |other| self.must_end_before(*other, job))
-    }
-
-    fn must_end_before(&self, other: JobIx, job: JobIx) -> bool {
-        let state = self.job(other);
-        let is_stopping = || !state.is_up() || self.gone_binding(other).is_some();
-        let counts = !self.is_before_shutdown() || (state.is_active() && is_stopping());
-        other != job && !state.has_ended() && counts && !self.waits_for_end_of(other, job)
-    }
-
-    /// Returns true if `from` waits, directly or through others, for `target` to stop. Waiting for it would deadlock.
-    fn waits_for_end_of(&self, from: JobIx, target: JobIx) -> bool {
-        let graph = &self.plan_state.graph;
-        let mut seen = alloc::vec![false; self.plan_state.jobs.len()];
-        let mut open = alloc::vec![from];
-        while let Some(job) = open.pop() {
-            if job == target {
-                return true;
-            }
-            match seen.get_mut(job.index()) {
-                Some(seen) if !*seen => *seen = true,
-                _ => continue,
-            }
-            let state = self.job(job);
-            match state.stop_stage() {
-                _ if state.has_ended() => {}
-                Some(StopStage::Requirers) => open.extend(graph.stops_before(job)),
-                Some(StopStage::Hooks) => open.extend(graph.hooks(job)),
-                // A stop hook that has not been triggered.
-                None if !state.is_active() && !self.is_before_shutdown() => {
-                    open.extend(self.stop_event_sources(job).flat_map(|id| graph.jobs_named(id)));
-                }
-                _ => {}
-            }
-        }
-        false
-    }
-
-    /// The jobs in the order in which they begin to stop: requirers first.
-    pub(crate) fn in_stop_order(&self, jobs: Vec<JobIx>) -> Vec<JobIx> {
-        let graph = &self.plan_state.graph;
-        if jobs.iter().all(|job| graph.stops_before(*job).is_empty()) {
-            return jobs;
-        }
-        let mut ordered = Vec::with_capacity(jobs.len());
-        let mut seen = alloc::vec![false; self.plan_state.jobs.len()];
-        for job in &jobs {
-            // Each entry is a job and whether those before it have been added.
-            let mut open = alloc::vec![(*job, false)];
-            while let Some((job, added)) = open.pop() {
-                if added {
-                    ordered.push(job);
-                } else if let Some(seen @ false) = seen.get_mut(job.index()) {
-                    *seen = true;
-                    open.push((job, true));
-                    open.extend(graph.stops_before(job).iter().map(|other| (*other, false)));
-                }
-            }
-        }
-        let wanted: BTreeSet<JobIx> = inserted(jobs);
-        ordered.retain(|job| wanted.contains(job));
-        ordered
-    }
-}
-
-impl JobState {
-    /// Returns true if a start was held.
-    pub(crate) fn is_held(&self) -> bool {
-        matches!(self.state(), State::Waiting)
-            && self.is_up()
-            && (!self.pending.is_empty() || self.ticks.pending || self.held.is_some())
-    }
-
-    /// Returns true if it has a process, is active without one, or is about to have one (P14).
-    pub(crate) const fn is_active(&self) -> bool {
-        matches!(self.state(), State::Queued | State::Starting | State::Running | State::Outlived)
-    }
-
-    pub(crate) fn is_healthy(&self) -> Option<bool> {
-        self.health.as_ref().and_then(|health| health.healthy)
     }
 }

@@ -1,0 +1,143 @@
+//! Starts that wait for what a job requires, and stops because a bound source is gone (W18).
+
+use crate::ids::JobIx;
+use crate::log_entry::LogEvent;
+use crate::plan::Level;
+use crate::state::job::{Activity, Held, State, StopReason, Transition};
+use crate::state::journal::Event;
+use crate::state::phase::Phase;
+use crate::state::timers::JobTimer;
+use crate::supervisor::Core;
+use crate::time::fmt_duration;
+
+impl Core {
+    /// Keeps the event that starts a job until its requirements hold. During a shutdown they never will.
+    pub(crate) fn hold_event(&mut self, job: JobIx, event: Event) {
+        if !self.is_before_shutdown() {
+            let why = self.missing_words(job);
+            let fields = LogEvent::MissingRequirement.fields().cause(why.as_str());
+            self.log(Level::Warn, Some(job), fields, format_args!("not started: {why}"));
+            return self.begin_stop(job, StopReason::Shutdown);
+        }
+        let was_held = self.is_held(job);
+        self.job_mut(job).pending.put_back(event);
+        self.hold(job, was_held);
+    }
+
+    /// Keeps a tick until the requirements of a job hold. Further ticks until then are skipped.
+    pub(crate) fn hold_tick(&mut self, job: JobIx) {
+        let was_held = self.is_held(job);
+        let state = self.job_mut(job);
+        state.ticks.pending = state.pending.is_empty();
+        self.hold(job, was_held);
+    }
+
+    /// Keeps a restart until the requirements of a job hold.
+    pub(crate) fn hold_restart(&mut self, job: JobIx) {
+        let state = self.job_mut(job);
+        if state.pending.is_empty() {
+            state.held.get_or_insert(Held::Restart);
+        }
+        self.hold(job, false);
+    }
+
+    pub(crate) fn hold(&mut self, job: JobIx, was_held: bool) {
+        if self.job(job).state() != State::Waiting {
+            self.change(job, Transition::To(Activity::Waiting));
+        }
+        if !was_held {
+            let why = self.missing_words(job);
+            let fields = LogEvent::MissingRequirement.fields().cause(why.as_str());
+            self.log(Level::Info, Some(job), fields, format_args!("waiting: {why}"));
+        }
+        self.plan_state.reachability_dirty = true;
+        self.enqueue_recheck(job);
+    }
+
+    /// The state of a source of a job has changed: starts the job if its requirements hold now, or stops it if a bound source
+    /// is gone.
+    pub(crate) fn recheck_requirements(&mut self, job: JobIx) {
+        if self.planned(job).requires.is_empty() || self.phase != Phase::Running || !self.job(job).is_up() {
+            return;
+        }
+        match self.job(job).state() {
+            State::Waiting if self.job(job).is_held() && self.requirements_hold(job) => {
+                self.start_held(job);
+            }
+            State::Queued | State::Starting | State::Running => {
+                let Some(requirement) = self.gone_binding(job) else { return };
+                let why = self.requirement_words(requirement, self.key_of_requirement(job, requirement));
+                let fields = LogEvent::MissingRequirement.fields().cause(why.as_str());
+                self.log(Level::Warn, Some(job), fields, format_args!("stopping: {why}"));
+                self.begin_stop_then(job, StopReason::SourceGone, true);
+            }
+            _ => {}
+        }
+    }
+
+    /// Starts what was held.
+    pub(crate) fn start_held(&mut self, job: JobIx) {
+        let paused = self.is_paused();
+        let state = self.job_mut(job);
+        if let Some(event) = state.pending.pop() {
+            state.ticks.off_schedule = true;
+            return self.start_for(job, event);
+        }
+        if core::mem::take(&mut state.ticks.pending) {
+            if !paused {
+                self.start_skipped_tick(job);
+            }
+            return;
+        }
+        match state.held.take() {
+            Some(Held::Restart) if self.count_start(job) => {
+                self.count_restart(job);
+                self.start(job, None);
+            }
+            Some(Held::Resume) => self.resume(job),
+            Some(Held::Restart) | None => {}
+        }
+    }
+
+    /// A job that stopped because a source was gone starts again. Back-off applies, as for a restart (W8).
+    pub(crate) fn resume(&mut self, job: JobIx) {
+        let delay = self.next_restart_delay(job);
+        if delay.is_zero() {
+            if self.count_start(job) {
+                self.start_resumed(job);
+            }
+            return;
+        }
+        let in_time = fmt_duration(delay);
+        let fields = LogEvent::Restarting.fields().duration(delay);
+        self.log(Level::Info, Some(job), fields, format_args!("starting again in {in_time}"));
+        self.job_mut(job).held = Some(Held::Resume);
+        let timer = self.set_timer(job, delay, JobTimer::Restart);
+        self.change(job, Transition::To(Activity::Delaying(timer)));
+    }
+
+    /// Starts the first run of a generation that follows a lost source.
+    pub(crate) fn start_resumed(&mut self, job: JobIx) {
+        if self.planned(job).when.is_periodic() {
+            self.begin_ticks(job);
+        }
+        self.start(job, None);
+    }
+
+    /// Creates the next generation of a job that stopped because a source was gone. It starts when its requirements hold, as
+    /// if its trigger had just come.
+    pub(crate) fn begin_resumed_generation(&mut self, job: JobIx) {
+        let state = self.job(job);
+        let (cause, early_exits, started_at) = (state.cause, state.early_exits, state.started_at);
+        let starts = core::mem::take(&mut self.job_mut(job).starts);
+        self.begin_generation(job);
+        let newest_generation = self.last_ids.generation;
+        let state = self.job_mut(job);
+        (state.cause, state.early_exits, state.started_at) = (cause, early_exits, started_at);
+        (state.triggered_at, state.held, state.starts) =
+            (Some(newest_generation), Some(Held::Resume), starts);
+        // The source may be back already.
+        let holds = self.requirements_hold(job);
+        self.hold(job, holds);
+    }
+}
