@@ -11,6 +11,7 @@ mod cli_edge_cases;
 mod commands;
 mod control;
 mod discovery;
+mod documentation;
 mod hostile;
 mod original;
 mod otlp;

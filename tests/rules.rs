@@ -34,7 +34,16 @@ fn files() -> Vec<PathBuf> {
 }
 
 fn is_text(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "rs" || extension == "md")
+    is_page(path) || path.extension().is_some_and(|extension| extension == "rs")
+}
+
+fn is_page(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "md")
+}
+
+/// All Markdown pages.
+pub(crate) fn markdown_pages() -> Vec<PathBuf> {
+    files().into_iter().filter(|path| is_page(path)).collect()
 }
 
 /// The rule that a word names, in upper case.
@@ -90,7 +99,7 @@ fn used() -> (BTreeMap<String, String>, BTreeSet<String>) {
     let (mut uses, mut tested) = (BTreeMap::new(), BTreeSet::new());
     for path in files() {
         let text = std::fs::read_to_string(&path).unwrap();
-        let is_page = path.extension().is_some_and(|extension| extension == "md");
+        let is_page = is_page(&path);
         let mut in_block = false;
         for (nth, line) in text.lines().enumerate() {
             let found = if is_page {
