@@ -204,7 +204,8 @@ pub struct ExitDeadlines {
     pub connections: Time,
 }
 
-/// Why a signal is sent. Tests judge by it whether the signal was right, since SIGKILL may also be a job's stop signal.
+/// Why a signal is sent. It tells the runtime whether the signal ends the run ([`KillReason::ends_run`]), and spans
+/// name it (T6). Tests judge by it whether the signal was right, since SIGKILL may also be a job's stop signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KillReason {
     /// The job stops (S2).
