@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use containerpilot_core::event::Code;
+use containerpilot_core::log_entry::LogEvent;
 use containerpilot_core::plan::RequiredSource;
 
 use crate::rules::markdown_pages;
@@ -169,6 +170,63 @@ fn w18_pages_list_everything_that_a_job_can_require() {
         }
         assert!(rule.to_lowercase().contains(&format!("a {kind} ")), "W18 does not say when a {kind} counts");
     }
+}
+
+/// The log events that are not events of the supervisor or the end of a job. A new one does not compile without a place
+/// in this match.
+const fn has_a_name_of_its_own(event: LogEvent) -> bool {
+    match event {
+        LogEvent::Event(_) | LogEvent::Ended(_) => false,
+        LogEvent::Started
+        | LogEvent::Restarting
+        | LogEvent::MissingRequirement
+        | LogEvent::CheckFailed
+        | LogEvent::WatchFailed
+        | LogEvent::WatchRecovered
+        | LogEvent::VariableTooLong
+        | LogEvent::Timeout
+        | LogEvent::TickSkipped
+        | LogEvent::EventsDropped
+        | LogEvent::Draining
+        | LogEvent::Killing
+        | LogEvent::Abandoned
+        | LogEvent::Orphans
+        | LogEvent::Deadlock
+        | LogEvent::Reloaded
+        | LogEvent::Exiting
+        | LogEvent::Bug => true,
+    }
+}
+
+#[test]
+fn l7_page_about_logging_lists_every_value_of_the_field_event() {
+    let all = [
+        LogEvent::Started,
+        LogEvent::Restarting,
+        LogEvent::MissingRequirement,
+        LogEvent::CheckFailed,
+        LogEvent::WatchFailed,
+        LogEvent::WatchRecovered,
+        LogEvent::VariableTooLong,
+        LogEvent::Timeout,
+        LogEvent::TickSkipped,
+        LogEvent::EventsDropped,
+        LogEvent::Draining,
+        LogEvent::Killing,
+        LogEvent::Abandoned,
+        LogEvent::Orphans,
+        LogEvent::Deadlock,
+        LogEvent::Reloaded,
+        LogEvent::Exiting,
+        LogEvent::Bug,
+    ];
+    assert!(all.into_iter().all(has_a_name_of_its_own));
+    let ends = ["complete", "failed", "skipped"];
+    let names: BTreeSet<String> =
+        all.into_iter().map(LogEvent::name).chain(ends).map(str::to_owned).collect();
+    let fields = section("docs/logging.md", "## Fields");
+    let told = fields.split("Otherwise it is ").nth(1).unwrap().split("(an error in").next().unwrap();
+    assert_eq!(code_of(told), names);
 }
 
 #[test]
