@@ -6,6 +6,7 @@ use std::path::Path;
 use containerpilot_core::event::Code;
 use containerpilot_core::log_entry::LogEvent;
 use containerpilot_core::plan::RequiredSource;
+use containerpilot_core::report::status::DeadlineKind;
 
 use crate::rules::markdown_pages;
 use crate::support::program::repository;
@@ -227,6 +228,31 @@ fn l7_page_about_logging_lists_every_value_of_the_field_event() {
     let fields = section("docs/logging.md", "## Fields");
     let told = fields.split("Otherwise it is ").nth(1).unwrap().split("(an error in").next().unwrap();
     assert_eq!(code_of(told), names);
+}
+
+/// The kind of timer after this one. A new kind does not compile without a place in this chain.
+const fn next_deadline(kind: DeadlineKind) -> Option<DeadlineKind> {
+    match kind {
+        DeadlineKind::StartTimeout => Some(DeadlineKind::Tick),
+        DeadlineKind::Tick => Some(DeadlineKind::Restart),
+        DeadlineKind::Restart => Some(DeadlineKind::ExecTimeout),
+        DeadlineKind::ExecTimeout => Some(DeadlineKind::RunTimeout),
+        DeadlineKind::RunTimeout => Some(DeadlineKind::Hooks),
+        DeadlineKind::Hooks => Some(DeadlineKind::Deregister),
+        DeadlineKind::Deregister => Some(DeadlineKind::Drain),
+        DeadlineKind::Drain => Some(DeadlineKind::Escalate),
+        DeadlineKind::Escalate => Some(DeadlineKind::Kill),
+        DeadlineKind::Kill => None,
+    }
+}
+
+#[test]
+fn x2_openapi_lists_every_kind_of_deadline() {
+    let api: serde_json::Value = serde_json::from_str(&page("docs/openapi.json")).unwrap();
+    let listed = &api["components"]["schemas"]["Deadline"]["properties"]["what"]["enum"];
+    let listed: Vec<&str> = listed.as_array().unwrap().iter().filter_map(|name| name.as_str()).collect();
+    let all = std::iter::successors(Some(DeadlineKind::StartTimeout), |kind| next_deadline(*kind));
+    assert_eq!(listed, all.map(DeadlineKind::name).collect::<Vec<_>>());
 }
 
 #[test]
