@@ -24,10 +24,10 @@ use crate::time::{Time, fmt_duration};
 impl Core {
     /// Stops all jobs, and then the supervisor.
     pub(crate) fn shut_down(&mut self) {
-        if !self.is_before_shutdown() {
+        if !matches!(self.phase, Phase::Starting | Phase::Running) {
             return;
         }
-        self.phase = Phase::Stopping;
+        (self.phase, self.shutdown_due) = (Phase::Stopping, None);
         self.report_to_manager();
         self.refuse_reload();
         self.end_rolling_restart(Some(SHUTTING_DOWN.into()));
