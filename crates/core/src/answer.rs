@@ -2,11 +2,9 @@
 
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-
-use crate::plan::Service;
 
 /// The bytes of a file, a key or a response.
 pub type Value = Arc<[u8]>;
@@ -94,19 +92,5 @@ impl Instance {
     #[must_use]
     pub fn identity(&self) -> (&str, &str, u16) {
         (&self.id, &self.address, self.port)
-    }
-}
-
-impl Service {
-    /// The service as watches of the embedded catalog see it.
-    #[must_use]
-    pub fn instance(&self) -> Instance {
-        Instance {
-            id: self.id.clone(),
-            address: self.address.to_string(),
-            port: self.port,
-            tags: self.tags.clone(),
-            meta: self.meta.clone(),
-        }
     }
 }

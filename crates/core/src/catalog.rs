@@ -2,6 +2,7 @@
 
 mod backoff;
 pub mod connectivity;
+pub mod interruption;
 pub mod lock_requests;
 pub mod ownership;
 pub mod reconcile;

@@ -20,9 +20,9 @@ use crate::state::journal::Origin;
 use crate::state::last_ids::LastIds;
 use crate::state::phase::Phase;
 use crate::state::timers::Timers;
+use crate::state::watch_changes::ListChange;
 use crate::time::Time;
 use crate::variables::JobVariables;
-use crate::watches::changes::ListChange;
 
 /// What a part may use beside its own state.
 pub(crate) struct Context<'a> {

@@ -7,9 +7,9 @@ use core::time::Duration;
 use crate::event::Code;
 use crate::ids::JobIx;
 use crate::input::ExitStatus;
+use crate::outcome::Outcome;
 use crate::plan::Level;
 use crate::signal::Signal;
-use crate::state::job::Outcome;
 
 /// A log entry.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! What the core reports about its state: status, health and explanations.
 
+pub mod deadlines;
 pub mod dependencies;
 pub mod explain;
 pub mod explain_file;

@@ -1,6 +1,7 @@
 //! Everything the core remembers, and which changes of it are possible. What happens when is decided in `rules`.
 
 pub(crate) mod dependency_graph;
+pub(crate) mod exit_codes;
 pub mod fingerprint;
 pub mod health;
 pub(crate) mod job;
@@ -13,3 +14,4 @@ pub(crate) mod start_queue;
 pub(crate) mod stop_budget;
 pub mod stop_time;
 pub(crate) mod timers;
+pub(crate) mod watch_changes;

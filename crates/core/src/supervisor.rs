@@ -7,7 +7,6 @@ pub(crate) mod plan_state;
 use crate::files::report::FileView;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -24,6 +23,7 @@ use crate::log_entry::{Entry, Fields, LogEvent};
 use crate::plan::{Job, Level, Plan, Role, Signal};
 use crate::request::RequestId;
 use crate::rolling_restart::RollingRestart;
+use crate::state::exit_codes::ExitCodes;
 use crate::state::job::{JobState, Stage, State, Transition};
 use crate::state::journal::{Event, Journal, Origin};
 use crate::state::last_ids::LastIds;
@@ -31,9 +31,9 @@ use crate::state::phase::Phase;
 use crate::state::start_queue::{NewProcess, StartQueue};
 use crate::state::stop_budget::StopBudget;
 use crate::state::timers::{JobTimer, TimerId, TimerKind, Timers};
+use crate::state::watch_changes::WatchChanges;
 use crate::supervisor::plan_state::PlanState;
 use crate::time::Time;
-use crate::watches::changes::WatchChanges;
 
 /// One request to stop may arrive as two signals: `timeout` signals its child and then the whole process group, as do
 /// terminals and some scripts. A user who stops the supervisor a second time takes longer.
@@ -116,39 +116,6 @@ pub(crate) struct Clock {
     pub(crate) at: Time,
     /// The time since 1970.
     pub(crate) unix: Duration,
-}
-
-/// Candidates for the exit code (S5).
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ExitCodes {
-    /// Decided: by a signal, or by a job with `onFailure` or `onSuccess`.
-    pub(crate) decided: Option<ExitReason>,
-    /// The first job that failed.
-    pub(crate) first_failure: Option<ExitReason>,
-    /// The first job that failed among those that only react to events. Counts if no work has failed.
-    pub(crate) first_hook_failure: Option<ExitReason>,
-    /// True if a job that does work was ever started.
-    pub(crate) has_worked: bool,
-}
-
-/// An exit code and its reason (S12).
-#[derive(Clone, Debug)]
-pub(crate) struct ExitReason {
-    pub(crate) code: u8,
-    /// The reason as a clause.
-    pub(crate) words: String,
-    /// The event that decided it.
-    pub(crate) cause: String,
-}
-
-impl ExitReason {
-    /// S12: the last entry of the log.
-    pub(crate) fn entry(&self, level: Level) -> Entry {
-        let Self { code, words, cause } = self;
-        let fields = Fields { code: Some(*code), ..LogEvent::Exiting.fields().cause(cause.as_str()) };
-        let message = format!("exiting with code {code}: {words}");
-        Entry { level, job: None, message, fields, with_output: false }
-    }
 }
 
 /// A reload that waits for replaced jobs to stop.

@@ -1,6 +1,5 @@
 //! Watches: their answers and the events that these cause (E6, D13).
 
-pub(crate) mod changes;
 pub(crate) mod report;
 mod state;
 

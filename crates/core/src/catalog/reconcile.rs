@@ -20,7 +20,7 @@
 use core::time::Duration;
 
 use super::backoff::{FIRST_DELAY, retry_delay, sooner};
-use super::connectivity::Interruption;
+use super::interruption::Interruption;
 use crate::effect::DesiredService;
 use crate::plan::{Health, Job, Service, Status};
 use crate::rng::Rng;

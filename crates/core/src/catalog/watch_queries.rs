@@ -20,7 +20,7 @@
 use core::time::Duration;
 
 use super::backoff::{retry_delay, sooner};
-use super::connectivity::Interruption;
+use super::interruption::Interruption;
 use crate::rng::Rng;
 use crate::time::Time;
 

@@ -9,9 +9,10 @@ use alloc::vec::Vec;
 
 use crate::answer::Answer;
 use crate::ids::JobIx;
+use crate::outcome::Outcome;
 use crate::plan::{DependencyCondition, Requirement};
 use crate::state::dependency_graph::{NameId, SourceKey};
-use crate::state::job::{Outcome, State, StopReason, StopStage};
+use crate::state::job::{State, StopReason, StopStage};
 use crate::state::phase::Phase;
 use crate::supervisor::Core;
 

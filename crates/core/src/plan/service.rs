@@ -1,10 +1,12 @@
 //! Services that jobs advertise in the catalog.
 
 use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use core::time::Duration;
+
+use crate::answer::Instance;
 
 /// A service that a job advertises in the catalog (D3).
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +65,20 @@ impl Status {
             Self::Passing => "passing",
             Self::Warning => "warning",
             Self::Critical => "critical",
+        }
+    }
+}
+
+impl Service {
+    /// The service as watches of the embedded catalog see it.
+    #[must_use]
+    pub fn instance(&self) -> Instance {
+        Instance {
+            id: self.id.clone(),
+            address: self.address.to_string(),
+            port: self.port,
+            tags: self.tags.clone(),
+            meta: self.meta.clone(),
         }
     }
 }

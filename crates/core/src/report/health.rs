@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 
 use super::status::{JobOverview, Overview, ReportedState};
 use super::words::few;
+use crate::outcome::{Outcome, SkipReason};
 use crate::plan::Role;
-use crate::state::job::{Outcome, SkipReason, StopReason};
+use crate::state::job::StopReason;
 use crate::state::phase::Phase;
 
 /// Whether the container is healthy.

@@ -1,7 +1,6 @@
 //! The status of every job and watch, as data (X2).
 
 mod awaited;
-mod deadlines;
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -14,10 +13,11 @@ use crate::files::FileOverview;
 use crate::ids::{EventId, JobIx, RunId};
 use crate::input::ExitStatus;
 use crate::locks::LockOverview;
+use crate::outcome::{Outcome, SkipReason};
 use crate::plan::{Check, Repeat, Restarts, Role};
 use crate::report::words;
 use crate::state::health::{CheckRun, CheckState};
-use crate::state::job::{Outcome, SkipReason, State, StopReason, StopStage};
+use crate::state::job::{State, StopReason, StopStage};
 use crate::state::journal::EndReason;
 use crate::state::phase::Phase;
 pub use crate::state::run::{Cause, Readiness, RunCounts};
@@ -29,7 +29,7 @@ use crate::watches::WatchOverview;
 pub use crate::state::health::CheckResult;
 
 pub use self::awaited::{Awaited, RequirementOverview};
-pub use self::deadlines::{Deadline, DeadlineKind};
+pub use crate::report::deadlines::{Deadline, DeadlineKind};
 
 /// The status of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

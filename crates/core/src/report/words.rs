@@ -8,9 +8,9 @@ use core::fmt::Display;
 
 use crate::event::{Code, Source};
 use crate::input::ExitStatus;
+use crate::outcome::SkipReason;
 use crate::plan::{Job, RestartOn, Restarts};
-use crate::report::status::DeadlineKind;
-use crate::state::job::SkipReason;
+use crate::report::deadlines::DeadlineKind;
 use crate::state::journal::EndReason;
 use crate::time::fmt_duration;
 

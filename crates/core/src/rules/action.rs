@@ -15,9 +15,10 @@ use crate::log_entry::Fields;
 use crate::plan::{Action, Level};
 use crate::request::Reply;
 use crate::request::SHUTTING_DOWN;
+use crate::state::exit_codes::ExitReason;
 use crate::state::phase::Phase;
 use crate::state::run::LastExit;
-use crate::supervisor::{Core, ExitReason};
+use crate::supervisor::Core;
 
 impl Core {
     /// Performs the action of a job, unless the job was stopped meanwhile.

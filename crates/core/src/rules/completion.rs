@@ -4,8 +4,9 @@ use crate::effect::DesiredService;
 use crate::event::Code;
 use crate::ids::JobIx;
 use crate::log_entry::LogEvent;
+use crate::outcome::Outcome;
 use crate::plan::Level;
-use crate::state::job::{Activity, Outcome, StopReason, Transition};
+use crate::state::job::{Activity, StopReason, Transition};
 use crate::state::journal::{Detail, Origin};
 use crate::supervisor::Core;
 

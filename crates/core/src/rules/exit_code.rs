@@ -9,10 +9,12 @@ use alloc::string::ToString;
 use crate::event::Code;
 use crate::ids::JobIx;
 use crate::log_entry::Fields;
+use crate::outcome::Outcome;
 use crate::plan::{Level, OnCompletion, OnStartLimit, Role, Signal};
 use crate::report::words;
-use crate::state::job::{Outcome, StopReason};
-use crate::supervisor::{Core, ExitReason};
+use crate::state::exit_codes::ExitReason;
+use crate::state::job::StopReason;
+use crate::supervisor::Core;
 
 /// The cause of a shutdown and of an exit because no job has work left.
 pub(crate) const ALL_ENDED: &str = "complete";

@@ -2,8 +2,9 @@
 
 use crate::ids::JobIx;
 use crate::log_entry::LogEvent;
+use crate::outcome::{Outcome, SkipReason};
 use crate::plan::Level;
-use crate::state::job::{Outcome, SkipReason, StopReason};
+use crate::state::job::StopReason;
 use crate::state::phase::Phase;
 use crate::supervisor::Core;
 use alloc::vec::Vec;

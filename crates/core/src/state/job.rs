@@ -47,6 +47,7 @@ use alloc::vec::Vec;
 
 use crate::effect::DesiredService;
 use crate::ids::{CheckRunId, EventId, RunId};
+use crate::outcome::{Outcome, SkipReason};
 use crate::plan::{Exec, Job, Trigger};
 use crate::state::health::HealthState;
 use crate::state::journal::{Event, Origin};
@@ -81,43 +82,6 @@ impl State {
     pub const fn has_ended(self) -> bool {
         matches!(self, Self::Ended(_))
     }
-}
-
-/// How a job ended (X7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    /// It has done its work: its last run was a success.
-    Complete,
-    /// Its last run failed.
-    Failed,
-    /// A user, a reload or the shutdown stopped it.
-    Stopped,
-    /// It never ran.
-    Skipped(SkipReason),
-}
-
-impl Outcome {
-    /// The outcome in one word. These words are part of the API.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Failed => "failed",
-            Self::Stopped => "stopped",
-            Self::Skipped(_) => "skipped",
-        }
-    }
-}
-
-/// Why a job never ran and never will.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SkipReason {
-    /// The events it waited for can never come (W10).
-    Unreachable,
-    /// It was not started within `when.timeout` (W5).
-    StartTimeout,
-    /// The supervisor shut down before its event came.
-    Shutdown,
 }
 
 /// How far a job has stopped.

@@ -5,8 +5,8 @@ use alloc::collections::VecDeque;
 use crate::event::Code;
 use crate::ids::{EventId, FileIx, JobIx, LockIx, RunId, WatchIx};
 use crate::input::ExitStatus;
+use crate::outcome::Outcome;
 use crate::signal::Signal;
-use crate::state::job::Outcome;
 use crate::time::Time;
 
 /// The source of an event.

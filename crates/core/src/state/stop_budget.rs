@@ -24,8 +24,8 @@ use crate::effect::{Exit, ExitDeadlines};
 use crate::log_entry::LogEvent;
 use crate::plan::{Level, Plan};
 use crate::state::dependency_graph::DependencyGraph;
+use crate::state::exit_codes::ExitReason;
 use crate::state::stop_time::{deadlines, hook_time};
-use crate::supervisor::ExitReason;
 use crate::time::Time;
 
 /// The bounds of the last phases, counted from the last SIGKILL.

@@ -5,10 +5,11 @@ use alloc::format;
 use crate::ids::JobIx;
 use crate::input::Input;
 use crate::request::Request;
+use crate::state::exit_codes::{ExitCodes, ExitReason};
 use crate::state::fingerprint::{Fingerprint, Name};
 use crate::state::stop_budget::StopBudget;
 use crate::supervisor::plan_state::{Parts, PlanState};
-use crate::supervisor::{Core, ExitCodes, ExitReason, PendingReload, SAME_REQUEST};
+use crate::supervisor::{Core, PendingReload, SAME_REQUEST};
 
 impl Core {
     /// Adds everything that decides the future of this supervisor, except for the plans in force and in a pending reload,

@@ -2,7 +2,7 @@
 
 use crate::answer::{Answer, Entries, Instance, Value};
 use crate::catalog::connectivity::Trouble;
-use crate::watches::changes::ListChange;
+use crate::state::watch_changes::ListChange;
 use crate::{inserted, sort_by};
 use alloc::collections::BTreeSet;
 use alloc::string::String;

@@ -3,9 +3,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use containerpilot_core::catalog::connectivity::{
-    Connectivity, ConnectivityChange as Change, Interruption, RequestResult,
-};
+use containerpilot_core::catalog::connectivity::{Connectivity, ConnectivityChange as Change, RequestResult};
+use containerpilot_core::catalog::interruption::Interruption;
 use containerpilot_core::plan::Level;
 use containerpilot_core::time::Time;
 use tokio::sync::watch;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use containerpilot_core::Time;
-use containerpilot_core::catalog::connectivity::Interruption;
+use containerpilot_core::catalog::interruption::Interruption;
 use containerpilot_core::catalog::ownership::{Claim, Host, Ownership};
 use containerpilot_core::catalog::reconcile::{
     Action, CatalogRequest, Confirmation, Outcome, Reconciler, Settings,

@@ -82,7 +82,7 @@ impl DeadlineKind {
 }
 
 impl Core {
-    pub(super) fn deadlines_of(&self, job: JobIx) -> Vec<Deadline> {
+    pub(crate) fn deadlines_of(&self, job: JobIx) -> Vec<Deadline> {
         let state = self.job(job);
         let stage = match state.stop_stage() {
             Some(StopStage::Hooks) => DeadlineKind::Hooks,

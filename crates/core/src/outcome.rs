@@ -1,0 +1,38 @@
+//! How a job ended.
+
+/// How a job ended (X7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// It has done its work: its last run was a success.
+    Complete,
+    /// Its last run failed.
+    Failed,
+    /// A user, a reload or the shutdown stopped it.
+    Stopped,
+    /// It never ran.
+    Skipped(SkipReason),
+}
+
+impl Outcome {
+    /// The outcome in one word. These words are part of the API.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Failed => "failed",
+            Self::Stopped => "stopped",
+            Self::Skipped(_) => "skipped",
+        }
+    }
+}
+
+/// Why a job never ran and never will.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SkipReason {
+    /// The events it waited for can never come (W10).
+    Unreachable,
+    /// It was not started within `when.timeout` (W5).
+    StartTimeout,
+    /// The supervisor shut down before its event came.
+    Shutdown,
+}
