@@ -1,5 +1,6 @@
 //! What ARCHITECTURE.md says about the crates and modules.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::support::program::repository;
@@ -88,4 +89,104 @@ fn modules_of_the_supervisor_import_only_those_of_lower_layers() {
         }
     }
     assert!(imports > 50, "{imports}");
+}
+
+/// The files of the core by their path, without their unit tests: `rules/start.rs`.
+fn core_files() -> BTreeMap<String, String> {
+    let folder = repository().join("crates/core/src");
+    let mut files = Vec::new();
+    sources(&folder, &mut files);
+    let named = files.iter().map(|file| {
+        let path = file.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
+        (path, code(file).split("#[cfg(test)]\nmod tests {").next().unwrap().to_owned())
+    });
+    named.filter(|(path, _)| path != "lib.rs").collect()
+}
+
+/// What leads to what.
+type Edges<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
+/// The largest set of files each of which leads to all the others.
+fn largest_circle<'a>(edges: &Edges<'a>) -> Vec<&'a str> {
+    let reached = |from: &'a str| {
+        let (mut found, mut open) = (BTreeSet::new(), vec![from]);
+        while let Some(file) = open.pop() {
+            open.extend(edges.get(file).into_iter().flatten().filter(|next| found.insert(**next)));
+        }
+        found
+    };
+    let all: Edges<'a> = edges.keys().map(|from| (*from, reached(from))).collect();
+    let circle = |file: &'a str| -> Vec<&'a str> {
+        let others = all[file].iter().copied();
+        others.filter(|other| all.get(other).is_some_and(|back| back.contains(file))).collect()
+    };
+    all.keys().map(|file| circle(file)).max_by_key(Vec::len).unwrap_or_default()
+}
+
+/// The names in a text.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| letter != '_' && !letter.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+/// The folder of a file: `rules` of `rules/start.rs`, and of `rules.rs`.
+fn folder(file: &str) -> &str {
+    words(file).next().unwrap_or_default()
+}
+
+#[test]
+fn no_files_or_folders_of_the_core_import_each_other() {
+    let files = core_files();
+    let module = |path: &str| {
+        let (below, file) =
+            (format!("{path}.rs"), format!("{}.rs", path.rsplit_once('/').unwrap_or_default().0));
+        [below, file].into_iter().find_map(|name| files.get_key_value(&name)).map(|(name, _)| name.as_str())
+    };
+    let mut edges = Edges::new();
+    for (file, text) in &files {
+        for import in text.split("use crate::").skip(1) {
+            let import = import.split(';').next().unwrap();
+            let (path, names) = import.split_once("::{").unwrap_or((import, ""));
+            let path = path.replace("::", "/");
+            let mut paths = vec![path.clone()];
+            paths.extend(words(names).map(|name| format!("{path}/{name}")));
+            let imported = paths.iter().filter_map(|path| module(path));
+            edges.entry(file).or_default().extend(imported.filter(|imported| *imported != file.as_str()));
+        }
+    }
+    assert!(edges.values().map(BTreeSet::len).sum::<usize>() > 300, "{edges:?}");
+    assert_eq!(largest_circle(&edges), Vec::<&str>::new());
+    let mut folders = Edges::new();
+    for (file, imported) in &edges {
+        let imported = imported.iter().map(|other| folder(other));
+        folders.entry(folder(file)).or_default().extend(imported.filter(|other| *other != folder(file)));
+    }
+    assert_eq!(largest_circle(&folders), Vec::<&str>::new());
+}
+
+#[test]
+fn files_of_the_core_call_each_other_in_circles_of_at_most_eight() {
+    let files = core_files();
+    let mut homes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (file, text) in &files {
+        for methods in text.split("\nimpl Core {").skip(1) {
+            let methods = methods.split("\n}").next().unwrap();
+            let names = methods.split("fn ").skip(1).filter_map(|rest| words(rest).next());
+            for name in names {
+                homes.entry(name).or_default().insert(file);
+            }
+        }
+    }
+    let mut edges = Edges::new();
+    for (file, text) in &files {
+        for call in text.split("self").skip(1).filter_map(|rest| rest.trim_start().strip_prefix('.')) {
+            let name = words(call).next().unwrap_or_default();
+            // A name with several homes is also a method of something else.
+            let home = homes.get(name).filter(|homes| homes.len() == 1).into_iter().flatten();
+            let is_call = call.trim_start_matches(name).trim_start().starts_with('(');
+            edges.entry(file).or_default().extend(home.filter(|home| is_call && **home != file.as_str()));
+        }
+    }
+    assert!(edges.values().map(BTreeSet::len).sum::<usize>() > 150, "{edges:?}");
+    let circle = largest_circle(&edges);
+    assert!(circle.len() <= 8, "{} files: {circle:?}", circle.len());
 }

@@ -4,8 +4,8 @@
 use alloc::string::String;
 use core::time::Duration;
 
-use super::interruption::Interruption;
-use super::reconcile::Confirmation;
+use crate::catalog::interruption::Interruption;
+use crate::catalog::reconcile::Confirmation;
 use crate::collections::SortedMap;
 use crate::effect::DesiredService;
 use crate::time::Time;

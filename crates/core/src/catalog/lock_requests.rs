@@ -31,7 +31,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::backoff::{FIRST_DELAY, retry_delay};
+use crate::catalog::backoff::{FIRST_DELAY, retry_delay};
 use crate::inserted;
 use crate::lock_report::{LockReport, LockWait};
 use crate::plan::Lock;

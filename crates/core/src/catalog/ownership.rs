@@ -22,7 +22,7 @@ use alloc::string::String;
 use core::net::IpAddr;
 use core::time::Duration;
 
-use super::reconcile::CatalogRequest;
+use crate::catalog::reconcile::CatalogRequest;
 use crate::plan::{Service, Status};
 use crate::time::Time;
 

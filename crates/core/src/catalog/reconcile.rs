@@ -19,8 +19,8 @@
 
 use core::time::Duration;
 
-use super::backoff::{FIRST_DELAY, retry_delay, sooner};
-use super::interruption::Interruption;
+use crate::catalog::backoff::{FIRST_DELAY, retry_delay, sooner};
+use crate::catalog::interruption::Interruption;
 use crate::effect::DesiredService;
 use crate::plan::{Health, Job, Service, Status};
 use crate::rng::Rng;

@@ -19,8 +19,8 @@
 
 use core::time::Duration;
 
-use super::backoff::{retry_delay, sooner};
-use super::interruption::Interruption;
+use crate::catalog::backoff::{retry_delay, sooner};
+use crate::catalog::interruption::Interruption;
 use crate::rng::Rng;
 use crate::time::Time;
 
