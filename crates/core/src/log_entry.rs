@@ -1,7 +1,9 @@
 //! Log entries of the core: a sentence for people, and fields for programs (L7).
 
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::event::Code;
@@ -165,4 +167,17 @@ impl Fields {
     pub(crate) fn pid(self, pid: Option<i32>) -> Self {
         Self { pid: pid.map(i32::unsigned_abs), ..self }
     }
+}
+
+/// How many names of a list are written out.
+const MAX_NAMED: usize = 5;
+
+/// A list for the log: its first entries, and the number of the others.
+pub(crate) fn few(mut names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(MAX_NAMED);
+    names.truncate(MAX_NAMED);
+    if more > 0 {
+        names.push(format!("and {more} more"));
+    }
+    names.join(", ")
 }

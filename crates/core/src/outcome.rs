@@ -36,3 +36,15 @@ pub enum SkipReason {
     /// The supervisor shut down before its event came.
     Shutdown,
 }
+
+impl SkipReason {
+    /// Why a job was skipped, as a clause (X7).
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Unreachable => "its event can no longer happen",
+            Self::StartTimeout => "not started within its `when.timeout`",
+            Self::Shutdown => "the supervisor shut down before it started",
+        }
+    }
+}

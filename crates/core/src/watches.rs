@@ -91,9 +91,9 @@ impl Watches {
                     context.log(Level::Info, LogEvent::WatchRecovered, format!("{name} is answered again"));
                 }
                 if context.is_paused {
-                    state.held = Some(answer);
+                    state.postponed = Some(answer);
                 } else {
-                    state.held = None;
+                    state.postponed = None;
                     learn(state, watch, answer, context);
                 }
             }
@@ -104,7 +104,7 @@ impl Watches {
     /// C8: maintenance mode has ended, and a watch compares its last answer with what it knew before.
     pub(crate) fn resume(&mut self, watch: WatchIx, context: &mut Context<'_>) {
         let Some(state) = self.states.get_mut(watch.index()) else { return };
-        if let Some(answer) = state.held.take() {
+        if let Some(answer) = state.postponed.take() {
             learn(state, watch, answer, context);
         }
     }

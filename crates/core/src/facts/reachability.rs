@@ -17,8 +17,8 @@ use alloc::vec::Vec;
 use crate::event::{Code, Source};
 use crate::ids::{FileIx, JobIx, WatchIx};
 use crate::inserted;
+use crate::log_entry::few;
 use crate::plan::{Action, EventPattern, FirstTick, Job, Trigger};
-use crate::report::words::few;
 use crate::state::dependency_graph::SourceKey;
 use crate::state::job::{JobState, State, StopStage};
 use crate::state::phase::Phase;
@@ -140,7 +140,7 @@ impl Core {
             return false;
         }
         // Its trigger has come, or its ticks are counted.
-        if self.is_held(job) || self.has_ticks(job) {
+        if self.is_deferred(job) || self.has_ticks(job) {
             return true;
         }
         let (planned, state) = (self.planned(job), self.job(job));
@@ -219,7 +219,7 @@ impl Core {
 
     /// `a waits for b stopped`
     fn wait_in_words(&self, job: JobIx) -> String {
-        if self.is_held(job) {
+        if self.is_deferred(job) {
             let required = self.planned(job).requires.iter().map(|one| one.source.to_string());
             let required: Vec<String> = required.collect();
             return format!("{} requires {}", self.planned(job).name, required.join(" and "));

@@ -30,7 +30,7 @@ impl Core {
 
     /// R3: returns true if a job's process would be started with other variables of `putenv` now. A job that runs again
     /// at each event or tick gets them anyway, and its run is not cut short.
-    pub(crate) fn has_old_variables(&self, job: JobIx) -> bool {
+    fn has_old_variables(&self, job: JobIx) -> bool {
         let (planned, state) = (self.planned(job), self.job(job));
         let Some(run) = state.run().filter(|_| state.is_up() && state.state() != State::Outlived) else {
             return false;

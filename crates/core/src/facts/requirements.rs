@@ -33,8 +33,8 @@ impl Core {
     }
 
     /// Returns true if a start by the job itself has come and waits for a requirement.
-    pub(crate) fn is_held(&self, job: JobIx) -> bool {
-        self.job(job).is_held() && !self.planned(job).requires.is_empty()
+    pub(crate) fn is_deferred(&self, job: JobIx) -> bool {
+        self.job(job).is_deferred() && !self.planned(job).requires.is_empty()
     }
 
     pub(crate) fn is_there(&self, key: SourceKey) -> bool {
@@ -137,7 +137,7 @@ impl Core {
             return Some(lost.join("; "));
         }
         // Jobs that require each other could each be there, if the others were.
-        (self.is_held(job) && !self.requirements_hold(job)).then(|| self.missing_words(job))
+        (self.is_deferred(job) && !self.requirements_hold(job)).then(|| self.missing_words(job))
     }
 
     /// What a job requires that is not there.

@@ -20,7 +20,7 @@ impl Core {
         before.filter(move |other| self.must_end_before(*other, job))
     }
 
-    pub(crate) fn must_end_before(&self, other: JobIx, job: JobIx) -> bool {
+    fn must_end_before(&self, other: JobIx, job: JobIx) -> bool {
         let state = self.job(other);
         let is_stopping = || !state.is_up() || self.gone_binding(other).is_some();
         let counts = !self.is_before_shutdown() || (state.is_active() && is_stopping());
@@ -28,7 +28,7 @@ impl Core {
     }
 
     /// Returns true if `from` waits, directly or through others, for `target` to stop. Waiting for it would deadlock.
-    pub(crate) fn waits_for_end_of(&self, from: JobIx, target: JobIx) -> bool {
+    fn waits_for_end_of(&self, from: JobIx, target: JobIx) -> bool {
         let graph = &self.plan_state.graph;
         let mut seen = alloc::vec![false; self.plan_state.jobs.len()];
         let mut open = alloc::vec![from];

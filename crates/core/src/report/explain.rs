@@ -243,7 +243,7 @@ impl Core {
             }
             (Outcome::Stopped, _) => format!("stopped by hand, {last_run}"),
             (Outcome::Skipped(reason), _) => {
-                format!("skipped: {}", self.skip_reason(job).unwrap_or_else(|| words::skipped(reason).into()))
+                format!("skipped: {}", self.skip_reason(job).unwrap_or_else(|| reason.words().into()))
             }
             (Outcome::Failed, Some(StopReason::CrashLoop)) => {
                 let limit = self.start_limit_in_words(job).map(|limit| format!(" ({limit})"));

@@ -4,10 +4,10 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use crate::log_entry::few;
 use crate::outcome::{Outcome, SkipReason};
 use crate::plan::Role;
 use crate::report::status::{JobOverview, Overview, ReportedState};
-use crate::report::words::few;
 use crate::state::job::StopReason;
 use crate::state::phase::Phase;
 

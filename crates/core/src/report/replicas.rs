@@ -30,8 +30,8 @@ impl Core {
         let states = states.join(", ");
         match code.needs_all_replicas() {
             true => {
-                let held = replicas.iter().filter(|job| self.event_holds(**job, code, true)).count();
-                format!("{held} of {} replicas; {states}", replicas.len())
+                let count = replicas.iter().filter(|job| self.event_holds(**job, code, true)).count();
+                format!("{count} of {} replicas; {states}", replicas.len())
             }
             false => states,
         }

@@ -61,7 +61,7 @@ pub struct JobStatus {
     /// True if it has ended and a reload in progress starts it again.
     pub reload_starts: bool,
     /// True if it would start now, but waits for something that it requires (W18).
-    pub held: bool,
+    pub deferred: bool,
 }
 
 /// The state of a job, as users see it (X7).
@@ -311,7 +311,7 @@ impl Core {
             desired: state.desired,
             stop_reason: state.stop_reason(),
             reload_starts: self.is_started_by_reload(job),
-            held: self.is_held(job),
+            deferred: self.is_deferred(job),
         }
     }
 
@@ -338,7 +338,7 @@ impl Core {
                 let missed = if missed.is_empty() { "not started".into() } else { missed.join(" and ") };
                 Some(format!("{missed} within {timeout}"))
             }
-            Outcome::Skipped(reason) => Some(words::skipped(reason).into()),
+            Outcome::Skipped(reason) => Some(reason.words().into()),
             Outcome::Complete | Outcome::Failed | Outcome::Stopped => None,
         }
     }
@@ -450,7 +450,7 @@ impl Core {
             deadlines: self.deadlines_of(job),
             checks: self.checks_overview(job),
             // The event of a start that waits for a requirement has come.
-            waits_for: if waits && !self.is_held(job) { self.awaited(job) } else { Vec::new() },
+            waits_for: if waits && !self.is_deferred(job) { self.awaited(job) } else { Vec::new() },
             needs_all: planned.when.needs_all(),
             requires: self.requirements_overview(job),
             hooks: if state.stop_stage() == Some(StopStage::Hooks) {

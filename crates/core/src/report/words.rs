@@ -3,29 +3,14 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
-use alloc::vec::Vec;
 use core::fmt::Display;
 
 use crate::event::{Code, Source};
 use crate::input::ExitStatus;
-use crate::outcome::SkipReason;
 use crate::plan::{Job, RestartOn, Restarts};
 use crate::report::deadlines::DeadlineKind;
 use crate::state::journal::EndReason;
 use crate::time::fmt_duration;
-
-/// How many names of a list are written out.
-const MAX_NAMED: usize = 5;
-
-/// A list for the log: its first entries, and the number of the others.
-pub(crate) fn few(mut names: Vec<String>) -> String {
-    let more = names.len().saturating_sub(MAX_NAMED);
-    names.truncate(MAX_NAMED);
-    if more > 0 {
-        names.push(format!("and {more} more"));
-    }
-    names.join(", ")
-}
 
 /// The start of every sentence about an unmet condition.
 pub const WAITING_UNTIL: &str = "waiting until ";
@@ -214,16 +199,6 @@ pub fn run_exit(status: ExitStatus, ended_by: Option<&str>) -> String {
         Some(reason) if reason == EndReason::Timeout.name() => format!("timed out ({short})"),
         Some(reason) if reason == EndReason::Unhealthy.name() => format!("{} after {reason}", exit(status)),
         _ => exit(status),
-    }
-}
-
-/// Why a job was skipped (X7).
-#[must_use]
-pub const fn skipped(reason: SkipReason) -> &'static str {
-    match reason {
-        SkipReason::Unreachable => "its event can no longer happen",
-        SkipReason::StartTimeout => "not started within its `when.timeout`",
-        SkipReason::Shutdown => "the supervisor shut down before it started",
     }
 }
 

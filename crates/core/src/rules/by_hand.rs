@@ -91,7 +91,7 @@ impl Core {
     }
 
     /// Starts a job for a user or an action.
-    pub(crate) fn start_by_hand(&mut self, job: JobIx) {
+    fn start_by_hand(&mut self, job: JobIx) {
         let by = self.acting.map(Origin::Job);
         self.start_by(job, by.map_or(Cause::ByHand, Cause::Action));
     }

@@ -11,7 +11,6 @@ use crate::ids::JobIx;
 use crate::log_entry::Fields;
 use crate::outcome::Outcome;
 use crate::plan::{Level, OnCompletion, OnStartLimit, Role, Signal};
-use crate::report::words;
 use crate::state::exit_codes::ExitReason;
 use crate::state::job::StopReason;
 use crate::supervisor::Core;
@@ -110,7 +109,7 @@ impl Core {
         let mut work = self.all_jobs().filter(|job| self.is_work(*job));
         let (job, why) = work.find_map(skipped).filter(|_| !self.exit_codes.has_worked)?;
         let name = &self.planned(job).name;
-        let words = format!("no job has run: {name} was skipped: {}", words::skipped(why));
+        let words = format!("no job has run: {name} was skipped: {}", why.words());
         Some(ExitReason { code: 1, words, cause: format!("{name} skipped") })
     }
 

@@ -31,13 +31,7 @@ impl Core {
         self.send_signal_to(job, signal, StopScope::Group, reason);
     }
 
-    pub(crate) fn send_signal_to(
-        &mut self,
-        job: JobIx,
-        signal: Signal,
-        scope: StopScope,
-        reason: KillReason,
-    ) {
+    fn send_signal_to(&mut self, job: JobIx, signal: Signal, scope: StopScope, reason: KillReason) {
         let Some(run) = self.job_mut(job).run_mut() else { return };
         run.signalled = true;
         let run = run.id;
@@ -73,7 +67,7 @@ impl Core {
 
     /// P6: has a run abandoned if its process does not exit after SIGKILL. When all jobs are killed, the shutdown has its
     /// own timeout.
-    pub(crate) fn set_abandon_timer(&mut self, job: JobIx) {
+    fn set_abandon_timer(&mut self, job: JobIx) {
         let was_killed =
             self.job_mut(job).run_mut().is_none_or(|run| core::mem::replace(&mut run.killed, true));
         if was_killed || self.phase == Phase::Killing {

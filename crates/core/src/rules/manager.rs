@@ -31,7 +31,7 @@ impl Core {
 
     /// Returns true unless the job starts at startup and is not ready yet: one with checks is healthy, one that runs once
     /// has succeeded, any other has a process, or has had one and waits for its next event.
-    pub(crate) fn is_up_for_manager(&self, job: JobIx) -> bool {
+    fn is_up_for_manager(&self, job: JobIx) -> bool {
         let (planned, state) = (self.planned(job), self.job(job));
         if planned.role.is_secondary() || !planned.when.starts_at_startup() {
             return true;
@@ -43,7 +43,7 @@ impl Core {
                 state.has_ended() && state.last_exit.as_ref().is_some_and(LastExit::is_success)
             }
             DependencyCondition::Succeeded | DependencyCondition::Running => {
-                let waits_for_next = state.state() == State::Waiting && !self.is_held(job);
+                let waits_for_next = state.state() == State::Waiting && !self.is_deferred(job);
                 state.has_run
                     && (state.state() == State::Running || waits_for_next || planned.when.is_periodic())
             }

@@ -150,7 +150,7 @@ impl Core {
         self.start(job, None);
     }
 
-    /// Starts the run of a tick that was held (W18).
+    /// Starts the run of a tick that was deferred (W18).
     pub(crate) fn start_skipped_tick(&mut self, job: JobIx) {
         let state = self.job_mut(job);
         state.restarts += u64::from(state.has_run);
@@ -184,7 +184,7 @@ impl Core {
             State::Waiting if !self.requirements_hold(job) => {
                 self.job_mut(job).triggered_at.get_or_insert(newest_generation);
                 self.set_next_tick(job);
-                self.hold_tick(job);
+                self.defer_tick(job);
             }
             State::Waiting => {
                 // `restarts` limits the ticks after the first run, but a tick is not a restart (T4).

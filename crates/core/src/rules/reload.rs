@@ -334,13 +334,13 @@ impl Core {
     }
 
     /// After a reload: an event of a group may hold now, because a replica for which it did not is gone.
-    pub(crate) fn send_group_events_that_hold(&mut self, starting: &[JobIx]) {
+    fn send_group_events_that_hold(&mut self, starting: &[JobIx]) {
         for job in self.all_jobs().filter(|job| !starting.contains(job)) {
             let when = &self.planned(job).when;
             let codes: Vec<(usize, Code)> =
                 when.patterns().iter().map(|event| event.code).enumerate().collect();
             for (condition, code) in codes {
-                let held = self.job(job).conditions.get(condition) == Some(&true)
+                let holds = self.job(job).conditions.get(condition) == Some(&true)
                     || self.job(job).triggered_at.is_some();
                 // An event of a replica that is queued decides it.
                 let is_queued = self.queue.iter().any(|event| {
@@ -348,7 +348,7 @@ impl Core {
                         self.plan_state.graph.group_subscribers(event.origin, event.code).iter();
                     event.code == code && of_group.any(|one| (one.job, one.condition) == (job, condition))
                 });
-                if held || is_queued || !self.waits_for_all_replicas(job, condition, code) {
+                if holds || is_queued || !self.waits_for_all_replicas(job, condition, code) {
                     continue;
                 }
                 if let Some(origin) = self.source_that_holds(job, condition, code, true) {

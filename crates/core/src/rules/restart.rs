@@ -7,7 +7,7 @@ use crate::event::Code;
 use crate::ids::JobIx;
 use crate::log_entry::LogEvent;
 use crate::plan::Level;
-use crate::state::job::{Activity, Held, State, StopReason, Transition};
+use crate::state::job::{Activity, Deferred, State, StopReason, Transition};
 use crate::state::journal::Event;
 use crate::state::phase::Phase;
 use crate::state::timers::{JobTimer, TimerKind};
@@ -31,7 +31,7 @@ impl Core {
                     // It is counted when it is made up.
                     let state = self.job_mut(job);
                     state.restarts = state.restarts.saturating_sub(1);
-                    return self.hold_tick(job);
+                    return self.defer_tick(job);
                 }
                 return self.start_at_tick(job);
             }
@@ -77,7 +77,7 @@ impl Core {
         let attempt = self.job(job).restarts + 1;
         let fields = LogEvent::Restarting.fields().duration(delay);
         if delay.is_zero() && !self.requirements_hold(job) {
-            return self.hold_restart(job);
+            return self.defer_restart(job);
         }
         if delay.is_zero() {
             if self.count_start(job) {
@@ -97,7 +97,7 @@ impl Core {
     /// restart (W14).
     pub(crate) fn start_for(&mut self, job: JobIx, event: Event) {
         if !self.requirements_hold(job) {
-            return self.hold_event(job, event);
+            return self.defer_event(job, event);
         }
         let is_first = !self.job(job).has_run && self.job(job).started_at.is_none();
         // During a shutdown a job runs at most once (S3).
@@ -155,7 +155,7 @@ impl Core {
             return;
         }
         if self.missing_bound_words(job).is_some() {
-            return self.hold_restart(job);
+            return self.defer_restart(job);
         }
         if self.count_start(job) {
             let event = self.job_mut(job).pending.pop();
@@ -188,14 +188,14 @@ impl Core {
             return;
         }
         if !self.requirements_hold(job) {
-            return self.hold_restart(job);
+            return self.defer_restart(job);
         }
         if !self.count_start(job) {
             return;
         }
         let state = self.job_mut(job);
-        let (event, held) = (state.pending.pop(), state.held.take());
-        if event.is_none() && held == Some(Held::Resume) {
+        let (event, deferred) = (state.pending.pop(), state.deferred.take());
+        if event.is_none() && deferred == Some(Deferred::Resume) {
             return self.start_resumed(job);
         }
         if event.is_none() {

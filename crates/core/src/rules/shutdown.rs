@@ -1,6 +1,6 @@
 //! The shutdown of the supervisor (S1, S3, S4, C6).
 
-use crate::report::words::few;
+use crate::log_entry::few;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -45,7 +45,7 @@ impl Core {
                 let (state, timers) = self.job_and_timers(job);
                 timers.cancel(&mut state.start_timeout);
                 state.pending.retain_stop_events();
-                state.held = None;
+                state.deferred = None;
                 let is_stop_event = state.cause_event().is_some_and(|event| event.code.is_stop_event());
                 if state.state() == State::Queued && !is_stop_event {
                     self.leave_queue(job);
@@ -207,7 +207,7 @@ impl Core {
     }
 
     /// Returns true if a job runs, or will be restarted.
-    pub(crate) fn is_started(&self, job: JobIx) -> bool {
+    fn is_started(&self, job: JobIx) -> bool {
         self.job(job).is_active() || self.job(job).state() == State::Delaying
     }
 

@@ -35,7 +35,7 @@ impl Core {
         let state = self.job_mut(job);
         // What waited for the restart delay (W14) or a requirement (W18) is served by this run, too.
         state.pending.serve();
-        (state.held, state.ticks.pending) = (None, false);
+        (state.deferred, state.ticks.pending) = (None, false);
         if let Some(event) = event {
             state.cause = Some(Cause::Event(event));
             if !periodic {
@@ -200,7 +200,7 @@ impl Core {
     }
 
     /// Has the action of a job performed.
-    pub(crate) fn start_action(&mut self, job: JobIx) {
+    fn start_action(&mut self, job: JobIx) {
         let run = self.last_ids.new_run();
         self.change(job, Transition::To(Activity::Acting(run)));
         self.plan_state.actions.push_back(job);

@@ -63,7 +63,7 @@ impl Core {
         timers.cancel(&mut state.start_timeout);
         timers.cancel(&mut state.ticks.timer);
         state.pending.clear();
-        (state.held, state.ticks.pending) = (None, false);
+        (state.deferred, state.ticks.pending) = (None, false);
         if state.state() == State::Delaying {
             self.change(job, Transition::To(Activity::Waiting));
         }
@@ -234,7 +234,7 @@ impl Core {
     }
 
     /// Sends the stop signal.
-    pub(crate) fn terminate(&mut self, job: JobIx) {
+    fn terminate(&mut self, job: JobIx) {
         if self.job(job).has_ended() {
             return;
         }

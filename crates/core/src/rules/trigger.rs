@@ -22,11 +22,11 @@ impl Core {
         }
         if self.planned(job).when.needs_all() {
             let conditions = &mut self.job_mut(job).conditions;
-            let held = conditions.iter().all(|holds| *holds);
+            let did_hold = conditions.iter().all(|holds| *holds);
             if let Some(holds) = conditions.get_mut(condition) {
                 *holds = !clears;
             }
-            if held || !conditions.iter().all(|holds| *holds) {
+            if did_hold || !conditions.iter().all(|holds| *holds) {
                 return;
             }
         }

@@ -21,7 +21,7 @@ impl Core {
         }
     }
 
-    pub(crate) fn create_program(&mut self, run: CheckRunId) {
+    fn create_program(&mut self, run: CheckRunId) {
         if let Some((job, check)) = self.plan_state.check_runs.get(&run).copied() {
             self.create_check(job, check, run);
         } else if let Some(job) = self.job_of_drain(run) {

@@ -13,7 +13,7 @@ impl Core {
     /// Completes a job that can never be started (again). Warns if it has never been triggered.
     pub(crate) fn complete_unreachable(&mut self, job: JobIx) {
         let has_run = self.job(job).has_run;
-        if (self.is_held(job) || !has_run) && !self.requirements_hold(job) {
+        if (self.is_deferred(job) || !has_run) && !self.requirements_hold(job) {
             if self.phase == Phase::Running {
                 return self.complete_without_requirement(job);
             }
@@ -36,7 +36,7 @@ impl Core {
     }
 
     /// W18: completes a job that has something to run, but not what it requires.
-    pub(crate) fn complete_without_requirement(&mut self, job: JobIx) {
+    fn complete_without_requirement(&mut self, job: JobIx) {
         let why = self.why_unreachable(job);
         if self.job(job).has_run {
             let fields = LogEvent::MissingRequirement.fields().cause(why.as_str());

@@ -2,8 +2,8 @@
 
 use crate::event::Code;
 use crate::ids::JobIx;
+use crate::log_entry::few;
 use crate::plan::{Job, Level, Role};
-use crate::report::words::few;
 use crate::supervisor::Core;
 use alloc::format;
 use alloc::string::String;

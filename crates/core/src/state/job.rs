@@ -241,7 +241,7 @@ pub(crate) struct Ticks {
 
 /// A start that has no event and waits for a requirement (W18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Held {
+pub(crate) enum Deferred {
     /// A restart after a run (W6).
     Restart,
     /// The first run after a bound source was gone.
@@ -263,7 +263,7 @@ pub(crate) struct JobState {
     /// W14, W18, W21).
     pub(crate) pending: PendingEvents,
     /// A start without an event that waits for a requirement.
-    pub(crate) held: Option<Held>,
+    pub(crate) deferred: Option<Deferred>,
     /// True if it was started for the shutdown (S3).
     pub(crate) ran_at_shutdown: bool,
     pub(crate) ticks: Ticks,
@@ -317,11 +317,11 @@ pub(crate) enum Transition {
 pub(crate) type Forbidden = [(State, Option<StopStage>); 2];
 
 impl JobState {
-    /// Returns true if a start was held.
-    pub(crate) fn is_held(&self) -> bool {
+    /// Returns true if a start was deferred.
+    pub(crate) fn is_deferred(&self) -> bool {
         matches!(self.state(), State::Waiting)
             && self.is_up()
-            && (!self.pending.is_empty() || self.ticks.pending || self.held.is_some())
+            && (!self.pending.is_empty() || self.ticks.pending || self.deferred.is_some())
     }
 
     /// Returns true if it has a process, is active without one, or is about to have one (P14).
@@ -345,7 +345,7 @@ impl JobState {
             triggered_at: None,
             conditions: vec![false; conditions],
             pending: PendingEvents::new(job.when.queues_events()),
-            held: None,
+            deferred: None,
             ran_at_shutdown: false,
             ticks: Ticks::default(),
             restarts: 0,

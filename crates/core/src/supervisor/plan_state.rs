@@ -118,7 +118,7 @@ impl PlanState {
     }
 
     /// Counts the jobs that wait, those that are not complete, and those that keep the supervisor running.
-    pub(crate) fn count_jobs(&mut self) {
+    fn count_jobs(&mut self) {
         let open = |(index, job): &(usize, &JobState)| {
             self.graph.holds_open(JobIx::at(*index)) && (!job.has_ended() || job.may_start_again())
         };

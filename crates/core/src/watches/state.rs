@@ -15,7 +15,7 @@ pub(crate) struct WatchState {
     /// The value before a peer went down.
     last_value: Option<Value>,
     /// The last answer while maintenance mode paused the watch (C8).
-    pub(crate) held: Option<Answer>,
+    pub(crate) postponed: Option<Answer>,
     /// Why it cannot be answered. The last answer stays valid.
     pub(crate) trouble: Option<Trouble>,
 }
@@ -121,9 +121,9 @@ impl WatchState {
     }
 
     /// Returns true if it will send an event: an instance that it has reported will also be reported as gone, and one of
-    /// a held answer will be reported.
+    /// a postponed answer will be reported.
     pub(crate) fn will_change(&self) -> bool {
-        self.is_healthy() || self.held.as_ref().is_some_and(Answer::is_healthy)
+        self.is_healthy() || self.postponed.as_ref().is_some_and(Answer::is_healthy)
     }
 
     /// Returns true if there is an instance, a value or a peer.
@@ -139,8 +139,8 @@ impl WatchState {
     /// Adds what decisions depend on, for the exhaustive search.
     pub(crate) fn fingerprint(&self) -> impl core::hash::Hash + '_ {
         // Only reports depend on the trouble.
-        let Self { known, last_value, held, trouble: _ } = self;
-        (known, last_value, held)
+        let Self { known, last_value, postponed, trouble: _ } = self;
+        (known, last_value, postponed)
     }
 }
 

@@ -63,7 +63,7 @@ impl Oracle<'_> {
         let model = &mut self.jobs[job];
         let was = &self.previous[job];
         // W18: a restart may also wait for a requirement.
-        model.restarts_at_adjustment = was.restarts + u64::from(was.state == State::Delaying || was.held);
+        model.restarts_at_adjustment = was.restarts + u64::from(was.state == State::Delaying || was.deferred);
         // W4: after the last tick there were none, so that a run did not meet them.
         let ticks = model.runs - model.off_schedule;
         if let (Restarts::Limited(most), Some(run)) = (old.restarts, &mut model.run)

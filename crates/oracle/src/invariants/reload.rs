@@ -479,6 +479,6 @@ fn not_started(generation: u64) -> JobStatus {
         desired: DesiredService::Absent,
         stop_reason: None,
         reload_starts: false,
-        held: false,
+        deferred: false,
     }
 }

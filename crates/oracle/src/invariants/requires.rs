@@ -63,7 +63,7 @@ impl Oracle<'_> {
     /// W18: of jobs that waited for requirements and start at the same time, one that also waited for all of another's is not started before
     /// that other one, if it is behind it in the configuration. A reload changes the numbers of jobs.
     pub(super) fn check_start_order(&mut self, job: usize) -> Check {
-        let waited = self.before.get(job).is_some_and(|status| status.held);
+        let waited = self.before.get(job).is_some_and(|status| status.deferred);
         if !waited || self.reloading.done.is_some() {
             return Ok(());
         }
@@ -105,7 +105,7 @@ impl Oracle<'_> {
         if runs && let Some(gone) = bound.find(|requirement| self.is_gone(&requirement.source, after)) {
             return self.job_violation("W18", job, &format!("it runs on, and {} is gone", gone.source));
         }
-        if status.held && planned.requires.iter().all(|one| self.is_there(&one.source, after)) {
+        if status.deferred && planned.requires.iter().all(|one| self.is_there(&one.source, after)) {
             return self.job_violation("W18", job, "its requirements hold, and it is not started");
         }
         Ok(())

@@ -147,7 +147,7 @@ impl Oracle<'_> {
         if !self.requirements_possible(job, after, startable) {
             return false;
         }
-        if after[job].held {
+        if after[job].deferred {
             return true;
         }
         let model = &self.jobs[job];

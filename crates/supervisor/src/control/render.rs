@@ -18,7 +18,6 @@ use containerpilot_core::report::explain_lock::LockExplanation;
 use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::report::health::ContainerHealth;
 use containerpilot_core::report::status::{Awaited, Cause, CheckOverview, JobOverview, RequirementOverview};
-use containerpilot_core::report::words;
 use containerpilot_core::state::journal::{Detail, Event, Origin};
 use containerpilot_core::time::Time;
 use containerpilot_core::watches::WatchOverview;
@@ -417,7 +416,7 @@ fn event_json(event: &EventRecord) -> responses::Event {
         exit: exit.map(exit_json),
         outcome: outcome.map(|outcome| outcome.name().to_owned()),
         reason: match outcome {
-            Some(Outcome::Skipped(reason)) => Some(words::skipped(reason).to_owned()),
+            Some(Outcome::Skipped(reason)) => Some(reason.words().to_owned()),
             _ => None,
         },
         ended_by: ended_by.map(|reason| reason.name().to_owned()),

@@ -60,7 +60,7 @@ pub(super) struct LogWorker {
     processes: SortedMap<u32, [u64; 2]>,
     writer: Writer,
     /// How many bytes the streams hold.
-    held: usize,
+    buffered: usize,
     /// Streams with lines that could not be written, in the order in which they are written.
     backlog: VecDeque<u64>,
     /// Streams of exited processes that could not be read, because the streams hold too much.
@@ -119,7 +119,7 @@ impl LogWorker {
             next_stream: WAKER + 1,
             processes: SortedMap::new(),
             writer,
-            held: 0,
+            buffered: 0,
             backlog: VecDeque::new(),
             unread: VecDeque::new(),
             dropped: 0,
@@ -393,7 +393,7 @@ impl LogWorker {
     fn update_stream(&mut self, number: u64) {
         let Some(stream) = self.streams.get_mut(&number) else { return };
         let was_queued = self.backlog.contains(&number);
-        stream.write_last_line(&mut context(&mut self.writer, &mut self.held, &self.shared));
+        stream.write_last_line(&mut context(&mut self.writer, &mut self.buffered, &self.shared));
         if stream.queued {
             if !was_queued {
                 self.backlog.push_back(number);
@@ -418,7 +418,7 @@ impl LogWorker {
         while !self.writer.is_blocked() {
             if let Some(number) = self.backlog.pop_front() {
                 if let Some(stream) = self.streams.get_mut(&number) {
-                    stream.resume(&mut context(&mut self.writer, &mut self.held, &self.shared));
+                    stream.resume(&mut context(&mut self.writer, &mut self.buffered, &self.shared));
                 }
                 self.update_stream(number);
             } else if let Some(number) = self.unread.pop_front() {
@@ -494,7 +494,7 @@ impl LogWorker {
             // Entries that were queued before this read are written first.
             self.write_entries(u64::MAX);
             let Some(stream) = self.streams.get_mut(&number) else { continue };
-            let mut context = context(&mut self.writer, &mut self.held, &self.shared);
+            let mut context = context(&mut self.writer, &mut self.buffered, &self.shared);
             stream.feed(self.buffer.get(..count).unwrap_or_default(), &mut context);
             if let Some(due) = stream.await_continuation() {
                 self.continuations.push_back((due, number));
@@ -565,9 +565,9 @@ fn lock(shared: &Mutex<LogWorker>) -> MutexGuard<'_, LogWorker> {
 }
 
 /// The context of every operation on a stream. It borrows single fields, so that the streams can be borrowed too.
-fn context<'a>(writer: &'a mut Writer, held: &'a mut usize, shared: &Shared) -> Context<'a> {
+fn context<'a>(writer: &'a mut Writer, buffered: &'a mut usize, shared: &Shared) -> Context<'a> {
     let gone = writer.is_gone();
-    Context { writer, held, gone, lowest: shared.level.load(Ordering::Relaxed), tap: shared.tap.get() }
+    Context { writer, buffered, gone, lowest: shared.level.load(Ordering::Relaxed), tap: shared.tap.get() }
 }
 
 /// The pattern of continuation lines. The configuration was checked.

@@ -21,7 +21,7 @@ use super::{ReadyLine, Source, Tap, TapOrigin};
 
 /// All streams together hold at most this much, or [`LONG_LINE`] each if that is more. A longer line is split into
 /// several entries.
-pub(super) const MAX_HELD: usize = 16 << 20;
+pub(super) const MAX_BUFFERED: usize = 16 << 20;
 /// A larger line buffer is freed after use.
 const KEPT_CAPACITY: usize = 4096;
 /// The usual capacity of a new pipe. It decides only when a pipe is enlarged, not how much is read.
@@ -42,7 +42,7 @@ pub(super) struct Stream {
     /// Keeps the last lines, if the process is a run of a job.
     tail: Option<Arc<Mutex<Tail>>>,
     /// Bytes that were read; those before `done` are written.
-    held: Vec<u8>,
+    buffered: Vec<u8>,
     done: usize,
     /// When they were read, or the exit of the process, and not before the entry that was written last.
     read_at: SystemTime,
@@ -66,7 +66,7 @@ pub(super) struct Stream {
 /// The content of a pipe is being read to its end, because the process has exited.
 #[derive(Clone, Copy, Debug)]
 struct Drain {
-    /// How much of what the pipe held at the beginning is not read. What other processes write meanwhile is not waited
+    /// How much of what was in the pipe at the beginning is not read. What other processes write meanwhile is not waited
     /// for.
     left: usize,
     /// Whether the pipe is closed then, although other processes hold it open.
@@ -77,7 +77,7 @@ struct Drain {
 pub(super) struct Context<'a> {
     pub(super) writer: &'a mut Writer,
     /// How many bytes all streams hold.
-    pub(super) held: &'a mut usize,
+    pub(super) buffered: &'a mut usize,
     /// Whether the output is closed: nothing is written.
     pub(super) gone: bool,
     /// The lowest level that is written.
@@ -100,7 +100,7 @@ impl Stream {
             source,
             origin: Origin { stream: name, level: Level::Info },
             tail,
-            held: Vec::new(),
+            buffered: Vec::new(),
             done: 0,
             read_at: SystemTime::UNIX_EPOCH,
             queued: false,
@@ -122,8 +122,8 @@ impl Stream {
         match (&mut self.join, join) {
             (Some(present), Some(pattern)) => present.pattern = Arc::clone(pattern),
             (present, pattern) => {
-                // What was held for continuations consists of complete lines now.
-                self.queued |= present.is_some() && !self.held.is_empty();
+                // What was buffered for continuations consists of complete lines now.
+                self.queued |= present.is_some() && !self.buffered.is_empty();
                 *present = pattern.map(|pattern| Box::new(Join::new(Arc::clone(pattern))));
             }
         }
@@ -269,7 +269,7 @@ impl Stream {
         }
         let Some(last) = memchr::memrchr(b'\n', chunk) else {
             self.hold(chunk, context);
-            if *context.held > MAX_HELD && self.held.len() > LONG_LINE {
+            if *context.buffered > MAX_BUFFERED && self.buffered.len() > LONG_LINE {
                 self.read_at = context.writer.label(&self.source, self.origin, self.read_at);
                 self.write_held(true, context);
             }
@@ -277,7 +277,7 @@ impl Stream {
         };
         self.read_at = context.writer.label(&self.source, self.origin, self.read_at);
         let mut rest = chunk;
-        if !self.held.is_empty()
+        if !self.buffered.is_empty()
             && let Some(end) = memchr::memchr(b'\n', chunk)
         {
             let (first, others) = chunk.split_at(end);
@@ -291,25 +291,25 @@ impl Stream {
         self.queued = context.writer.is_blocked();
     }
 
-    /// Continues with what was held while the writer was blocked. Afterwards the stream may be queued again.
+    /// Continues with what was buffered while the writer was blocked. Afterwards the stream may be queued again.
     pub(super) fn resume(&mut self, context: &mut Context<'_>) {
         if self.join.is_some() {
             self.write_entries(context);
             return;
         }
-        let held = std::mem::take(&mut self.held);
-        let rest = held.get(self.done..).unwrap_or_default();
+        let buffered = std::mem::take(&mut self.buffered);
+        let rest = buffered.get(self.done..).unwrap_or_default();
         let whole = memchr::memrchr(b'\n', rest).map_or(0, |last| last + 1);
         self.read_at = context.writer.label(&self.source, self.origin, self.read_at);
         let done = self.write_lines(rest.get(..whole).unwrap_or_default(), context);
-        *context.held = context.held.saturating_sub(done);
+        *context.buffered = context.buffered.saturating_sub(done);
         self.queued = context.writer.is_blocked();
         if self.queued {
-            self.held = held;
+            self.buffered = buffered;
             self.done += done;
         } else {
             // Only an incomplete line is left.
-            self.held = rest.get(done..).unwrap_or_default().to_vec();
+            self.buffered = rest.get(done..).unwrap_or_default().to_vec();
             self.done = 0;
         }
     }
@@ -326,7 +326,7 @@ impl Stream {
         if self.queued {
             return;
         }
-        if self.held.is_empty() {
+        if self.buffered.is_empty() {
             self.line_ended = false;
         } else if context.writer.is_blocked() {
             self.queued = true;
@@ -343,7 +343,7 @@ impl Stream {
     /// queued.
     fn write_entries(&mut self, context: &mut Context<'_>) {
         let Some(mut join) = self.join.take() else { return };
-        let held = std::mem::take(&mut self.held);
+        let buffered = std::mem::take(&mut self.buffered);
         let first = self.done;
         let mut start = first;
         join.end = join.end.max(start);
@@ -352,14 +352,14 @@ impl Stream {
         let earlier = (join.end > start).then_some(join.read_at);
         let mut time = context.writer.label(&self.source, self.origin, earlier.unwrap_or(self.read_at));
         while !context.writer.is_blocked() {
-            let rest = held.get(join.searched..).unwrap_or_default();
+            let rest = buffered.get(join.searched..).unwrap_or_default();
             let Some(end) = memchr::memchr(b'\n', rest).map(|end| join.searched + end) else {
-                join.searched = held.len();
+                join.searched = buffered.len();
                 break;
             };
-            let line = held.get(join.end..end).unwrap_or_default();
+            let line = buffered.get(join.end..end).unwrap_or_default();
             if join.end > start && !join.continues(line) {
-                self.write_entry(held.get(start..join.end).unwrap_or_default(), time, context);
+                self.write_entry(buffered.get(start..join.end).unwrap_or_default(), time, context);
                 if start == first && earlier.is_some() {
                     time = context.writer.label(&self.source, self.origin, self.read_at);
                 }
@@ -369,24 +369,24 @@ impl Stream {
             (join.end, join.searched) = (end + 1, end + 1);
         }
         if join.due && join.end > start && !context.writer.is_blocked() {
-            self.write_entry(held.get(start..join.end).unwrap_or_default(), time, context);
+            self.write_entry(buffered.get(start..join.end).unwrap_or_default(), time, context);
             start = join.end;
         }
         join.read_at = self.read_at;
-        self.keep_last(held.get(first..start).unwrap_or_default(), time);
-        *context.held = context.held.saturating_sub(start - first);
-        (self.held, self.done, self.queued) = (held, start, context.writer.is_blocked());
-        if start * 2 >= self.held.len() {
-            self.held.drain(..start);
+        self.keep_last(buffered.get(first..start).unwrap_or_default(), time);
+        *context.buffered = context.buffered.saturating_sub(start - first);
+        (self.buffered, self.done, self.queued) = (buffered, start, context.writer.is_blocked());
+        if start * 2 >= self.buffered.len() {
+            self.buffered.drain(..start);
             if join.due {
-                self.held.shrink_to(KEPT_CAPACITY);
+                self.buffered.shrink_to(KEPT_CAPACITY);
             }
             (self.done, join.end, join.searched) = (0, join.end - start, join.searched - start);
         }
-        let is_long = self.held.len() - self.done > LONG_LINE;
-        if *context.held > MAX_HELD && is_long && !self.queued {
+        let is_long = self.buffered.len() - self.done > LONG_LINE;
+        if *context.buffered > MAX_BUFFERED && is_long && !self.queued {
             // Too long for one entry.
-            self.held.drain(..self.done);
+            self.buffered.drain(..self.done);
             (self.done, join.end, join.searched) = (0, 0, 0);
             self.write_held(true, context);
             self.queued = context.writer.is_blocked();
@@ -403,9 +403,9 @@ impl Stream {
         self.copy(text, false, time, context);
     }
 
-    /// Writes all that is held: nothing follows it for now.
+    /// Writes all that is buffered: nothing follows it for now.
     fn write_last_entries(&mut self, context: &mut Context<'_>) {
-        if self.held.last().is_some_and(|byte| *byte != b'\n') {
+        if self.buffered.last().is_some_and(|byte| *byte != b'\n') {
             self.hold(b"\n", context);
         }
         if let Some(join) = &mut self.join {
@@ -416,7 +416,7 @@ impl Stream {
         self.line_ended = self.queued;
     }
 
-    /// Returns when the entry that is held is written at the latest, if there is one and that was not returned before.
+    /// Returns when the entry that is buffered is written at the latest, if there is one and that was not returned before.
     pub(super) fn await_continuation(&mut self) -> Option<Instant> {
         let join = self.join.as_mut().filter(|join| join.end > self.done && !join.timed)?;
         join.timed = true;
@@ -438,18 +438,18 @@ impl Stream {
     }
 
     /// Discards what it holds and what is in the pipe, and returns how much that was.
-    pub(super) fn discard(&mut self, buffer: &mut [u8], held: &mut usize) -> Loss {
+    pub(super) fn discard(&mut self, buffer: &mut [u8], buffered: &mut usize) -> Loss {
         if let Some(redactor) = &mut self.redactor {
             let rest = redactor.finish();
-            *held += rest.len();
-            self.held.extend(rest);
+            *buffered += rest.len();
+            self.buffered.extend(rest);
         }
-        let rest = self.held.get(self.done..).unwrap_or_default();
-        *held = held.saturating_sub(rest.len());
+        let rest = self.buffered.get(self.done..).unwrap_or_default();
+        *buffered = buffered.saturating_sub(rest.len());
         let mut lost = Loss::of(rest);
         // The pipe continues the incomplete line.
         let mut in_line = rest.last().is_some_and(|byte| *byte != b'\n');
-        (self.held, self.done) = (Vec::new(), 0);
+        (self.buffered, self.done) = (Vec::new(), 0);
         self.begin_drain(self.read_at, true);
         while self.left_to_drain().is_some_and(|left| left > 0) {
             let Some(chunk) = self.read(buffer).and_then(|count| buffer.get(..count)) else { break };
@@ -463,8 +463,8 @@ impl Stream {
     }
 
     fn hold(&mut self, bytes: &[u8], context: &mut Context<'_>) {
-        self.held.extend_from_slice(bytes);
-        *context.held += bytes.len();
+        self.buffered.extend_from_slice(bytes);
+        *context.buffered += bytes.len();
     }
 
     /// Writes complete lines. Returns how many bytes were written: fewer than all if the writer is blocked.
@@ -510,10 +510,10 @@ impl Stream {
         }
     }
 
-    /// Writes what is held as one line.
+    /// Writes what is buffered as one line.
     fn write_held(&mut self, continued: bool, context: &mut Context<'_>) {
-        let mut line = std::mem::take(&mut self.held);
-        *context.held = context.held.saturating_sub(line.len());
+        let mut line = std::mem::take(&mut self.buffered);
+        *context.buffered = context.buffered.saturating_sub(line.len());
         self.look_for_ready(&line);
         if let Some(tail) = &self.tail {
             let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
@@ -533,7 +533,7 @@ impl Stream {
             context.writer.line(&line);
             if line.capacity() <= KEPT_CAPACITY {
                 line.clear();
-                self.held = line;
+                self.buffered = line;
             }
         }
     }
@@ -569,12 +569,12 @@ mod tests {
     fn l4_discarded_lines_are_counted_across_reads() {
         let (reader, mut writer) = io::pipe().unwrap();
         let mut stream = stream(reader.into());
-        stream.held = b"done\nwhole\nbeg".to_vec();
+        stream.buffered = b"done\nwhole\nbeg".to_vec();
         stream.done = 5;
         writer.write_all(b"inning\nnext\nlast").unwrap();
-        let (mut held, mut buffer) = (9, [0; 3]);
-        let lost = stream.discard(&mut buffer, &mut held);
-        assert_eq!((lost, held), (Loss { lines: 4, bytes: 25 }, 0));
+        let (mut buffered, mut buffer) = (9, [0; 3]);
+        let lost = stream.discard(&mut buffer, &mut buffered);
+        assert_eq!((lost, buffered), (Loss { lines: 4, bytes: 25 }, 0));
         assert!(stream.is_at_end(), "closed, although the writer is open");
     }
 

@@ -22,7 +22,7 @@ impl JobState {
             triggered_at,
             conditions,
             pending,
-            held,
+            deferred,
             ran_at_shutdown,
             ticks: Ticks { due, timer, pending: pending_tick, off_schedule, cron },
             restarts,
@@ -65,7 +65,7 @@ impl JobState {
             print.add((is_stop_event(event), in_ring.then_some(event.origin)));
         });
         print.add(cause.as_ref().map(|cause| cause.event().map(is_stop_event)));
-        print.add((conditions, ran_at_shutdown, failure, pending_tick, held));
+        print.add((conditions, ran_at_shutdown, failure, pending_tick, deferred));
         print.option(*timer, |print, timer| {
             timer.fingerprint(print);
             print.time(*due);

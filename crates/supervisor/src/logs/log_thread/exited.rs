@@ -12,7 +12,7 @@ use containerpilot_core::inserted;
 
 use super::super::Source;
 use super::super::loss::Loss;
-use super::super::stream::MAX_HELD;
+use super::super::stream::MAX_BUFFERED;
 use super::{LogWorker, context, write_stderr};
 
 /// How many streams of exited processes wait until the log can be written. Without a bound a job that restarts quickly
@@ -60,7 +60,7 @@ impl LogWorker {
         self.limit_lingering(number);
     }
 
-    /// Closes the oldest stream of a job if too many are held open by other processes. What is in its pipe is read; a
+    /// Closes the oldest stream of a job if other processes hold too many open. What is in its pipe is read; a
     /// process that writes to it later gets SIGPIPE.
     fn limit_lingering(&mut self, number: u64) {
         let Some(stream) = self.streams.get(&number).filter(|stream| !stream.is_at_end()) else { return };
@@ -75,9 +75,9 @@ impl LogWorker {
     /// for.
     pub(super) fn drain(&mut self, number: u64) {
         let Some(stream) = self.streams.get_mut(&number) else { return };
-        let mut context = context(&mut self.writer, &mut self.held, &self.shared);
+        let mut context = context(&mut self.writer, &mut self.buffered, &self.shared);
         while let Some(left) = stream.left_to_drain() {
-            if left > 0 && context.writer.is_blocked() && *context.held > MAX_HELD {
+            if left > 0 && context.writer.is_blocked() && *context.buffered > MAX_BUFFERED {
                 // The streams hold too much: continued when the output accepts data.
                 if !self.unread.contains(&number) {
                     self.unread.push_back(number);
@@ -99,7 +99,7 @@ impl LogWorker {
         while self.unread.len() > MAX_UNREAD {
             let Some(number) = self.unread.pop_front() else { return };
             if let Some(mut stream) = self.streams.remove(&number) {
-                let lost = stream.discard(&mut self.buffer, &mut self.held);
+                let lost = stream.discard(&mut self.buffer, &mut self.buffered);
                 self.lose(lost);
                 self.lingering.remove(number, stream.source());
                 self.dropped += 1;
@@ -143,10 +143,10 @@ impl LogWorker {
 
     fn discard_streams(&mut self) -> Loss {
         let mut lost = Loss::default();
-        let context = context(&mut self.writer, &mut self.held, &self.shared);
+        let context = context(&mut self.writer, &mut self.buffered, &self.shared);
         let (gone, lowest) = (context.gone, context.lowest);
         for stream in self.streams.values_mut().filter(|stream| !stream.is_hidden(gone, lowest)) {
-            lost += stream.discard(&mut self.buffer, &mut self.held);
+            lost += stream.discard(&mut self.buffer, &mut self.buffered);
         }
         lost
     }

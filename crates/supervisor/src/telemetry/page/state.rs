@@ -277,7 +277,7 @@ fn job_item<'a>(
     let status = &job.status;
     let at = |time: Time| milliseconds(clock.at(time));
     let unmet = job.waits_for.iter().filter(|awaited| !awaited.holds);
-    let missing = job.requires.iter().filter(|required| status.held && !required.holds);
+    let missing = job.requires.iter().filter(|required| status.deferred && !required.holds);
     let waits = unmet.map(|awaited| words::condition(&awaited.source, awaited.code));
     let exit = status.last_exit.map(|exit| words::run_exit(exit, job.ended_by.map(EndReason::name)));
     Job {

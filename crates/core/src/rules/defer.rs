@@ -3,7 +3,7 @@
 use crate::ids::JobIx;
 use crate::log_entry::LogEvent;
 use crate::plan::Level;
-use crate::state::job::{Activity, Held, State, StopReason, Transition};
+use crate::state::job::{Activity, Deferred, State, StopReason, Transition};
 use crate::state::journal::Event;
 use crate::state::phase::Phase;
 use crate::state::timers::JobTimer;
@@ -12,40 +12,40 @@ use crate::time::fmt_duration;
 
 impl Core {
     /// Keeps the event that starts a job until its requirements hold. During a shutdown they never will.
-    pub(crate) fn hold_event(&mut self, job: JobIx, event: Event) {
+    pub(crate) fn defer_event(&mut self, job: JobIx, event: Event) {
         if !self.is_before_shutdown() {
             let why = self.missing_words(job);
             let fields = LogEvent::MissingRequirement.fields().cause(why.as_str());
             self.log(Level::Warn, Some(job), fields, format_args!("not started: {why}"));
             return self.begin_stop(job, StopReason::Shutdown);
         }
-        let was_held = self.is_held(job);
+        let was_deferred = self.is_deferred(job);
         self.job_mut(job).pending.put_back(event);
-        self.hold(job, was_held);
+        self.defer(job, was_deferred);
     }
 
     /// Keeps a tick until the requirements of a job hold. Further ticks until then are skipped.
-    pub(crate) fn hold_tick(&mut self, job: JobIx) {
-        let was_held = self.is_held(job);
+    pub(crate) fn defer_tick(&mut self, job: JobIx) {
+        let was_deferred = self.is_deferred(job);
         let state = self.job_mut(job);
         state.ticks.pending = state.pending.is_empty();
-        self.hold(job, was_held);
+        self.defer(job, was_deferred);
     }
 
     /// Keeps a restart until the requirements of a job hold.
-    pub(crate) fn hold_restart(&mut self, job: JobIx) {
+    pub(crate) fn defer_restart(&mut self, job: JobIx) {
         let state = self.job_mut(job);
         if state.pending.is_empty() {
-            state.held.get_or_insert(Held::Restart);
+            state.deferred.get_or_insert(Deferred::Restart);
         }
-        self.hold(job, false);
+        self.defer(job, false);
     }
 
-    pub(crate) fn hold(&mut self, job: JobIx, was_held: bool) {
+    pub(crate) fn defer(&mut self, job: JobIx, was_deferred: bool) {
         if self.job(job).state() != State::Waiting {
             self.change(job, Transition::To(Activity::Waiting));
         }
-        if !was_held {
+        if !was_deferred {
             let why = self.missing_words(job);
             let fields = LogEvent::MissingRequirement.fields().cause(why.as_str());
             self.log(Level::Info, Some(job), fields, format_args!("waiting: {why}"));
@@ -61,8 +61,8 @@ impl Core {
             return;
         }
         match self.job(job).state() {
-            State::Waiting if self.job(job).is_held() && self.requirements_hold(job) => {
-                self.start_held(job);
+            State::Waiting if self.job(job).is_deferred() && self.requirements_hold(job) => {
+                self.start_deferred(job);
             }
             State::Queued | State::Starting | State::Running => {
                 let Some(requirement) = self.gone_binding(job) else { return };
@@ -75,8 +75,8 @@ impl Core {
         }
     }
 
-    /// Starts what was held.
-    pub(crate) fn start_held(&mut self, job: JobIx) {
+    /// Starts what was deferred.
+    fn start_deferred(&mut self, job: JobIx) {
         let paused = self.is_paused();
         let state = self.job_mut(job);
         if let Some(event) = state.pending.pop() {
@@ -89,13 +89,13 @@ impl Core {
             }
             return;
         }
-        match state.held.take() {
-            Some(Held::Restart) if self.count_start(job) => {
+        match state.deferred.take() {
+            Some(Deferred::Restart) if self.count_start(job) => {
                 self.count_restart(job);
                 self.start(job, None);
             }
-            Some(Held::Resume) => self.resume(job),
-            Some(Held::Restart) | None => {}
+            Some(Deferred::Resume) => self.resume(job),
+            Some(Deferred::Restart) | None => {}
         }
     }
 
@@ -111,7 +111,7 @@ impl Core {
         let in_time = fmt_duration(delay);
         let fields = LogEvent::Restarting.fields().duration(delay);
         self.log(Level::Info, Some(job), fields, format_args!("starting again in {in_time}"));
-        self.job_mut(job).held = Some(Held::Resume);
+        self.job_mut(job).deferred = Some(Deferred::Resume);
         let timer = self.set_timer(job, delay, JobTimer::Restart);
         self.change(job, Transition::To(Activity::Delaying(timer)));
     }
@@ -134,10 +134,10 @@ impl Core {
         let newest_generation = self.last_ids.generation;
         let state = self.job_mut(job);
         (state.cause, state.early_exits, state.started_at) = (cause, early_exits, started_at);
-        (state.triggered_at, state.held, state.starts) =
-            (Some(newest_generation), Some(Held::Resume), starts);
+        (state.triggered_at, state.deferred, state.starts) =
+            (Some(newest_generation), Some(Deferred::Resume), starts);
         // The source may be back already.
         let holds = self.requirements_hold(job);
-        self.hold(job, holds);
+        self.defer(job, holds);
     }
 }
