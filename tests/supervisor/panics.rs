@@ -81,6 +81,55 @@ fn p1_panic_in_an_effect_is_a_failed_start() {
 }
 
 #[test]
+fn p1_panic_in_the_start_of_a_drain_program_ends_the_drain() {
+    let config = "{ jobs: [{ name: 'web', exec: ['sh', '-c', 'echo up; exec sleep 1000'],
+                            drain: { exec: 'sleep 1000', timeout: '300s' } }] }";
+    let mut supervisor = with_failpoint(Mode::Plain, "effect.runDrain:1", config);
+    supervisor.wait_for_line("web started");
+    supervisor.signal("-TERM");
+    let (code, log) = supervisor.wait();
+    assert_eq!(code, 0, "{log}");
+    assert!(log.contains("drain program failed: internal error"), "{log}");
+    assert!(log.contains("web exited on SIGTERM"), "{log}");
+}
+
+#[test]
+fn p1_panic_in_any_kind_of_effect_is_survived() {
+    let config = "{ files: [{ name: 'out', template: 'hello', to: '@/out', test: 'true' }],
+        jobs: [{ name: 'web', exec: ['sh', '-c', 'echo up; exec sleep 1000'], requires: ['file.out'], port: 80,
+                 interfaces: 'static:127.0.0.1', restarts: 'unlimited', drain: { exec: 'true', timeout: '5s' },
+                 health: { exec: 'true', interval: '100ms', timeout: '20s', ttl: 60 } },
+               { name: 'other', exec: 'sleep 1000', restarts: 'unlimited' }] }";
+    for kind in [
+        "spawn",
+        "kill",
+        "runCheck",
+        "runDrain",
+        "renderFile",
+        "testFile",
+        "installFile",
+        "advertise",
+        "heartbeat",
+        "reply",
+        "log",
+    ] {
+        let mut supervisor = with_failpoint(Mode::Plain, &format!("effect.{kind}:1"), config);
+        supervisor.wait_for_line("other started");
+        // A file whose rendering was interrupted is tried again by a reload.
+        let answer = request(&supervisor, "POST /v3/reload");
+        assert_eq!(answer.contains("internal error"), kind == "reply", "{kind}: {answer}");
+        supervisor.wait_for_lines(" up", 1);
+        supervisor.wait_for_lines("web healthy", 1);
+        if !matches!(kind, "kill" | "runDrain") {
+            supervisor.wait_for_lines("on purpose", 1);
+        }
+        supervisor.signal("-TERM");
+        let (code, log) = supervisor.wait();
+        assert_eq!((code, log.matches("on purpose").count()), (0, 1), "{kind}: {log}");
+    }
+}
+
+#[test]
 fn x1_panic_in_a_request_is_a_500_and_the_next_request_is_answered() {
     let supervisor = with_failpoint(Mode::Plain, "request:2", &format!("{{ jobs: [{WEB}] }}"));
     assert!(request(&supervisor, "GET /v3/ping").contains(" 200 "));

@@ -5,7 +5,7 @@
 //! | failpoint | caught by | the work |
 //! | --- | --- | --- |
 //! | `step`: the core decides | `runtime::decide` | an event is passed again; a command is refused |
-//! | `effect`: a decision is carried out | `runtime::decide` | a process or check has failed to start; others are skipped |
+//! | `effect`, `effect.KIND`: a decision is carried out | `runtime::decide` | a process or check has failed to start; others are skipped |
 //! | `request`: the control socket or telemetry handles a request | `net` | the request gets a 500 |
 //! | `poll`, `files`: a look of a watch | `watches` | the task or thread goes on after a second |
 //! | `service`, `watch`: a request to Consul | `discovery` | the task restarts and sends everything again |

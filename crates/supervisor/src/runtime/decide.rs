@@ -46,8 +46,10 @@ impl<D: Decider> Runtime<D> {
         for effect in effects.drain(..) {
             let failed = failed_result(&effect);
             let reloaded = matches!(&effect, Effect::Reply { reply: Reply::Reloaded(_), .. });
+            let replies_to = if let Effect::Reply { id, .. } = &effect { Some(*id) } else { None };
             let done = caught(|| {
                 failpoint("effect");
+                failpoint(failpoint_name(&effect));
                 if let Effect::PlanReplaced { plan, moves } = &effect {
                     self.replanned(plan, moves);
                     // Many jobs may be gone, with the threads of their log files.
@@ -68,6 +70,11 @@ impl<D: Decider> Runtime<D> {
                 Ok(flow) => flow?,
                 Err(panic) => {
                     self.survive_panic("carrying out a decision", &panic);
+                    if let Some(id) = replies_to {
+                        // A client waits for it.
+                        let effect = Effect::Reply { id, reply: internal_error() };
+                        let _ = caught(|| self.executor.carry_out(&self.plan, effect, &mut self.results));
+                    }
                     if let Some((owner, result)) = failed {
                         // If the process exists already, the core does not know it.
                         owner.into_iter().for_each(|owner| self.executor.cancel_start(owner));
@@ -96,8 +103,7 @@ impl<D: Decider> Runtime<D> {
             let Err(panic) = decided else { return ControlFlow::Continue(()) };
             self.survive_panic("deciding", &panic);
             if let Some(id) = refused.take() {
-                let reply = Reply::Refused(format!("{INTERNAL_ERROR}; see the log"));
-                effects.push(Effect::Reply { id, reply });
+                effects.push(Effect::Reply { id, reply: internal_error() });
             }
         }
         match again {
@@ -111,6 +117,10 @@ impl<D: Decider> Runtime<D> {
     }
 }
 
+fn internal_error() -> Reply {
+    Reply::Refused(format!("{INTERNAL_ERROR}; see the log"))
+}
+
 /// The result of an effect that could not be carried out, if the core waits for one.
 fn failed_result(effect: &Effect) -> Option<(Option<Owner>, Input)> {
     let why = || StartError { kind: StartErrorKind::Other, message: INTERNAL_ERROR.to_owned() };
@@ -120,7 +130,7 @@ fn failed_result(effect: &Effect) -> Option<(Option<Owner>, Input)> {
             Some((Some(owner), owner.start_failed(why())))
         }
         Effect::InspectStart { run } => Some((None, Input::StartPending { run: *run })),
-        Effect::RunCheck { run, .. } | Effect::TestFile { run, .. } => {
+        Effect::RunCheck { run, .. } | Effect::RunDrain { run, .. } | Effect::TestFile { run, .. } => {
             let owner = Owner::Check(*run);
             Some((Some(owner), owner.start_failed(why())))
         }
@@ -132,6 +142,49 @@ fn failed_result(effect: &Effect) -> Option<(Option<Owner>, Input)> {
             let result = Err(INTERNAL_ERROR.to_owned());
             Some((None, Input::FileInstalled { render: *render, result }))
         }
-        _ => None,
+        // The core does not wait for them, or for a limited time only: for an exit, and for a deregistration.
+        Effect::CancelStart { .. }
+        | Effect::Kill { .. }
+        | Effect::KillOrphans { .. }
+        | Effect::Abandon { .. }
+        | Effect::CancelCheck { .. }
+        | Effect::DiscardFile { .. }
+        | Effect::Advertise { .. }
+        | Effect::Heartbeat { .. }
+        | Effect::ReleaseLock { .. }
+        | Effect::NotifyManager(_)
+        | Effect::Reply { .. }
+        | Effect::PlanReplaced { .. }
+        | Effect::Reload
+        | Effect::Log(_)
+        | Effect::Exit(_) => None,
+    }
+}
+
+/// The failpoint of one kind of effect.
+const fn failpoint_name(effect: &Effect) -> &'static str {
+    match effect {
+        Effect::Spawn { .. } => "effect.spawn",
+        Effect::InspectStart { .. } => "effect.inspectStart",
+        Effect::CancelStart { .. } => "effect.cancelStart",
+        Effect::Kill { .. } => "effect.kill",
+        Effect::KillOrphans { .. } => "effect.killOrphans",
+        Effect::Abandon { .. } => "effect.abandon",
+        Effect::RunCheck { .. } => "effect.runCheck",
+        Effect::RunDrain { .. } => "effect.runDrain",
+        Effect::CancelCheck { .. } => "effect.cancelCheck",
+        Effect::RenderFile { .. } => "effect.renderFile",
+        Effect::TestFile { .. } => "effect.testFile",
+        Effect::InstallFile { .. } => "effect.installFile",
+        Effect::DiscardFile { .. } => "effect.discardFile",
+        Effect::Advertise { .. } => "effect.advertise",
+        Effect::Heartbeat { .. } => "effect.heartbeat",
+        Effect::ReleaseLock { .. } => "effect.releaseLock",
+        Effect::NotifyManager(_) => "effect.notifyManager",
+        Effect::Reply { .. } => "effect.reply",
+        Effect::PlanReplaced { .. } => "effect.planReplaced",
+        Effect::Reload => "effect.reload",
+        Effect::Log(_) => "effect.log",
+        Effect::Exit(_) => "effect.exit",
     }
 }
