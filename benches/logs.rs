@@ -22,6 +22,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use containerpilot_process::proc::Stat;
+
 const PILOT: &str = env!("CARGO_BIN_EXE_containerpilot");
 const LINE: usize = 100;
 /// How every line ends, before its newline.
@@ -242,14 +244,6 @@ fn answer(stream: &TcpStream, count: &AtomicU64) -> io::Result<()> {
     }
 }
 
-/// The CPU time of a process, in hundredths of a second.
-fn cpu_ticks(pid: u32) -> io::Result<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
-    let field = |nth: usize| fields.get(nth).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
-    Ok(field(11) + field(12))
-}
-
 /// The log without and with the export, in the same run.
 fn export(rounds: usize) -> io::Result<()> {
     println!(
@@ -290,7 +284,8 @@ fn export(rounds: usize) -> io::Result<()> {
                     before = seen.load(Ordering::Relaxed);
                     std::thread::sleep(Duration::from_secs(2));
                 }
-                let ticks = cpu_ticks(supervisor.id())?;
+                let ticks =
+                    Stat::read(supervisor.id().cast_signed()).ok_or(io::ErrorKind::NotFound)?.own_cpu_ticks;
                 nix::sys::signal::kill(
                     nix::unistd::Pid::from_raw(supervisor.id() as i32),
                     nix::sys::signal::SIGTERM,

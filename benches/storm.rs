@@ -15,6 +15,8 @@ use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use containerpilot_process::proc::Stat;
+
 const PILOT: &str = env!("CARGO_BIN_EXE_containerpilot");
 const JOBS: [usize; 4] = [100, 1_000, 4_000, 10_000];
 /// A row has this many runs; one with few jobs has more, because the kernel counts processor time in hundredths of a
@@ -112,14 +114,11 @@ fn run(jobs: usize) -> io::Result<Run> {
 /// descendants added to it.
 fn wait_for_end(pid: u32) -> io::Result<(Duration, Duration)> {
     loop {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-        let fields: Vec<&str> = stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ').collect();
-        if fields.first() == Some(&"Z") {
-            let ticks = |from: usize| -> u64 {
-                fields.iter().skip(from).take(2).filter_map(|one| one.parse::<u64>().ok()).sum()
-            };
-            let own = Duration::from_millis(ticks(11) * 10);
-            return Ok((own, own + Duration::from_millis(ticks(13) * 10)));
+        let stat = Stat::read(pid.cast_signed()).ok_or(io::ErrorKind::NotFound)?;
+        if stat.state == b'Z' {
+            return Ok([stat.own_cpu_ticks, stat.cpu_ticks]
+                .map(|ticks| Duration::from_millis(ticks * 10))
+                .into());
         }
         std::thread::sleep(Duration::from_millis(2));
     }

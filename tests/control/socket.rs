@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::support::deadline::InTime;
 use crate::support::http_client::{Pilot, request};
 use crate::support::skip::skip;
-use crate::support::supervisor::{Mode, Supervisor, is_root, wait_until};
+use crate::support::supervisor::{Mode, Supervisor, is_root, state, wait_until};
 
 const SLEEPER: &str = "jobs: [{ name: 'main', exec: 'sleep 1000' }]";
 
@@ -143,10 +143,7 @@ fn s6_socket_file_of_another_process_is_not_removed() {
     pilot.supervisor.signal("-TERM");
     // Dropping the supervisor removes the directory, so the file is checked while the supervisor is a zombie.
     let pid = pilot.supervisor.pid();
-    wait_until("the supervisor exits", || {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.is_empty() || stat.contains(") Z ")
-    });
+    wait_until("the supervisor exits", || state(pid).is_none_or(|state| state == 'Z'));
     assert_eq!(fs::symlink_metadata(&socket).unwrap().ino(), identity);
     drop(other);
 }

@@ -6,9 +6,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
-use super::fixture::{Hostile, Rank, as_init_and_child, exe, permitted, state, waits_in};
+use super::fixture::{Hostile, Rank, as_init_and_child, exe, permitted, waits_in};
 use crate::support::skip::skip;
-use crate::support::supervisor::{child_pids, wait_until};
+use crate::support::supervisor::{child_pids, state, wait_until};
 
 /// Jobs that are started many times a second. `user` is the property with that name, or empty.
 fn many_starts(user: &str) -> String {

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::support::deadline::InTime;
 use crate::support::skip::skip;
-use crate::support::supervisor::{Mode, Supervisor, child_pids, is_root, modes, wait_until};
+use crate::support::supervisor::{Mode, Supervisor, child_pids, is_root, modes, state, wait_until};
 
 /// The control socket answers every request within this time, not counting the time in which the supervisor and the
 /// test wait for a CPU that other processes of the machine use.
@@ -406,10 +406,4 @@ pub(crate) fn exe(pid: u32) -> String {
 /// What a thread waits for in the kernel, by the name of a kernel function.
 pub(crate) fn waits_in(pid: u32, thread: u32) -> String {
     fs::read_to_string(format!("/proc/{pid}/task/{thread}/wchan")).unwrap_or_default()
-}
-
-/// The state of a process, such as `S`; `None` if it is gone.
-pub(crate) fn state(pid: u32) -> Option<char> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(") ")?.1.chars().next()
 }

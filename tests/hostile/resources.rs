@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, whole};
 use crate::support::http_request;
 use crate::support::skip::skip;
-use crate::support::supervisor::wait_until;
+use crate::support::supervisor::{cpu_ticks, wait_until};
 
 #[test]
 fn p1_s4_fork_bomb_within_a_process_limit_holds_up_neither_ping_nor_sigterm() {
@@ -155,12 +155,6 @@ fn p2_no_descriptor_reaches_a_job_without_close_range_and_proc() {
     });
 }
 
-fn ticks(pid: u32) -> u64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
-    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
-}
-
 #[test]
 fn e7_ppoll_that_keeps_failing_is_no_busy_loop() {
     if !permitted() {
@@ -170,9 +164,9 @@ fn e7_ppoll_that_keeps_failing_is_no_busy_loop() {
     let mut hostile =
         Hostile::unanswered(Rank::Child, script, 1, "jobs: [{ name: 'a', exec: 'sleep 1000' }]");
     wait_until("the log is open", || hostile.run.size("log") > 0);
-    let (before, began) = (ticks(hostile.pid), Instant::now());
+    let (before, began) = (cpu_ticks(hostile.pid), Instant::now());
     wait_until("two seconds have passed", || began.elapsed() > Duration::from_secs(2));
-    let used = ticks(hostile.pid) - before;
+    let used = cpu_ticks(hostile.pid) - before;
     assert!(used < 50, "it used {used} hundredths of a second of CPU time within 2 s");
     hostile.stops();
 }

@@ -1,7 +1,7 @@
 //! Processes (P1–P4, P9).
 
 use crate::support::skip::skip;
-use crate::support::supervisor::{Supervisor, child_pids, child_states, is_root, modes, wait_until};
+use crate::support::supervisor::{Supervisor, child_pids, child_states, is_root, modes, state, wait_until};
 
 #[test]
 fn p1_orphans_are_reaped_and_the_process_name_is_containerpilot() {
@@ -131,9 +131,6 @@ fn p1_s4_no_process_of_a_jobs_group_outlives_the_supervisor() {
         let child = child_pids(job)[0];
         run.signal("-TERM");
         assert_eq!(run.wait().0, 0);
-        wait_until("the child is gone", || {
-            let stat = std::fs::read_to_string(format!("/proc/{child}/stat"));
-            !stat.is_ok_and(|stat| stat.contains("(sh) S") || stat.contains("(sh) R"))
-        });
+        wait_until("the child is gone", || !matches!(state(child), Some('S' | 'R')));
     }
 }

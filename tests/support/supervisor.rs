@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
+use containerpilot_process::proc::Stat;
 use nix::sys::signal::Signal;
 
 use super::deadline;
@@ -295,9 +296,12 @@ pub(crate) fn wait_until(what: &str, holds: impl FnMut() -> bool) {
 
 /// The CPU time that a process has used, in hundredths of a second.
 pub(crate) fn cpu_ticks(pid: u32) -> u64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
-    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    Stat::read(pid.cast_signed()).unwrap().own_cpu_ticks
+}
+
+/// The state of a process, such as `S` (sleeping) or `Z` (zombie); `None` if it is gone.
+pub(crate) fn state(pid: u32) -> Option<char> {
+    Some(Stat::read(pid.cast_signed())?.state.into())
 }
 
 /// The pids of the children of a process, in the namespace of the test.
@@ -310,11 +314,6 @@ fn descendants_of(pid: u32) -> Vec<u32> {
     child_pids(pid).into_iter().flat_map(|child| [vec![child], descendants_of(child)].concat()).collect()
 }
 
-/// The states of the children of a process, such as `S` (sleeping) or `Z` (zombie).
 pub(crate) fn child_states(pid: u32) -> Vec<char> {
-    let state = |child: u32| {
-        let stat = fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
-        stat.rsplit_once(") ")?.1.chars().next()
-    };
     child_pids(pid).into_iter().filter_map(state).collect()
 }

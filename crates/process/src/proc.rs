@@ -116,7 +116,7 @@ pub fn is_runnable(pid: i32) -> bool {
 /// Fields of `/proc/PID/stat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
-    /// `R` for running or runnable, `S` and `D` for waiting.
+    /// `R` for running or runnable, `S` and `D` for waiting, `T` for stopped, `Z` for a zombie.
     pub state: u8,
     pub parent: i32,
     /// The process group.
@@ -124,6 +124,8 @@ pub struct Stat {
     pub flags: u32,
     /// User and system time, with that of children that have exited and were waited for.
     pub cpu_ticks: u64,
+    /// The part of `cpu_ticks` that the process has used itself.
+    pub own_cpu_ticks: u64,
     /// The start time, in ticks since the boot.
     pub started: u64,
     /// Resident memory.
@@ -131,7 +133,8 @@ pub struct Stat {
 }
 
 impl Stat {
-    fn read(pid: i32) -> Option<Self> {
+    /// Returns `None` if there is no such process.
+    pub fn read(pid: i32) -> Option<Self> {
         Self::parse(&kernel_text(format!("/proc/{pid}/stat")).ok()?)
     }
 
@@ -143,13 +146,15 @@ impl Stat {
         let fields: Vec<&str> = fields.split_ascii_whitespace().take(24 - 2).collect();
         let field = |number: usize| fields.get(number - 3).copied();
         let count = |number: usize| field(number)?.parse::<u64>().ok();
-        let times = [count(14)?, count(15)?, count(16)?, count(17)?];
+        let own = count(14)?.saturating_add(count(15)?);
+        let children = count(16)?.saturating_add(count(17)?);
         Some(Self {
             state: *field(3)?.as_bytes().first()?,
             parent: field(4)?.parse().ok()?,
             group: field(5)?.parse().ok()?,
             flags: field(9)?.parse().ok()?,
-            cpu_ticks: times.into_iter().fold(0, u64::saturating_add),
+            cpu_ticks: own.saturating_add(children),
+            own_cpu_ticks: own,
             started: count(22)?,
             resident_pages: count(24)?,
         })
@@ -206,6 +211,7 @@ mod tests {
             group: 42,
             flags: 4_194_560,
             cpu_ticks: 26,
+            own_cpu_ticks: 11,
             started: 99,
             resident_pages: 200,
         };

@@ -89,8 +89,7 @@ fn stopped_before_exec(spawner: &mut Spawner, command: &Command) -> Start {
         let start = start(spawner, command);
         // SIGSTOP cannot be blocked, but may come too late.
         sys::kill_process(start.pid, containerpilot_core::plan::Signal(19)).unwrap();
-        let state = || std::fs::read_to_string(format!("/proc/{}/stat", start.pid)).unwrap();
-        until(|| state().contains(") T "));
+        until(|| proc::Stat::read(start.pid).unwrap().state == b'T');
         if proc::has_executed(start.pid) == Some(false) {
             return start;
         }

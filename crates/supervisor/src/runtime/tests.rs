@@ -8,7 +8,7 @@ use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::plan::Signal;
 use containerpilot_core::variables::Environment;
 use containerpilot_load::host;
-use containerpilot_process::signals;
+use containerpilot_process::{proc, signals};
 use containerpilot_test_support::isolated;
 
 use super::*;
@@ -48,17 +48,8 @@ fn signal_self(name: &str) {
 
 /// Waits until this many children are zombies.
 fn await_zombies(count: usize) {
-    let me = std::process::id();
-    let ended = |pid: &str| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z'))
-    };
-    let tasks = || std::fs::read_dir(format!("/proc/{me}/task")).unwrap().flatten();
-    let children =
-        || tasks().map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default());
-    while children().map(|list| list.split_whitespace().filter(|pid| ended(pid)).count()).sum::<usize>()
-        < count
-    {
+    let is_zombie = |pid: &i32| proc::Stat::read(*pid).is_some_and(|stat| stat.state == b'Z');
+    while proc::all_children().unwrap_or_default().iter().filter(|pid| is_zombie(pid)).count() < count {
         thread::yield_now();
     }
 }
