@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use containerpilot_config::diagnostics::{Located, Report, Severity};
-use containerpilot_config::duration;
+use containerpilot_config::duration::exact;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
     Catalog, Check, ConsulAddress, Cron, EventPattern, Exec, FirstTick, Job, Plan, Probe, RenderedFile,
@@ -47,7 +47,7 @@ pub fn human(names: &[String], plan: &Plan) -> String {
     };
     let _ = writeln!(out, "catalog: {catalog}");
     let stop = stop_time(plan);
-    let _ = writeln!(out, "stop: at most {}: {}", time(stop.longest), stop.words(plan));
+    let _ = writeln!(out, "stop: at most {}: {}", exact(stop.longest), stop.words(plan));
     out
 }
 
@@ -69,15 +69,10 @@ fn section(out: &mut String, word: &str, rows: &[(&str, String)]) {
     }
 }
 
-/// A duration as a configuration writes it.
-pub fn time(time: Duration) -> String {
-    duration::format(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
-}
-
 fn job_line(job: &Job) -> String {
     let mut parts = vec![trigger(&job.when.trigger)];
     if let Some(timeout) = job.when.timeout {
-        parts.push(format!("gives up after {}", time(timeout)));
+        parts.push(format!("gives up after {}", exact(timeout)));
     }
     let periodic = job.when.is_periodic();
     match job.restarts {
@@ -123,7 +118,7 @@ fn checks(checks: &[Check]) -> String {
     let mut intervals: Vec<Duration> = probes.iter().map(|check| check.interval).collect();
     sort_by(&mut intervals, Ord::cmp);
     intervals.dedup();
-    let intervals = intervals.into_iter().map(time).collect::<Vec<_>>().join(" and ");
+    let intervals = intervals.into_iter().map(exact).collect::<Vec<_>>().join(" and ");
     match probes.as_slice() {
         [] if checks.iter().any(|check| check.probe == Probe::Ready) => {
             "healthy while it is ready".to_owned()
@@ -140,13 +135,13 @@ fn trigger(trigger: &Trigger) -> String {
     match trigger {
         Trigger::Event { event, repeat } => on_event(event, *repeat),
         Trigger::Interval { every, first: FirstTick::AtStartup } => {
-            format!("at startup and every {}", time(*every))
+            format!("at startup and every {}", exact(*every))
         }
         Trigger::Interval { every, first: FirstTick::IntervalAfter(event) } => {
-            format!("every {}, counted from when {}", time(*every), condition(event))
+            format!("every {}, counted from when {}", exact(*every), condition(event))
         }
         Trigger::Interval { every, first: FirstTick::AtEvent(event) } => {
-            format!("when {}, and then every {}", condition(event), time(*every))
+            format!("when {}, and then every {}", condition(event), exact(*every))
         }
         Trigger::Cron { cron: times, after: None } => cron(times),
         Trigger::Cron { cron: times, after: Some(event) } => {
@@ -192,7 +187,7 @@ fn condition(event: &EventPattern) -> String {
 }
 
 fn watch_line(watch: &Watch) -> String {
-    let (target, interval) = (watch.target(), time(watch.interval));
+    let (target, interval) = (watch.target(), exact(watch.interval));
     match &watch.kind {
         WatchKind::Service { tag, dc } => {
             let mut line = format!("polled at least every {interval}");
@@ -284,7 +279,7 @@ pub fn json(plan: Option<&Plan>, ok: bool, report: &Report) -> String {
             .map(|plan| plan.files.iter().map(|file| summary(&*file.name, file_line(file))).collect()),
         stop: plan.map(|plan| {
             let stop = stop_time(plan);
-            Stop { longest: time(stop.longest), summary: stop.words(plan) }
+            Stop { longest: exact(stop.longest), summary: stop.words(plan) }
         }),
     })
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use containerpilot_config::duration::exact;
 use containerpilot_core::Time;
 
 use crate::moment::{EXIT, Moment};
-use crate::scenario::{Bound, Claim, Expectation, ExpectedState, Scenario, Window, time};
+use crate::scenario::{Bound, Claim, Expectation, ExpectedState, Scenario, Window};
 use crate::timeline::{Entry, SimulationRun, View, What};
 
 /// Whether an expectation holds, and why.
@@ -178,7 +179,7 @@ impl Judge<'_> {
             match took {
                 Some(took) if took <= within => longest = longest.max(Some(took)),
                 Some(took) => {
-                    let happened = format!("after {of} at {} it took {}", moment_of(from.at), time(took));
+                    let happened = format!("after {of} at {} it took {}", moment_of(from.at), exact(took));
                     return (false, happened, self.causes(*place));
                 }
                 // The simulation ended before the time had passed.
@@ -190,7 +191,7 @@ impl Judge<'_> {
             }
         }
         match longest {
-            Some(longest) => (true, format!("it took {} at most", time(longest)), Vec::new()),
+            Some(longest) => (true, format!("it took {} at most", exact(longest)), Vec::new()),
             None => (false, format!("{of} never happened"), self.why_not(of)),
         }
     }
@@ -281,5 +282,5 @@ fn sentences_at(at: Time, view: &View) -> Vec<String> {
 /// The time since the start.
 #[must_use]
 pub fn moment_of(at: Time) -> String {
-    time(at.since(Time::ZERO))
+    exact(at.since(Time::ZERO))
 }

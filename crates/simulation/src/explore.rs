@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use containerpilot_config::duration::exact;
 use containerpilot_core::StopReason;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{EventPattern, Job, Plan, RequiredSource, Role};
@@ -17,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::expect::moment_of;
 use crate::fault::Fault;
 use crate::runner::simulate;
-use crate::scenario::{Scenario, time};
+use crate::scenario::Scenario;
 use crate::timeline::SimulationRun;
 
 /// The most random faults of a variation.
@@ -257,12 +258,12 @@ impl<'a> Explorer<'a> {
                 findings.push((Finding::ContinuesWithout(job.name.clone()), view.sentences.clone()));
             }
         }
-        let timeout = time(self.plan.stop_timeout);
+        let timeout = exact(self.plan.stop_timeout);
         for (at, job) in &run.killed {
             let at = moment_of(*at);
             let planned = self.plan.jobs.iter().find(|planned| planned.name == *job);
             let because = match planned.and_then(Job::hook_time) {
-                Some(own) => format!("killed at {at}: it did not exit within its own {}", time(own)),
+                Some(own) => format!("killed at {at}: it did not exit within its own {}", exact(own)),
                 None => format!("killed at {at}: it did not exit within the stop timeout of {timeout}"),
             };
             findings.push((Finding::KilledAtStopTimeout(job.clone()), vec![because]));

@@ -7,13 +7,14 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
+use containerpilot_config::duration::exact;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
 use containerpilot_core::plan::{Catalog, Job, Plan, Role, Signal};
 use containerpilot_core::rng::Rng;
 
 use crate::defaults::{self, AwaitedJobs};
-use crate::scenario::{Action, CheckAnswer, CheckAnswers, Lifetime, Observation, RunScript, Scenario, time};
+use crate::scenario::{Action, CheckAnswer, CheckAnswers, Lifetime, Observation, RunScript, Scenario};
 use crate::world::script::Period;
 
 /// A deviation from the default behavior.
@@ -273,32 +274,32 @@ fn see(scenario: &mut Scenario, watch: &str, observations: Vec<(Duration, u16)>)
 impl fmt::Display for Fault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TakesLonger(job, took) => write!(out, "{job} takes {}", time(*took)),
-            Self::StartsLate(job, took) => write!(out, "{job} takes {} to start", time(*took)),
-            Self::HealthyLate(job, took) => write!(out, "{job} becomes healthy only after {}", time(*took)),
-            Self::StopsLate(job, took) => write!(out, "{job} takes {} to stop", time(*took)),
-            Self::SeenLate(watch, at) => write!(out, "watch.{watch} sees no instance before {}", time(*at)),
-            Self::Stop(at) => write!(out, "SIGTERM arrives at {}", time(*at)),
+            Self::TakesLonger(job, took) => write!(out, "{job} takes {}", exact(*took)),
+            Self::StartsLate(job, took) => write!(out, "{job} takes {} to start", exact(*took)),
+            Self::HealthyLate(job, took) => write!(out, "{job} becomes healthy only after {}", exact(*took)),
+            Self::StopsLate(job, took) => write!(out, "{job} takes {} to stop", exact(*took)),
+            Self::SeenLate(watch, at) => write!(out, "watch.{watch} sees no instance before {}", exact(*at)),
+            Self::Stop(at) => write!(out, "SIGTERM arrives at {}", exact(*at)),
             Self::Signal(signal, at) => {
-                write!(out, "{} arrives at {}", signal, time(*at))
+                write!(out, "{} arrives at {}", signal, exact(*at))
             }
             Self::Maintenance(from, to) => {
-                write!(out, "maintenance mode lasts from {} to {}", time(*from), time(*to))
+                write!(out, "maintenance mode lasts from {} to {}", exact(*from), exact(*to))
             }
             Self::Fails(job, true) => write!(out, "{job} fails every time"),
             Self::Fails(job, false) => write!(out, "{job} fails the first time"),
             Self::CannotStart(job) => write!(out, "{job} cannot be started"),
-            Self::Dies(job, after) => write!(out, "{job} fails after {}", time(*after)),
+            Self::Dies(job, after) => write!(out, "{job} fails after {}", exact(*after)),
             Self::NeverHealthy(job) => write!(out, "{job} never becomes healthy"),
             Self::Unhealthy(job, from, to) => {
-                write!(out, "{job} is unhealthy from {} to {}", time(*from), time(*to))
+                write!(out, "{job} is unhealthy from {} to {}", exact(*from), exact(*to))
             }
             Self::NeverSeen(watch) => write!(out, "watch.{watch} never sees an instance"),
             Self::Vanishes(watch, from, to) => {
-                write!(out, "watch.{watch} sees no instance from {} to {}", time(*from), time(*to))
+                write!(out, "watch.{watch} sees no instance from {} to {}", exact(*from), exact(*to))
             }
             Self::CatalogOutage(from, to) => {
-                write!(out, "the catalog is unreachable from {} to {}", time(*from), time(*to))
+                write!(out, "the catalog is unreachable from {} to {}", exact(*from), exact(*to))
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use containerpilot_config::duration;
+use containerpilot_config::duration::exact;
 use containerpilot_config::values::Keyword;
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
@@ -367,12 +367,6 @@ impl Expectation {
     }
 }
 
-/// A duration in the syntax of configurations.
-#[must_use]
-pub fn time(time: Duration) -> String {
-    duration::format(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
-}
-
 impl fmt::Display for Window {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(after) = &self.after {
@@ -389,7 +383,7 @@ impl fmt::Display for Window {
 impl fmt::Display for Bound {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Time(at) => out.write_str(&time(*at)),
+            Self::Time(at) => out.write_str(&exact(*at)),
             Self::Moment(moment) => moment.fmt(out),
         }
     }
@@ -403,10 +397,10 @@ impl fmt::Display for Claim {
             Self::See(moment, window, Some(times)) => write!(out, "{moment} {times} times{window}"),
             Self::Never(moment, window) => write!(out, "never {moment}{window}"),
             Self::Follows(moment, within, of, window) => {
-                write!(out, "{moment} within {} of {of}{window}", time(*within))
+                write!(out, "{moment} within {} of {of}{window}", exact(*within))
             }
             Self::State(job, is, None) => write!(out, "{job} is {is} at the end"),
-            Self::State(job, is, Some(at)) => write!(out, "{job} is {is} at {}", time(*at)),
+            Self::State(job, is, Some(at)) => write!(out, "{job} is {is} at {}", exact(*at)),
             Self::Exit(code, window) => write!(out, "exit with {code}{window}"),
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use containerpilot_command_line::summary;
+use containerpilot_config::duration::exact;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
     EventPattern, Exec, FirstTick, Job, OnCompletion, Plan, PortRange, Repeat, ReplicaGroup, RequiredSource,
@@ -185,7 +186,7 @@ impl Builder<'_> {
             }
             Trigger::Interval { every: interval, first: FirstTick::AtStartup } => {
                 let startup = self.global(Code::Startup);
-                self.edge(startup, to, format!("every {}", summary::time(*interval)), LineStyle::Each);
+                self.edge(startup, to, format!("every {}", exact(*interval)), LineStyle::Each);
             }
             Trigger::Cron { after: None, .. } | Trigger::Manual | Trigger::Never => {}
         }
@@ -312,7 +313,7 @@ fn note(job: &Job) -> String {
             Trigger::Interval { every, first: FirstTick::AtEvent(_) | FirstTick::IntervalAfter(_) },
             Restarts::Unlimited,
         ) => {
-            words.push(format!("every {}", summary::time(*every)));
+            words.push(format!("every {}", exact(*every)));
         }
         (Trigger::Cron { cron, .. }, _) => words.push(summary::cron(cron)),
         (Trigger::Manual, _) => words.push("manual".to_owned()),
