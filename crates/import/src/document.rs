@@ -3,13 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use containerpilot_config::json5::write::{comment, escaped, key, quoted};
+use containerpilot_config::json5::write::{Layout, Row, comment, escaped, quoted};
 
 use crate::Imported;
 use crate::files::Place;
-
-/// The maximum length of a line.
-const MAX_LINE: usize = 100;
 
 /// A value of the new file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -259,17 +256,16 @@ impl Document {
         list("What is different:", &self.remarks);
         list("No exact equivalent:", &inexact);
         list("Not needed:", &listed(&self.not_needed));
-        text.push_str("{\n");
-        fields(&mut text, &self.top, 1);
-        text.push_str("  jobs: [\n");
-        for job in &self.jobs {
-            text.push_str("    {\n");
+        let jobs = self.jobs.iter().map(|job| {
             let name = Field { from: job.from.clone(), ..Field::new("name", job.name.as_str()) };
-            fields(&mut text, std::slice::from_ref(&name), 3);
-            fields(&mut text, &job.fields, 3);
-            text.push_str("    },\n");
-        }
-        text.push_str("  ],\n}\n");
+            let mut members = rows(std::slice::from_ref(&name));
+            members.extend(rows(&job.fields));
+            Row::item(Layout::Object(members).broken())
+        });
+        let jobs = Layout::List(jobs.collect()).broken();
+        let mut members = rows(&self.top);
+        members.push(Row::member("jobs", jobs));
+        text.push_str(&Layout::file(members));
         Imported { text, inexact }
     }
 }
@@ -290,64 +286,35 @@ fn mentioned(field: &Field, lines: &mut BTreeSet<String>) {
     inside(&field.value, lines);
 }
 
-fn fields(out: &mut String, fields: &[Field], depth: usize) {
-    let indent = "  ".repeat(depth);
+/// The members of an object, each with the line it comes from, unless the member before it comes from the same line.
+fn rows(fields: &[Field]) -> Vec<Row> {
     let mut last = None;
+    let mut rows = Vec::new();
     for field in fields {
-        if let Some(from) = field.from.as_ref().filter(|from| last != Some(*from)) {
-            let _ =
-                writeln!(out, "{indent}// {}:{}  {}", comment(&from.file), from.line, comment(&from.text));
-        }
-        last = field.from.as_ref();
-        let inner = comments(out, &field.value, &indent);
-        if let Some(note) = &field.note {
-            let _ = writeln!(out, "{indent}// {}", comment(note));
-        }
-        let _ = write!(out, "{indent}{}: ", key(&field.key));
-        value(out, inner, depth);
-        out.push_str(",\n");
+        let from = field.from.as_ref();
+        let mut comments: Vec<String> =
+            from.filter(|_| from != last).map(ToString::to_string).into_iter().collect();
+        last = from;
+        let item = item(&field.value);
+        comments.extend(item.comments);
+        comments.extend(field.note.clone());
+        rows.push(Row { comments, key: Some(field.key.clone()), value: item.value });
+    }
+    rows
+}
+
+fn item(value: &Value) -> Row {
+    match value {
+        Value::Commented(comments, inner) => Row { comments: comments.clone(), ..item(inner) },
+        value => Row::item(layout(value)),
     }
 }
 
-/// Prints the comments of a value. Returns the value without them.
-fn comments<'a>(out: &mut String, of: &'a Value, indent: &str) -> &'a Value {
-    let Value::Commented(comments, inner) = of else { return of };
-    for line in comments {
-        let _ = writeln!(out, "{indent}// {}", comment(line));
-    }
-    inner
-}
-
-fn value(out: &mut String, of: &Value, depth: usize) {
-    if let Some(line) = line(of).filter(|line| depth * 2 + line.chars().count() <= MAX_LINE) {
-        out.push_str(&line);
-        return;
-    }
-    let indent = "  ".repeat(depth);
-    match of {
-        Value::List(items) => {
-            out.push_str("[\n");
-            for item in items {
-                let inner = comments(out, item, &format!("{indent}  "));
-                let _ = write!(out, "{indent}  ");
-                value(out, inner, depth + 1);
-                out.push_str(",\n");
-            }
-            let _ = write!(out, "{indent}]");
-        }
-        Value::Object(members) => {
-            out.push_str("{\n");
-            fields(out, members, depth + 1);
-            let _ = write!(out, "{indent}}}");
-        }
-        leaf => out.push_str(&line(leaf).unwrap_or_default()),
-    }
-}
-
-/// A value on one line; `None` if it has comments.
-fn line(of: &Value) -> Option<String> {
-    Some(match of {
-        Value::Commented(..) => return None,
+fn layout(value: &Value) -> Layout {
+    Layout::Atom(match value {
+        Value::List(items) => return Layout::List(items.iter().map(item).collect()),
+        Value::Object(members) => return Layout::Object(rows(members)),
+        Value::Commented(_, inner) => return layout(inner),
         Value::Text(text) => quoted(text),
         Value::Template(parts) => {
             let parts = parts.iter().map(|part| match part {
@@ -359,17 +326,5 @@ fn line(of: &Value) -> Option<String> {
         Value::Number(number) => number.clone(),
         Value::Flag(flag) => flag.to_string(),
         Value::Null => "null".to_owned(),
-        Value::List(items) => {
-            let items = items.iter().map(line).collect::<Option<Vec<_>>>()?;
-            format!("[{}]", items.join(", "))
-        }
-        Value::Object(members) => {
-            let member = |field: &Field| match (&field.from, &field.note) {
-                (None, None) => line(&field.value).map(|value| format!("{}: {value}", key(&field.key))),
-                _ => None,
-            };
-            let members = members.iter().map(member).collect::<Option<Vec<_>>>()?;
-            format!("{{ {} }}", members.join(", "))
-        }
     })
 }

@@ -3,16 +3,11 @@
 //! A value of the old file is copied from its source with its template actions, so that the new file still depends on the
 //! environment. Actions around values, such as an `if` around a service, are evaluated and listed in the notes.
 
-use std::fmt::Write;
-
 use crate::diagnostics::SourceFile;
-use crate::json5::write::{comment, key, quoted};
-use crate::json5::{Node, Value};
-use crate::legacy::tree::{Entry, Form, Leaf, Piece};
+use crate::json5::write::{Layout, Row, quoted};
+use crate::json5::{Member, Node, Value};
+use crate::legacy::tree::{Entry, Form, Piece};
 use crate::span::{Origin, Span};
-
-/// The maximum length of a line.
-const MAX_LINE: usize = 100;
 
 /// Prints entries as a JSON5 file.
 pub(crate) struct Printer<'a> {
@@ -30,134 +25,60 @@ impl<'a> Printer<'a> {
 
     /// Prints the file without its heading.
     pub(crate) fn file(&mut self, entries: &[Entry]) -> String {
-        let mut out = "{\n".to_owned();
-        self.entries(&mut out, entries, 1);
-        out.push_str("}\n");
-        out
+        Layout::file(self.rows(entries))
     }
 
-    fn entries(&mut self, out: &mut String, entries: &[Entry], depth: usize) {
-        let indent = "  ".repeat(depth);
-        for entry in entries {
-            if let Some(note) = &entry.note {
-                let _ = writeln!(out, "{indent}// {}", comment(note));
-            }
-            let _ = write!(out, "{indent}{}: ", entry.key);
-            self.piece(out, &entry.value, depth);
-            out.push_str(",\n");
-        }
+    fn rows(&mut self, entries: &[Entry]) -> Vec<Row> {
+        let row = |entry: &Entry| Row {
+            comments: entry.note.iter().cloned().collect(),
+            ..Row::member(entry.key, self.piece(&entry.value))
+        };
+        entries.iter().map(row).collect()
     }
 
-    fn piece(&mut self, out: &mut String, piece: &Piece, depth: usize) {
-        let indent = "  ".repeat(depth);
-        let broken = matches!(piece, Piece::List(_, items) if items.iter().any(|one| !matches!(one, Piece::Leaf(_))))
-            || has_notes(piece);
-        if !broken {
-            let line = self.line(piece);
-            if indent.len() + line.chars().count() <= MAX_LINE {
-                out.push_str(&line);
-                return;
-            }
-        }
+    fn piece(&mut self, piece: &Piece) -> Layout {
         match piece {
-            Piece::Leaf(leaf) => self.leaf_broken(out, leaf, depth),
+            Piece::Leaf(leaf) => match &leaf.form {
+                Form::Literal(literal) if self.keep_actions => Layout::Atom(literal.clone()),
+                Form::Source(prefix) if self.keep_actions => self.node(&leaf.node, Some(prefix)),
+                _ => self.node(&leaf.node, None),
+            },
             Piece::List(_, items) => {
-                out.push_str("[\n");
-                for item in items {
-                    let _ = write!(out, "{indent}  ");
-                    self.piece(out, item, depth + 1);
-                    out.push_str(",\n");
-                }
-                let _ = write!(out, "{indent}]");
+                let is_broken = items.iter().any(|item| !matches!(item, Piece::Leaf(_)));
+                let list = Layout::List(items.iter().map(|item| Row::item(self.piece(item))).collect());
+                if is_broken { list.broken() } else { list }
             }
-            Piece::Object(_, entries) => {
-                out.push_str("{\n");
-                self.entries(out, entries, depth + 1);
-                let _ = write!(out, "{indent}}}");
-            }
+            Piece::Object(_, entries) => Layout::Object(self.rows(entries)),
         }
     }
 
-    /// Prints a value that is too long for a line.
-    fn leaf_broken(&mut self, out: &mut String, leaf: &Leaf, depth: usize) {
-        let indent = "  ".repeat(depth);
-        match (&leaf.node.value, &leaf.form) {
-            (Value::List(items), Form::Source(_)) => {
-                out.push_str("[\n");
-                for item in items {
-                    let _ = write!(out, "{indent}  ");
-                    self.piece(out, &Piece::of(item), depth + 1);
-                    out.push_str(",\n");
-                }
-                let _ = write!(out, "{indent}]");
-            }
-            (Value::Object(members), Form::Source(_)) => {
-                out.push_str("{\n");
-                for member in members {
-                    let _ = write!(out, "{indent}  {}: ", key(&member.key));
-                    self.piece(out, &Piece::of(&member.value), depth + 1);
-                    out.push_str(",\n");
-                }
-                let _ = write!(out, "{indent}}}");
-            }
-            _ => {
-                let line = self.leaf(leaf);
-                out.push_str(&line);
-            }
-        }
-    }
-
-    /// Prints a value on one line.
-    fn line(&mut self, piece: &Piece) -> String {
-        match piece {
-            Piece::Leaf(leaf) => self.leaf(leaf),
-            Piece::List(_, items) => {
-                let items: Vec<String> = items.iter().map(|item| self.line(item)).collect();
-                format!("[{}]", items.join(", "))
-            }
-            Piece::Object(_, entries) => {
-                let entries: Vec<String> = entries
-                    .iter()
-                    .map(|entry| format!("{}: {}", entry.key, self.line(&entry.value)))
-                    .collect();
-                format!("{{ {} }}", entries.join(", "))
-            }
-        }
-    }
-
-    fn leaf(&mut self, leaf: &Leaf) -> String {
-        match &leaf.form {
-            Form::Literal(literal) if self.keep_actions => literal.clone(),
-            Form::Source(prefix) if self.keep_actions => self.node(&leaf.node, prefix),
-            _ => literal(&leaf.node),
-        }
-    }
-
-    /// Copies a value from the source of the old file, if possible.
-    fn node(&mut self, node: &Node, prefix: &str) -> String {
-        match &node.value {
+    /// A value. With a prefix, which strings get, it is copied from the source of the old file if possible.
+    fn node(&mut self, node: &Node, prefix: Option<&str>) -> Layout {
+        let inner = prefix.map(|_| "");
+        let literal = match &node.value {
             Value::List(items) => {
-                let items: Vec<String> = items.iter().map(|item| self.node(item, "")).collect();
-                format!("[{}]", items.join(", "))
+                return Layout::List(items.iter().map(|item| Row::item(self.node(item, inner))).collect());
             }
             Value::Object(members) => {
-                let members: Vec<String> = members
-                    .iter()
-                    .map(|member| format!("{}: {}", key(&member.key), self.node(&member.value, "")))
-                    .collect();
-                format!("{{ {} }}", members.join(", "))
+                let row = |member: &Member| Row::member(&member.key, self.node(&member.value, inner));
+                return Layout::Object(members.iter().map(row).collect());
             }
-            value => {
-                let Some((span, source)) = self.written(node.span) else { return literal(node) };
-                let text = match value {
-                    Value::String(_) => with_prefix(source, prefix),
-                    _ => Some(source.to_owned()),
-                };
-                let Some(text) = text else { return literal(node) };
-                self.used.push(span);
-                text
-            }
-        }
+            Value::Null => "null".to_owned(),
+            Value::Bool(flag) => flag.to_string(),
+            Value::Number(number) => number.text.to_string(),
+            Value::String(text) => quoted(text),
+        };
+        Layout::Atom(prefix.and_then(|prefix| self.copied(node, prefix)).unwrap_or(literal))
+    }
+
+    fn copied(&mut self, node: &Node, prefix: &str) -> Option<String> {
+        let (span, source) = self.written(node.span)?;
+        let text = match node.value {
+            Value::String(_) => with_prefix(source, prefix)?,
+            _ => source.to_owned(),
+        };
+        self.used.push(span);
+        Some(text)
     }
 
     /// The source of a range of the rendered text, if all its blocks are complete.
@@ -226,35 +147,4 @@ fn with_prefix(source: &str, prefix: &str) -> Option<String> {
     let quote = source.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let inner = source.strip_prefix(quote)?.strip_suffix(quote)?;
     Some(format!("{quote}{prefix}{inner}{quote}"))
-}
-
-fn has_notes(piece: &Piece) -> bool {
-    match piece {
-        Piece::Leaf(_) => false,
-        Piece::List(_, items) => items.iter().any(has_notes),
-        Piece::Object(_, entries) => {
-            entries.iter().any(|entry| entry.note.is_some() || has_notes(&entry.value))
-        }
-    }
-}
-
-/// A value as JSON5, without characters that start a template action.
-fn literal(node: &Node) -> String {
-    match &node.value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(flag) => flag.to_string(),
-        Value::Number(number) => number.text.to_string(),
-        Value::String(text) => quoted(text),
-        Value::List(items) => {
-            let items: Vec<String> = items.iter().map(literal).collect();
-            format!("[{}]", items.join(", "))
-        }
-        Value::Object(members) => {
-            let members: Vec<String> = members
-                .iter()
-                .map(|member| format!("{}: {}", key(&member.key), literal(&member.value)))
-                .collect();
-            format!("{{ {} }}", members.join(", "))
-        }
-    }
 }
