@@ -40,9 +40,9 @@ pub struct SecretReader {
 }
 
 /// The errors that are about the content of a file.
-pub const NOT_REGULAR: Errno = Errno::EINVAL;
-pub const TOO_LARGE: Errno = Errno::EFBIG;
-pub const NUL_BYTE: Errno = Errno::EILSEQ;
+const NOT_REGULAR: Errno = Errno::EINVAL;
+const TOO_LARGE: Errno = Errno::EFBIG;
+const NUL_BYTE: Errno = Errno::EILSEQ;
 
 impl SecretReader {
     /// Has the files read and written to the pipe, in the form that [`sys::start`](crate::sys::start) expects. Returns
@@ -126,12 +126,19 @@ fn head(errno: u32, number: u32) -> [u8; 8] {
 
 /// The value of a secret, or why there is none (D15).
 pub fn value_of_file(file: &str) -> Result<Vec<u8>, String> {
-    value(file).map_err(|errno| match errno {
-        NOT_REGULAR => "not a regular file".to_owned(),
-        TOO_LARGE => format!("larger than {} KiB", MAX_BYTES / 1024),
-        NUL_BYTE => "it contains a NUL byte".to_owned(),
-        errno => crate::error_text::describe(&io::Error::from(errno)),
+    value(file).map_err(|errno| {
+        refusal(errno).unwrap_or_else(|| crate::error_text::describe(&io::Error::from(errno)))
     })
+}
+
+/// Why the content of a file is no secret; `None` for an error of the system.
+pub(crate) fn refusal(errno: Errno) -> Option<String> {
+    match errno {
+        NOT_REGULAR => Some("not a regular file".to_owned()),
+        TOO_LARGE => Some(format!("larger than {} KiB", MAX_BYTES / 1024)),
+        NUL_BYTE => Some("it contains a NUL byte".to_owned()),
+        _ => None,
+    }
 }
 
 /// The content of a file without one newline at its end.

@@ -127,12 +127,7 @@ fn switch_hint(errno: Errno, switched: &Switched) -> String {
 }
 
 fn secret_error(errno: Errno) -> String {
-    match errno {
-        secrets::NOT_REGULAR => "not a regular file".to_owned(),
-        secrets::TOO_LARGE => format!("larger than {} KiB", secrets::MAX_BYTES / 1024),
-        secrets::NUL_BYTE => "it contains a NUL byte".to_owned(),
-        errno => errno.desc().to_owned(),
-    }
+    secrets::refusal(errno).unwrap_or_else(|| errno.desc().to_owned())
 }
 
 /// `hint` explains a missing privilege.
