@@ -151,6 +151,17 @@ pub struct JobExecution {
     pub capabilities: Option<Vec<String>>,
 }
 
+/// Why the process of a job cannot be reproduced: the supervisor has sent what this version does not know.
+#[derive(Debug, thiserror::Error)]
+pub enum UnknownExecution {
+    #[error("unknown resource `{0}`")]
+    Resource(String),
+    #[error("unknown capability `{0}`")]
+    Capability(String),
+    #[error("the environment is not base64: {0}")]
+    Environment(base64::DecodeError),
+}
+
 impl JobExecution {
     pub fn new(job: String, execution: &Execution) -> Self {
         let Execution { environment, user, group, groups, process } = execution;
@@ -179,24 +190,24 @@ impl JobExecution {
         }
     }
 
-    /// The opposite of `new`. An error names what this version does not know.
-    pub fn read(self) -> Result<Execution, String> {
+    /// The opposite of `new`.
+    pub fn read(self) -> Result<Execution, UnknownExecution> {
         let limit = |(name, [soft, hard]): (String, [Option<u64>; 2])| {
             let known = RESOURCES.iter().find(|(resource, _)| *resource == name);
-            let (_, resource) = known.ok_or_else(|| format!("unknown resource `{name}`"))?;
+            let (_, resource) = known.ok_or_else(|| UnknownExecution::Resource(name.clone()))?;
             Ok(Limit { resource: *resource, soft, hard })
         };
         let kept = |names: Vec<String>| {
             let mut kept = Capabilities::default();
             for name in names {
                 let number = Capabilities::NAMES.iter().position(|known| *known == name);
-                kept.insert(number.ok_or_else(|| format!("unknown capability `{name}`"))?);
+                kept.insert(number.ok_or(UnknownExecution::Capability(name))?);
             }
-            Ok::<_, String>(kept)
+            Ok::<_, UnknownExecution>(kept)
         };
         let environment = BASE64_STANDARD.decode(&self.environment);
         Ok(Execution {
-            environment: environment.map_err(|error| format!("the environment is not base64: {error}"))?,
+            environment: environment.map_err(UnknownExecution::Environment)?,
             user: self.user,
             group: self.group,
             groups: self.groups,
@@ -204,7 +215,7 @@ impl JobExecution {
                 cwd: self.cwd,
                 secrets: self.secrets,
                 umask: self.umask,
-                limits: self.limits.into_iter().map(limit).collect::<Result<_, String>>()?,
+                limits: self.limits.into_iter().map(limit).collect::<Result<_, UnknownExecution>>()?,
                 no_new_privileges: self.no_new_privileges,
                 nice: self.nice,
                 oom_score_adj: self.oom_score_adj,
