@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use containerpilot_config::columns;
+
 use crate::flags::{Flag, FlagKind};
 use crate::table::{COMMANDS, Command, EXIT_CODES, MAIN_FLAGS, Program, TOOLS, TOOLS_FLAGS, VARIABLES};
 
@@ -76,7 +78,9 @@ pub fn command(program: Program, command: &Command) -> String {
     let usage = usage(program, command);
     let mut out = format!("{} {}: {}\n\nUsage:\n  {usage}\n\n", program.name(), command.name, command.about);
     for paragraph in command.details.lines() {
-        wrap(&mut out, paragraph);
+        for line in columns::wrap(paragraph.split(' '), WIDTH) {
+            let _ = writeln!(out, "{line}");
+        }
     }
     if !command.flags.is_empty() {
         out.push_str("\nFlags:\n");
@@ -116,22 +120,4 @@ fn row(out: &mut String, name: &str, meaning: &str) {
     } else {
         let _ = writeln!(out, "  {name:27}{meaning}");
     }
-}
-
-fn wrap(out: &mut String, paragraph: &str) {
-    let mut column = 0;
-    for word in paragraph.split(' ') {
-        let width = word.chars().count();
-        if column > 0 && column + 1 + width > WIDTH {
-            out.push('\n');
-            column = 0;
-        }
-        if column > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += width;
-    }
-    out.push('\n');
 }

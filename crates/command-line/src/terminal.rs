@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 
+use containerpilot_config::columns;
 use containerpilot_log_format::is_hidden;
 use containerpilot_process::sys;
 
@@ -66,11 +67,19 @@ const INDENT: usize = 4;
 pub fn table(screen: Screen, heads: &[&str], rows: &[Vec<Cell>]) -> String {
     let used = |nth: usize| rows.iter().any(|row| row.get(nth).is_some_and(|(_, text)| !text.is_empty()));
     let columns: Vec<usize> = (0..heads.len()).filter(|nth| *nth == 0 || used(*nth)).collect();
-    let cell = |row: &[Cell], nth: usize| row.get(nth).cloned().unwrap_or((Tone::Plain, String::new()));
+    let cell = |row: &[Cell], nth: usize| {
+        row.get(nth).map_or((Tone::Plain, String::new()), |(tone, text)| (*tone, sanitized(text)))
+    };
     let head: Vec<Cell> = heads.iter().map(|head| (Tone::Faint, (*head).to_owned())).collect();
     let widths: Vec<usize> = columns
         .iter()
-        .map(|nth| std::iter::once(&head).chain(rows).map(|row| width(&cell(row, *nth).1)).max().unwrap_or(0))
+        .map(|nth| {
+            std::iter::once(&head)
+                .chain(rows)
+                .map(|row| columns::width(&cell(row, *nth).1))
+                .max()
+                .unwrap_or(0)
+        })
         .collect();
     let mut out = String::new();
     for (line, row) in std::iter::once(&head).chain(rows).enumerate() {
@@ -78,8 +87,7 @@ pub fn table(screen: Screen, heads: &[&str], rows: &[Vec<Cell>]) -> String {
         let last = columns.iter().rposition(|nth| !cell(row, *nth).1.is_empty()).unwrap_or(0);
         for (place, (nth, width)) in columns.iter().zip(&widths).enumerate().take(last + 1) {
             let (tone, text) = cell(row, *nth);
-            let text = sanitized(&text);
-            if line > 0 && *nth + 1 == heads.len() && self::width(&text) > left {
+            if line > 0 && *nth + 1 == heads.len() && columns::width(&text) > left {
                 last_cell(&mut out, screen, left, tone, &text);
                 break;
             }
@@ -88,7 +96,7 @@ pub fn table(screen: Screen, heads: &[&str], rows: &[Vec<Cell>]) -> String {
             }
             let text = truncated(&text, left);
             left = left.saturating_sub(width + 2);
-            let blanks = if place == last { 0 } else { (width + 2).saturating_sub(self::width(&text)) };
+            let blanks = if place == last { 0 } else { (width + 2).saturating_sub(columns::width(&text)) };
             // Not by a width of the format: that has 16 bits.
             out.push_str(&screen.paint(tone, &text));
             out.push_str(&" ".repeat(blanks));
@@ -114,29 +122,9 @@ fn last_cell(out: &mut String, screen: Screen, left: usize, tone: Tone, text: &s
     }
 }
 
-/// Splits a text into lines of at most `max` characters, between words where possible.
+/// Splits a text into lines of at most `max` columns, between words where possible.
 fn wrapped(text: &str, max: usize) -> Vec<String> {
-    let max = max.max(1);
-    let mut lines: Vec<String> = Vec::new();
-    let mut words = text.split(' ').map(str::to_owned).collect::<std::collections::VecDeque<_>>();
-    while let Some(word) = words.pop_front() {
-        match lines.last_mut() {
-            Some(line) if width(line) + 1 + width(&word) <= max => {
-                line.push(' ');
-                line.push_str(&word);
-            }
-            _ if width(&word) > max => {
-                lines.push(word.chars().take(max).collect());
-                words.push_front(word.chars().skip(max).collect());
-            }
-            _ => lines.push(word),
-        }
-    }
-    lines
-}
-
-fn width(text: &str) -> usize {
-    text.chars().count()
+    columns::wrap(text.split(' ').flat_map(|word| columns::split(word, max)), max)
 }
 
 /// Replaces the characters that could move the cursor, change colours or reverse the writing direction.
@@ -144,12 +132,13 @@ pub fn sanitized(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || is_hidden(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// Cuts a text to `max` characters, the last one being an ellipsis.
+/// Cuts a text to `max` columns, the last one being an ellipsis.
 pub fn truncated(text: &str, max: usize) -> String {
-    if text.chars().count() <= max {
+    if columns::width(text) <= max {
         return text.to_owned();
     }
-    text.chars().take(max.saturating_sub(1)).chain(['…']).collect()
+    let ellipsis = if max > 0 { "…" } else { "" };
+    columns::first(text, max.saturating_sub(1)).to_owned() + ellipsis
 }
 
 #[cfg(test)]
@@ -181,6 +170,10 @@ mod tests {
         let text = "JOB  STA…\na    run…\n    waiti\n    ng\n";
         assert!(table(Screen { colour: false, width: Some(9) }, &heads, &long).starts_with(text));
         assert_eq!(wrapped("", 5), [""]);
+        assert_eq!(wrapped("a 漢字漢字 b", 5), ["a", "漢字", "漢字", "b"]);
+        let wide = table(Screen::default(), &["A", "B"], &[row(&["漢字", "x"]), row(&["e\u{301}", "y"])]);
+        assert_eq!(wide, "A     B\n漢字  x\ne\u{301}     y\n");
+        assert_eq!(["漢字", "漢字", "ab"].map(|text| truncated(text, 3)), ["漢…", "漢…", "ab"]);
         let colour = table(Screen { colour: true, width: None }, &["A"], &[row(&["\x1b[0m\u{202e}x"])]);
         assert_eq!(colour, "\x1b[2mA\x1b[0m\n\x1b[32m\u{fffd}[0m\u{fffd}x\x1b[0m\n");
     }

@@ -9,6 +9,7 @@
 //! questions about the machine.
 #![forbid(unsafe_code)]
 
+pub mod columns;
 pub mod decode;
 mod default_names;
 pub mod diagnostics;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::columns;
 use crate::diagnostics::{Problem, Report, Severity};
 use crate::file_version::Version;
 use crate::host::Host;
@@ -9,6 +10,9 @@ use crate::json5::write::comment;
 use crate::legacy::print::Printer;
 use crate::legacy::{Program, as_version_3};
 use crate::load::{self, Input, Options};
+
+/// The columns of a note, without the start of its lines.
+const MAX_NOTE: usize = 105;
 
 /// Why a file cannot be converted.
 #[derive(Debug, thiserror::Error)]
@@ -102,15 +106,10 @@ fn heading(name: &str, notes: &[String]) -> String {
     let mut out = format!("// Converted by `containerpilot migrate` from {}.\n//\n", comment(name));
     out.push_str("// Differences from ContainerPilot 2:\n");
     for note in notes {
-        let mut line = "// -".to_owned();
-        for word in comment(note).split_whitespace() {
-            if line.chars().count() + word.chars().count() >= 110 {
-                let _ = writeln!(out, "{line}");
-                line = "//  ".to_owned();
-            }
-            let _ = write!(line, " {word}");
+        let lines = columns::wrap(comment(note).split_whitespace(), MAX_NOTE);
+        for (line, mark) in lines.iter().zip(std::iter::once('-').chain(std::iter::repeat(' '))) {
+            let _ = writeln!(out, "// {mark} {line}");
         }
-        let _ = writeln!(out, "{line}");
     }
     out
 }

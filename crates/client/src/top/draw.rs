@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use containerpilot_command_line::terminal::{Screen, Tone};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use containerpilot_command_line::terminal::{Screen, Tone, truncated};
+use containerpilot_config::columns::{split, width};
 
 use super::app::{App, Pane, PaneKind, Prompt};
 use super::rows::{Column, Row};
@@ -44,7 +44,7 @@ pub(super) fn draw(app: &mut App, columns: usize, lines: usize, colour: bool) ->
 
 fn head(app: &App, screen: Screen, columns: usize) -> String {
     if let Some(trouble) = &app.trouble {
-        return screen.paint(Tone::Bad, &cut(&format!("{trouble}; trying again"), columns));
+        return screen.paint(Tone::Bad, &truncated(&format!("{trouble}; trying again"), columns));
     }
     let title = match &app.pane {
         Some(Pane { kind: PaneKind::Logs(job), follow, .. }) => {
@@ -66,7 +66,7 @@ fn head(app: &App, screen: Screen, columns: usize) -> String {
             format!("{}, {jobs}{filtered}", app.summary)
         }
     };
-    cut(&title, columns)
+    truncated(&title, columns)
 }
 
 fn foot(app: &App, screen: Screen, columns: usize) -> String {
@@ -85,16 +85,16 @@ fn foot(app: &App, screen: Screen, columns: usize) -> String {
             (Tone::Faint, keys.to_owned())
         }
     };
-    screen.paint(tone, &cut(&text, columns))
+    screen.paint(tone, &truncated(&text, columns))
 }
 
 fn pane(app: &mut App, columns: usize, lines: usize) -> Vec<String> {
     let Some(pane) = &mut app.pane else { return Vec::new() };
-    let wrapped: Vec<String> = pane.lines.iter().flat_map(|line| wrap(line, columns)).collect();
+    let wrapped: Vec<&str> = pane.lines.iter().flat_map(|line| split(line, columns)).collect();
     let last = wrapped.len().saturating_sub(lines);
     (app.page, app.wrapped) = (lines, wrapped.len());
     pane.top = if pane.follow { last } else { pane.top.min(last) };
-    wrapped.into_iter().skip(pane.top).take(lines).collect()
+    wrapped.into_iter().skip(pane.top).take(lines).map(str::to_owned).collect()
 }
 
 fn table(app: &mut App, screen: Screen, columns: usize, lines: usize) -> Vec<String> {
@@ -124,9 +124,9 @@ fn table(app: &mut App, screen: Screen, columns: usize, lines: usize) -> Vec<Str
         });
     }
     if app.rows.is_empty() && app.trouble.is_none() {
-        out.push(cut("there are no jobs", columns));
+        out.push(truncated("there are no jobs", columns));
     } else if visible.is_empty() && !app.rows.is_empty() {
-        out.push(cut("no job matches the filter; Escape removes it", columns));
+        out.push(truncated("no job matches the filter; Escape removes it", columns));
     }
     out.truncate(lines);
     out
@@ -148,7 +148,7 @@ fn header(app: &App, screen: Screen, widths: &[(Column, usize)]) -> String {
 /// The columns that fit, with their widths.
 fn widths(rows: &[&Row], columns: usize) -> Vec<(Column, usize)> {
     let natural = |column: &Column| {
-        let widest = rows.iter().map(|row| row.cell(*column).width()).max().unwrap_or(0);
+        let widest = rows.iter().map(|row| width(row.cell(*column))).max().unwrap_or(0);
         // With a mark for the column that the table is sorted by.
         let width = widest.max(column.head().len() + 1);
         (*column, if *column == Column::Job { width.min(MAX_NAME) } else { width })
@@ -188,46 +188,7 @@ fn total(widths: &[(Column, usize)], note: usize) -> usize {
 
 /// A text of exactly this many columns.
 fn fit(text: &str, columns: usize, right: bool) -> String {
-    let text = cut(text, columns);
-    let blanks = " ".repeat(columns.saturating_sub(text.width()));
+    let text = truncated(text, columns);
+    let blanks = " ".repeat(columns.saturating_sub(width(&text)));
     if right { blanks + &text } else { text + &blanks }
-}
-
-/// Cuts a text to a number of columns, the last character being an ellipsis. A character may be two columns wide.
-fn cut(text: &str, columns: usize) -> String {
-    if text.width() <= columns {
-        return text.to_owned();
-    }
-    let mut out = String::new();
-    let mut left = columns.saturating_sub(1);
-    for c in text.chars() {
-        let width = c.width().unwrap_or(0);
-        if width > left {
-            break;
-        }
-        left -= width;
-        out.push(c);
-    }
-    if columns > 0 {
-        out.push('…');
-    }
-    out
-}
-
-/// Splits a line where the terminal ends.
-fn wrap(line: &str, columns: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    let mut left = columns;
-    for c in line.chars() {
-        let width = c.width().unwrap_or(0);
-        if width > left && left < columns {
-            lines.push(String::new());
-            left = columns;
-        }
-        left = left.saturating_sub(width);
-        if let Some(last) = lines.last_mut() {
-            last.push(c);
-        }
-    }
-    lines
 }

@@ -1,6 +1,6 @@
 use containerpilot_api::responses::Status;
+use containerpilot_config::columns::width;
 use serde_json::{Value, json};
-use unicode_width::UnicodeWidthStr;
 
 use super::app::{Act, App, PaneKind, Prompt, Reaction, log_lines};
 use super::draw::draw;
@@ -131,7 +131,7 @@ fn x12_every_line_fits_every_terminal() {
                 assert_eq!(drawn.len(), lines);
                 for line in drawn {
                     let text = line.replace("\x1b[7m", "").replace("\x1b[0m", "");
-                    assert!(text.width() <= columns.max(2), "{columns}: {text}");
+                    assert!(width(&text) <= columns.max(2), "{columns}: {text}");
                     assert!(!text.contains(|c: char| c.is_control() || c == '\u{202e}'), "{text:?}");
                 }
             }

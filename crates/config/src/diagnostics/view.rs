@@ -1,8 +1,8 @@
 //! Lines of the source and of help, cut to the width of a screen and without control characters.
 
+use crate::columns::{self, width};
 use crate::span::Span;
 use containerpilot_core::secrets::without_passwords;
-use unicode_width::UnicodeWidthChar;
 
 /// Replaces control characters, so that no text can control a terminal or forge lines of a log.
 pub(super) fn one_line(text: &str) -> String {
@@ -56,26 +56,25 @@ impl LineView {
         let after = expand(piece(marked_end..line_end.min(marked_end + MAX_BYTES)).trim_end_matches('\r'));
 
         // A long line is cut around the place.
-        let fits = columns(&before) + columns(&marked) + columns(&after) <= MAX_WIDTH;
-        let (lead, cut) = last_columns(&before, if fits { MAX_WIDTH } else { MAX_BEFORE });
+        let fits = width(&before) + width(&marked) + width(&after) <= MAX_WIDTH;
+        let lead = columns::last(&before, if fits { MAX_WIDTH } else { MAX_BEFORE });
         let mut text = String::new();
-        if cut {
+        if lead != before {
             text.push('…');
         }
         text.push_str(lead);
-        let column = columns(&text);
+        let column = width(&text);
         let rest_width = MAX_WIDTH.saturating_sub(column).max(20);
-        let (shown, cut) = first_columns(&marked, rest_width);
-        let width = columns(shown).max(1);
+        let shown = columns::first(&marked, rest_width);
+        let width = width(shown).max(1);
         text.push_str(shown);
-        if cut {
-            text.push('…');
-        } else {
-            let (rest, cut) = first_columns(&after, rest_width.saturating_sub(width));
+        let is_whole = shown == marked && {
+            let rest = columns::first(&after, rest_width.saturating_sub(width));
             text.push_str(rest);
-            if cut {
-                text.push('…');
-            }
+            rest == after
+        };
+        if !is_whole {
+            text.push('…');
         }
         Self { text: text.trim_end().to_owned(), before: column, width }
     }
@@ -83,15 +82,7 @@ impl LineView {
 
 /// Wraps a line of help.
 pub(super) fn wrapped(line: &str) -> Vec<String> {
-    let mut pieces: Vec<String> = vec![String::new()];
-    for word in line.split_inclusive(' ') {
-        let fits = pieces.last().is_none_or(|piece| columns(piece) + columns(word.trim_end()) <= MAX_WIDTH);
-        match pieces.last_mut().filter(|_| fits) {
-            Some(piece) => piece.push_str(word),
-            None => pieces.push(word.to_owned()),
-        }
-    }
-    pieces.into_iter().map(|piece| piece.trim_end().to_owned()).collect()
+    columns::wrap(line.split(' '), MAX_WIDTH)
 }
 
 /// Replaces tabs by four spaces, and control characters.
@@ -104,35 +95,4 @@ fn expand(text: &str) -> String {
         }
     }
     out
-}
-
-fn columns(text: &str) -> usize {
-    text.chars().map(width).sum()
-}
-
-fn first_columns(text: &str, most: usize) -> (&str, bool) {
-    let mut used = 0;
-    for (at, c) in text.char_indices() {
-        used += width(c);
-        if used > most {
-            return (text.get(..at).unwrap_or_default(), true);
-        }
-    }
-    (text, false)
-}
-
-fn last_columns(text: &str, most: usize) -> (&str, bool) {
-    let mut used = 0;
-    for (at, c) in text.char_indices().rev() {
-        used += width(c);
-        if used > most {
-            return (text.get(at + c.len_utf8()..).unwrap_or_default(), true);
-        }
-    }
-    (text, false)
-}
-
-/// The columns of a character on a terminal.
-fn width(c: char) -> usize {
-    c.width().unwrap_or(1)
 }
