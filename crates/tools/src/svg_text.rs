@@ -1,4 +1,4 @@
-//! Text and grids in the SVG output of `graph`, `simulate` and `analyze`.
+//! Text and grids in the SVG output of `graph` and `simulate`.
 
 /// Escapes a text for XML. Characters that XML does not allow become U+FFFD.
 pub(super) fn escaped(text: &str) -> String {
@@ -17,7 +17,7 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// The width of a text in characters; East Asian characters count twice.
+/// The width of a text in average characters of a sans-serif font; East Asian characters, arrows and ellipses count twice.
 pub(super) fn width(text: &str) -> i64 {
     text.chars().map(|c| if u32::from(c) >= 0x1100 { 2 } else { 1 }).sum()
 }
