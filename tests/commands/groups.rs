@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 
-use super::{decode, json, run_err, run_ok, supervisor, wait};
+use super::{decode, json, run_command, run_err, run_ok, supervisor, wait};
 use crate::support::deadline::InTime;
 
 const GROUPS: &str = "{ defaults: { groups: ['all'], restarts: 1 }, jobs: [
@@ -36,6 +36,12 @@ fn w22_commands_take_a_group_in_place_of_a_job() {
     completions.args(["completions", "jobs"]).env("CONTAINERPILOT", it.file("config.json5"));
     let (_, names, _) = decode(&completions.output_in_time().unwrap());
     assert!(names.contains("\n@all\n@web\n"), "{names}");
+    // A job that refuses is an error, and the others are done.
+    run_ok(&it, &["stop", "a"]);
+    wait(&it, "a", "stopped");
+    let (code, out, err) = run_command(&it, &["signal", "@web", "CONT"]);
+    assert!(out.starts_with("b: sent SIGCONT"), "{out}");
+    assert_eq!((code, err.as_str()), (1, "containerpilot: a: not running\n"));
     let error = run_err(&it, &["stop", "@wob"]);
     assert_eq!(error, "there is no group `@wob`; did you mean `@web`?");
 }
@@ -65,7 +71,8 @@ fn w22_paths_of_the_control_socket_take_a_group() {
     post("/v3/jobs/a/start");
     wait(&it, "@web", "running");
     let response = post("/v3/jobs/@web/stop");
-    assert!(response.contains(r#"{"job":"@web","message":"a: stopping; b: stopping"}"#), "{response}");
+    let expected = r#"{"job":"@web","message":"a: stopping; b: stopping","jobs":[{"job":"a","message":"stopping","done":true},"#;
+    assert!(response.contains(expected), "{response}");
     wait(&it, "@web", "stopped");
     let response = post("/v3/jobs/@nothing/stop");
     assert!(

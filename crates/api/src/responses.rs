@@ -507,6 +507,19 @@ pub struct JobMessage {
     /// With status 202: false if it has failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub done: Option<bool>,
+    /// What each job of a group answers (W22).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobResult>,
+}
+
+/// What one job of a group answers.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JobResult {
+    pub job: String,
+    pub message: String,
+    /// False if it refuses.
+    pub done: bool,
 }
 
 /// `POST /v3/maintenance/enable` and `disable`

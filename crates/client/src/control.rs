@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use containerpilot_api::percent_encoded;
-use containerpilot_api::responses::{JobMessage, Maintenance, Reload, Status};
+use containerpilot_api::responses::{JobMessage, JobResult, Maintenance, Reload, Status};
 use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::{self, Arguments};
 use containerpilot_command_line::options::as_json;
@@ -15,7 +15,6 @@ use containerpilot_core::plan::Signal;
 use serde::Serialize;
 
 use super::client::{Client, Response};
-use super::groups;
 
 fn utf8_arguments(args: &Arguments) -> Result<Vec<&str>, Failure> {
     let words: Option<Vec<&str>> = args.rest.iter().map(|word| word.to_str()).collect();
@@ -29,9 +28,9 @@ pub(super) fn jobs(command: &str, args: &Arguments) -> Result<(), Failure> {
         return rolling_restart(&client, &utf8_arguments(args)?);
     }
     let mut ok = true;
-    for job in groups::expanded(&client, &utf8_arguments(args)?)? {
-        let response = client.post(&format!("/v3/jobs/{}/{command}", percent_encoded(&job)), None)?;
-        ok &= report(&job, response.json())?;
+    for job in utf8_arguments(args)? {
+        let response = client.post(&format!("/v3/jobs/{}/{command}", percent_encoded(job)), None)?;
+        ok &= report(job, response.json())?;
     }
     if ok { Ok(()) } else { Err(Failure::Reported) }
 }
@@ -86,9 +85,19 @@ pub(super) fn scale(args: &Arguments) -> Result<(), Failure> {
     if ok { Ok(()) } else { Err(Failure::Reported) }
 }
 
-/// Prints the outcome for one job. Returns true if the command succeeded.
+/// Prints the outcome for one job, or for each job of a group. Returns true if the command succeeded.
 fn report(job: &str, outcome: Result<JobMessage, Failure>) -> Result<bool, Failure> {
     match outcome {
+        Ok(done) if !done.jobs.is_empty() => {
+            for JobResult { job, message, done } in &done.jobs {
+                if *done {
+                    print(&format!("{job}: {message}\n"))?;
+                } else {
+                    let _ = writeln!(std::io::stderr(), "containerpilot: {job}: {message}");
+                }
+            }
+            Ok(done.jobs.iter().all(|job| job.done))
+        }
         Ok(done) => print(&format!("{job}: {}\n", done.message)).map(|()| true),
         Err(failure) => {
             // The reason names the job. If standard error is closed, the exit code still reports the failure.
@@ -116,12 +125,8 @@ pub(super) fn signal(args: &Arguments) -> Result<(), Failure> {
         return Err(Failure::Usage(message));
     }
     let (client, body) = (Client::of(args), json_body(&Body { signal })?);
-    let mut ok = true;
-    for job in groups::expanded(&client, &[job])? {
-        let response = client.post(&format!("/v3/jobs/{}/signal", percent_encoded(&job)), Some(&body))?;
-        ok &= report(&job, response.json())?;
-    }
-    if ok { Ok(()) } else { Err(Failure::Reported) }
+    let response = client.post(&format!("/v3/jobs/{}/signal", percent_encoded(job)), Some(&body))?;
+    if report(job, response.json())? { Ok(()) } else { Err(Failure::Reported) }
 }
 
 pub(super) fn reload(args: &Arguments) -> Result<(), Failure> {

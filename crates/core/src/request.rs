@@ -4,6 +4,7 @@
 //! change of the number of replicas and a rolling restart are answered when they are done. Other replies report what was started; they do not wait for a process to exit.
 
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -71,4 +72,24 @@ pub enum Reply {
     Reloaded(Changes),
     /// Refused, with the reason.
     Refused(String),
+    /// What each of several jobs replies.
+    Jobs(Vec<JobReply>),
+}
+
+/// What one of several jobs replies (W22).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobReply {
+    /// The name of the job.
+    pub job: String,
+    /// What is done, or why it is refused.
+    pub result: Result<String, String>,
+}
+
+impl JobReply {
+    /// The replies of several jobs in one. It is refused if every job refuses: some jobs of a group may not run.
+    pub fn combined(replies: &[Self]) -> Result<String, String> {
+        let words = |Self { job, result: Ok(words) | Err(words) }: &Self| format!("{job}: {words}");
+        let words = replies.iter().map(words).collect::<Vec<_>>().join("; ");
+        if replies.iter().all(|reply| reply.result.is_err()) { Err(words) } else { Ok(words) }
+    }
 }

@@ -4,7 +4,6 @@ mod events;
 mod fingerprint;
 pub(crate) mod plan_state;
 
-use crate::files::report::FileView;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::{String, ToString};
@@ -12,6 +11,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
+
+use crate::files::report::FileView;
 
 use crate::SortedMap;
 use crate::context::origin_name;

@@ -3,11 +3,12 @@
 //! A job that waits for an event of a group waits for that event of its replicas. For most events, that of any replica
 //! counts. Some count only when they hold for all of them: then the event of the last replica is the one that counts.
 
+use alloc::vec::Vec;
+
 use crate::plan::Repeat;
 use crate::state::job::{State, StopReason, StopStage};
 use crate::state::run::LastExit;
 use crate::supervisor::plan_state::PlanState;
-use alloc::vec::Vec;
 
 use crate::event::Code;
 use crate::ids::JobIx;

@@ -1,5 +1,9 @@
 //! What the end of a run means, and whether the job runs again.
 
+use alloc::format;
+use alloc::string::String;
+use core::time::Duration;
+
 use crate::ids::JobIx;
 use crate::input::ExitStatus;
 use crate::plan::{Backoff, Level, OnCompletion, Restarts, Role, StartLimit};
@@ -8,9 +12,6 @@ use crate::state::journal::EndReason;
 use crate::state::phase::Phase;
 use crate::supervisor::Core;
 use crate::time::fmt_duration;
-use alloc::format;
-use alloc::string::String;
-use core::time::Duration;
 
 /// The shortest delay between two performances of an action.
 const SHORTEST_DELAY: Duration = Duration::from_millis(1);

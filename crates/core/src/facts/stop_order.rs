@@ -1,11 +1,12 @@
 //! Which job stops after which (S10).
 
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
 use crate::ids::JobIx;
 use crate::inserted;
 use crate::state::job::StopStage;
 use crate::supervisor::Core;
-use alloc::collections::BTreeSet;
-use alloc::vec::Vec;
 
 impl Core {
     /// Returns true if a job that is to stop must wait for another one to end: in a shutdown for every job that requires it or

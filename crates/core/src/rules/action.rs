@@ -13,8 +13,7 @@ use crate::ids::{JobIx, RunId};
 use crate::input::ExitStatus;
 use crate::log_entry::Fields;
 use crate::plan::{Action, Level};
-use crate::request::Reply;
-use crate::request::SHUTTING_DOWN;
+use crate::request::{JobReply, Reply, SHUTTING_DOWN};
 use crate::state::exit_codes::ExitReason;
 use crate::state::phase::Phase;
 use crate::state::run::LastExit;
@@ -107,11 +106,9 @@ impl Core {
         let targets = self.plan_state.graph.targets(job).to_vec();
         let replies: Vec<(JobIx, Reply)> =
             targets.into_iter().map(|target| (target, request(self, target))).collect();
-        match self.combined(replies) {
-            Reply::Refused(why) if why.is_empty() => Err("there is no other such job".into()),
-            Reply::Refused(why) => Err(why),
-            Reply::Done(done) => Ok(done),
-            Reply::Updated(_) | Reply::Reloaded(_) => Ok("done".into()),
+        match self.job_replies(replies).as_slice() {
+            [] => Err("there is no other such job".into()),
+            replies => JobReply::combined(replies),
         }
     }
 }

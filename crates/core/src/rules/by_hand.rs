@@ -1,16 +1,17 @@
 //! Starts, stops, restarts and signals that a user or an action requests (X2, W19).
 
+use alloc::format;
+use alloc::vec::Vec;
+
 use crate::effect::KillReason;
 use crate::ids::JobIx;
 use crate::plan::{Role, Signal};
-use crate::request::{Reply, SHUTTING_DOWN};
+use crate::request::{JobReply, Reply, SHUTTING_DOWN};
 use crate::state::job::{State, StopReason};
 use crate::state::journal::Origin;
 use crate::state::phase::Phase;
 use crate::state::run::Cause;
 use crate::supervisor::Core;
-use alloc::format;
-use alloc::vec::Vec;
 
 impl Core {
     pub(crate) fn has_job(&self, job: JobIx) -> bool {
@@ -129,15 +130,18 @@ impl Core {
         Reply::Done("stopping, will start again".into())
     }
 
-    /// The replies of several jobs in one. It is refused if every job refuses: some jobs of a group may not run.
-    pub(crate) fn combined(&self, replies: Vec<(JobIx, Reply)>) -> Reply {
-        let refused = replies.iter().all(|(_, reply)| matches!(reply, Reply::Refused(_)));
-        let words = replies.into_iter().filter(|(job, _)| self.has_job(*job)).filter_map(|(job, reply)| {
-            let (Reply::Done(message) | Reply::Refused(message)) = reply else { return None };
-            Some(format!("{}: {message}", self.planned(job).name))
+    /// What each of several jobs replies. Jobs that a reload has removed say nothing.
+    pub(crate) fn job_replies(&self, replies: Vec<(JobIx, Reply)>) -> Vec<JobReply> {
+        let replies = replies.into_iter().filter(|(job, _)| self.has_job(*job));
+        let replies = replies.filter_map(|(job, reply)| {
+            let result = match reply {
+                Reply::Done(message) => Ok(message),
+                Reply::Refused(why) => Err(why),
+                Reply::Updated(_) | Reply::Reloaded(_) | Reply::Jobs(_) => return None,
+            };
+            Some(JobReply { job: self.planned(job).name.clone(), result })
         });
-        let words = words.collect::<Vec<_>>().join("; ");
-        if refused { Reply::Refused(words) } else { Reply::Done(words) }
+        replies.collect()
     }
 }
 

@@ -1,5 +1,8 @@
 //! Signals to the processes of a run, and what remains of it (S9, P4, P6).
 
+use alloc::vec::Vec;
+use core::time::Duration;
+
 use crate::effect::{Effect, KillReason};
 use crate::ids::{JobIx, RunId};
 use crate::log_entry::{Fields, LogEvent};
@@ -7,8 +10,6 @@ use crate::plan::{Signal, StopScope};
 use crate::state::phase::Phase;
 use crate::state::timers::{JobTimer, TimerKind};
 use crate::supervisor::Core;
-use alloc::vec::Vec;
-use core::time::Duration;
 
 /// How long a job waits for its process after SIGKILL.
 pub(crate) const ABANDON_TIMEOUT: Duration = Duration::from_secs(2);

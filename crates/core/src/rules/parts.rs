@@ -1,9 +1,10 @@
 //! Passes messages to the parts of the core that have a state of their own, and carries out what they decide.
 
-use crate::state::start_queue::NewProcess;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
+
+use crate::state::start_queue::NewProcess;
 
 use crate::context::{Context, Decision};
 use crate::effect::KillReason;

@@ -50,6 +50,6 @@ impl Core {
                 replies.push((job, self.request_about_job(&request)));
             }
         }
-        self.combined(replies)
+        Reply::Jobs(self.job_replies(replies))
     }
 }

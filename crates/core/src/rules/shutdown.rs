@@ -1,15 +1,15 @@
 //! The shutdown of the supervisor (S1, S3, S4, C6).
 
-use crate::log_entry::few;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::log_entry::{Fields, LogEvent, few};
+
 use crate::effect::{Effect, Exit, KillReason};
 use crate::event::Code;
 use crate::ids::JobIx;
-use crate::log_entry::{Fields, LogEvent};
 use crate::outcome::{Outcome, SkipReason};
 use crate::plan::{Level, Role, Signal};
 use crate::request::SHUTTING_DOWN;

@@ -1,9 +1,10 @@
 //! How one job stops, stage by stage (S2, W9).
 
-use crate::state::start_queue::NewProcess;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
+
+use crate::state::start_queue::NewProcess;
 
 use crate::effect::{DesiredService, Effect, KillReason};
 use crate::event::Code;

@@ -1,5 +1,7 @@
 //! Completes jobs that can never start, and reports that nothing can happen any more (W10).
 
+use alloc::vec::Vec;
+
 use crate::ids::JobIx;
 use crate::log_entry::LogEvent;
 use crate::outcome::{Outcome, SkipReason};
@@ -7,7 +9,6 @@ use crate::plan::Level;
 use crate::state::job::StopReason;
 use crate::state::phase::Phase;
 use crate::supervisor::Core;
-use alloc::vec::Vec;
 
 impl Core {
     /// Completes a job that can never be started (again). Warns if it has never been triggered.

@@ -1,13 +1,14 @@
 //! What the log says about work: why the supervisor keeps running, and what does not keep it running (W10).
 
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use crate::event::Code;
 use crate::ids::JobIx;
 use crate::log_entry::few;
 use crate::plan::{Job, Level, Role};
 use crate::supervisor::Core;
-use alloc::format;
-use alloc::string::String;
-use alloc::vec::Vec;
 
 impl Core {
     /// Logs what keeps the supervisor running if no job does work.

@@ -4,11 +4,9 @@ use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::SortedMap;
 use crate::context::Context;
 use crate::files::Files;
 use crate::ids::{CheckIx, CheckRunId, FileIx, JobIx, RunId, WatchIx};
-use crate::inserted;
 use crate::locks::Locks;
 use crate::plan::Plan;
 use crate::plan::diff::Moves;
@@ -16,6 +14,7 @@ use crate::state::dependency_graph::DependencyGraph;
 use crate::state::job::JobState;
 use crate::variables::JobVariables;
 use crate::watches::Watches;
+use crate::{SortedMap, inserted};
 
 /// What is in a plan beside jobs. Each has a state of its own, and talks to the rest of the core as
 /// [`crate::context`] says.

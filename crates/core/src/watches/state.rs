@@ -1,11 +1,12 @@
 //! What is known about a watch.
 
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+
 use crate::answer::{Answer, Entries, Instance, Value};
 use crate::catalog::connectivity::Trouble;
 use crate::state::watch_changes::ListChange;
 use crate::{inserted, sort_by};
-use alloc::collections::BTreeSet;
-use alloc::string::String;
 
 /// What is known about a watch.
 #[derive(Clone, Debug, Default)]

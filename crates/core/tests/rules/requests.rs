@@ -7,6 +7,7 @@ use containerpilot_core::input::{Answer, Instance, StartErrorKind};
 use containerpilot_core::plan::Signal;
 use containerpilot_core::plan::Status;
 use containerpilot_core::report::status::{JobStatus, RunCounts};
+use containerpilot_core::request::JobReply;
 use containerpilot_core::state::journal::{Detail, EndReason};
 use containerpilot_core::{Input, Reply, Request, RequestId};
 
@@ -544,4 +545,34 @@ fn x10_the_journal_has_starts_and_what_ended_a_run() {
         exits,
         [exit("a", None), exit("a", Some("timeout")), exit("b", None), exit("c", Some("shutdown"))]
     );
+}
+
+#[test]
+fn w22_a_group_is_stopped_in_one_step_before_any_event_that_follows() {
+    let jobs = "{ name: 'a', exec: 'x', when: { source: 'SIGUSR2' } }, \
+                { name: 'b', exec: 'x', when: { source: 'a', once: 'stopped' } }, { name: 'c', exec: 'x' }";
+    let mut harness = Harness::running(jobs);
+    harness.take_output();
+    let reply = harness.request(Request::Several(vec![Request::Stop(A), Request::Stop(B)]));
+    let stopped = |job: &str| JobReply { job: job.into(), result: Ok("stopped".into()) };
+    assert_eq!(reply, Reply::Jobs(vec![stopped("a"), stopped("b")]));
+    assert_eq!(harness.take_effects(), Vec::<String>::new(), "b was started by the stop of a");
+    // One after the other, the event of the first comes in between.
+    let mut harness = Harness::running(jobs);
+    harness.take_output();
+    harness.request(Request::Stop(A));
+    harness.request(Request::Stop(B));
+    assert_eq!(harness.take_effects(), ["spawn b", "kill b 15"]);
+}
+
+#[test]
+fn w22_a_group_is_refused_if_every_job_of_it_refuses() {
+    let done = |job: &str, result: Result<&str, &str>| JobReply {
+        job: job.into(),
+        result: result.map(Into::into).map_err(Into::into),
+    };
+    let some = [done("a", Ok("sent SIGHUP")), done("b", Err("not running"))];
+    assert_eq!(JobReply::combined(&some), Ok("a: sent SIGHUP; b: not running".into()));
+    let none = [done("a", Err("not running")), done("b", Err("not running"))];
+    assert_eq!(JobReply::combined(&none), Err("a: not running; b: not running".into()));
 }

@@ -8,6 +8,7 @@ use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RunId};
 use containerpilot_core::input::CheckError;
 use containerpilot_core::plan::{Job, Level, Signal};
 use containerpilot_core::report::status::Cause;
+use containerpilot_core::request::JobReply;
 use containerpilot_core::state::journal::{Event as JournalEvent, Origin};
 use containerpilot_core::{Phase as CorePhase, Reply, Time};
 
@@ -209,6 +210,10 @@ impl Runner<'_> {
                     Reply::Updated(false) => "no change".to_owned(),
                     Reply::Done(words) => words.clone(),
                     Reply::Refused(why) => format!("refused: {why}"),
+                    Reply::Jobs(replies) => match JobReply::combined(replies) {
+                        Ok(words) => words,
+                        Err(why) => format!("refused: {why}"),
+                    },
                     Reply::Reloaded(changes) => {
                         let parts = [
                             ("kept", &changes.kept),

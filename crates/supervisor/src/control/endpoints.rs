@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use containerpilot_api::job_names::{ambiguous_job, group_members, name_a_replica};
-use containerpilot_api::responses::{JobExecution, JobMessage, Maintenance, ReloadFailed};
+use containerpilot_api::responses::{JobExecution, JobMessage, JobResult, Maintenance, ReloadFailed};
 use containerpilot_core::plan::Level;
 use containerpilot_core::plan::diff::Changes;
-use containerpilot_core::request::{self, Reply};
+use containerpilot_core::request::{self, JobReply, Reply};
 use hyper::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
 use tokio::time::timeout;
 
@@ -228,7 +228,7 @@ impl ControlApi {
     async fn maintenance(&self, on: bool) -> EndpointResult {
         let updated = match self.command(request::Request::Maintenance(on)).await? {
             Reply::Updated(updated) => updated,
-            Reply::Done(_) | Reply::Reloaded(_) => true,
+            Reply::Done(_) | Reply::Reloaded(_) | Reply::Jobs(_) => true,
             Reply::Refused(why) => return Err(refusal(StatusCode::CONFLICT, why)),
         };
         Ok(ok(JSON, render::line(&Maintenance { updated: Some(updated) })))
@@ -273,40 +273,10 @@ impl ControlApi {
         Ok(ok(TEXT, last.iter().map(|line| line.print(times)).collect::<String>()))
     }
 
-    /// Acts on a job, or on every job of a group (W22). A group is refused if every job of it refuses; otherwise the
-    /// message has what each of them answers.
+    /// Acts on a job, or on every job of a group (W22): that is one request, so nothing comes in between. A group is
+    /// refused if every job of it refuses.
     async fn act_on(&self, name: String, action: JobAction, peer_uid: Option<u32>) -> EndpointResult {
-        if !name.starts_with('@') {
-            return self.act(&name, action, peer_uid).await.map(|message| job_message(name, message));
-        }
-        let jobs = self.members(&name).await?;
-        let (mut results, mut is_done, mut refused) = (Vec::new(), false, None);
-        for job in jobs {
-            match self.act(&job, action, peer_uid).await {
-                Ok(message) => {
-                    results.push(format!("{job}: {message}"));
-                    is_done = true;
-                }
-                Err(refusal) => {
-                    results.push(refusal.reason.clone());
-                    refused = Some(refusal);
-                }
-            }
-        }
-        match refused.filter(|_| !is_done) {
-            Some(refusal) => Err(refusal),
-            None => Ok(job_message(name, results.join("; "))),
-        }
-    }
-
-    /// The jobs of a group.
-    async fn members(&self, name: &str) -> Result<Vec<String>, Refusal> {
-        let snapshot = self.handles.queries.overview().await.ok_or_else(no_answer)?;
-        let jobs = snapshot.overview.jobs.iter().map(|job| (job.name.as_str(), job.groups.as_slice()));
-        group_members(name, jobs).map_err(|why| refusal(StatusCode::NOT_FOUND, why))
-    }
-
-    async fn act(&self, job: &str, action: JobAction, peer_uid: Option<u32>) -> Result<String, Refusal> {
+        self.check_group(&name).await?;
         let what = match action {
             JobAction::Start => "start of".to_owned(),
             JobAction::Stop => "stop of".to_owned(),
@@ -314,20 +284,33 @@ impl ControlApi {
             JobAction::RollingRestart => "rolling restart of".to_owned(),
             JobAction::Signal(signal) => format!("{signal} for"),
         };
-        self.log(format!("{} requested {what} {job}", user(peer_uid)));
-        let reply = self.handles.queries.request(ControlRequest::Job(job.to_owned(), action)).await;
-        match reply.map_err(|error| unresolved(job, &error))? {
-            Reply::Refused(why) => Err(refusal(StatusCode::CONFLICT, format!("{job}: {why}"))),
-            Reply::Done(message) => Ok(message),
-            Reply::Updated(_) | Reply::Reloaded(_) => Ok("done".to_owned()),
+        self.log(format!("{} requested {what} {name}", user(peer_uid)));
+        let reply = self.handles.queries.request(ControlRequest::Job(name.clone(), action)).await;
+        let (message, jobs) = match reply.map_err(|error| unresolved(&name, &error))? {
+            Reply::Refused(why) => return Err(refusal(StatusCode::CONFLICT, format!("{name}: {why}"))),
+            Reply::Done(message) => (message, Vec::new()),
+            Reply::Jobs(replies) => match JobReply::combined(&replies) {
+                Ok(message) => (message, replies.into_iter().map(job_result).collect()),
+                Err(why) => return Err(refusal(StatusCode::CONFLICT, why)),
+            },
+            Reply::Updated(_) | Reply::Reloaded(_) => ("done".to_owned(), Vec::new()),
+        };
+        Ok(ok(JSON, render::line(&JobMessage { job: name, message, done: None, jobs })))
+    }
+
+    /// Refuses a group that no job belongs to, and names the groups.
+    async fn check_group(&self, name: &str) -> Result<(), Refusal> {
+        if !name.starts_with('@') {
+            return Ok(());
         }
+        let snapshot = self.handles.queries.overview().await.ok_or_else(no_answer)?;
+        let jobs = snapshot.overview.jobs.iter().map(|job| (job.name.as_str(), job.groups.as_slice()));
+        group_members(name, jobs).map(drop).map_err(|why| refusal(StatusCode::NOT_FOUND, why))
     }
 
     /// Restarts jobs one at a time (W20).
     async fn rolling_restart(&self, job: String, peer_uid: Option<u32>) -> EndpointResult {
-        if job.starts_with('@') {
-            self.members(&job).await?;
-        }
+        self.check_group(&job).await?;
         self.log(format!("{} requested rolling restart of {job}", user(peer_uid)));
         self.long(ControlRequest::Job(job.clone(), JobAction::RollingRestart), job, None).await
     }
@@ -351,14 +334,14 @@ impl ControlApi {
                 }
                 (Reply::Reloaded(changes), Some(count)) => scaled(count, &changes),
                 (Reply::Done(message), _) => message,
-                (Reply::Updated(_) | Reply::Reloaded(_), _) => "done".to_owned(),
+                (Reply::Updated(_) | Reply::Reloaded(_) | Reply::Jobs(_), _) => "done".to_owned(),
             };
             if scale.is_some() {
                 queries.log(Level::Info, format!("control: {name}: {message}"));
             }
             Ok(message)
         };
-        let of_job = move |message, done| render::line(&JobMessage { job, message, done });
+        let of_job = move |message, done| render::line(&JobMessage { job, message, done, jobs: Vec::new() });
         let late_of_job = of_job.clone();
         let late = move |outcome: Result<String, String>| {
             let done = outcome.is_ok();
@@ -404,8 +387,10 @@ fn scaled(count: u16, changes: &Changes) -> String {
     message
 }
 
-fn job_message(job: String, message: String) -> Response {
-    ok(JSON, render::line(&JobMessage { job, message, done: None }))
+fn job_result(JobReply { job, result }: JobReply) -> JobResult {
+    let is_done = result.is_ok();
+    let (Ok(message) | Err(message)) = result;
+    JobResult { job, message, done: is_done }
 }
 
 /// The response of 3.8 to a successful request.

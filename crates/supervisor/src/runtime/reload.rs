@@ -208,7 +208,7 @@ impl Reloads {
                 let line = format!("reload: refused: {why}");
                 (ReloadOutcome::Refused(why), (Level::Warn, line))
             }
-            Reply::Done(_) | Reply::Updated(_) => {
+            Reply::Done(_) | Reply::Updated(_) | Reply::Jobs(_) => {
                 (ReloadOutcome::Applied(summary), (Level::Info, "reload: done".to_owned()))
             }
         };
