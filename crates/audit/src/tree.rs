@@ -123,11 +123,11 @@ impl Node {
 
 /// The tree of a YAML document, or of a JSON document, which is YAML too.
 #[must_use]
-pub fn from_yaml(node: &yaml::Node) -> Node {
+pub fn from_yaml(node: &yaml::YamlNode) -> Node {
     convert(node, node.place().line)
 }
 
-fn convert(node: &yaml::Node, line: usize) -> Node {
+fn convert(node: &yaml::YamlNode, line: usize) -> Node {
     let value = if let Some(map) = node.map() {
         let entries = map.entries().iter();
         Value::Map(

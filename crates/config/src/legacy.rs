@@ -18,7 +18,7 @@ use crate::lower::PRE_START;
 pub(crate) use check::{check, replace_on_start};
 pub(crate) use program::Program;
 pub(crate) use translate::{differences, main_name, translate};
-pub(crate) use tree::{Entry, members};
+pub(crate) use tree::{TreeEntry, members};
 
 /// Tasks and sensors of version 2 run first one interval after `preStart` or, without one, after the startup.
 pub(crate) fn delay_first_ticks(plan: &mut Plan) {

@@ -13,7 +13,7 @@ use crate::file_version::{self, Version};
 use crate::host::Host;
 use crate::json5::{self, Member, Node, Value};
 use crate::legacy::fields::LegacyFields;
-use crate::legacy::{self, Entry, Program};
+use crate::legacy::{self, Program, TreeEntry};
 use crate::lower::{Lower, StopOn, Templates, apply_defaults};
 use crate::quoted_value::{backslashes, broken_string};
 use crate::span::{SourceMap, Span};
@@ -105,7 +105,7 @@ pub(crate) struct Decoded {
     pub(crate) well_formed: bool,
     pub(crate) version: Version,
     /// The translated version 2 file.
-    pub(crate) tree: Vec<Entry>,
+    pub(crate) tree: Vec<TreeEntry>,
     /// The differences from version 2.
     pub(crate) differences: Vec<&'static str>,
     /// The name of the job of the main program.

@@ -9,7 +9,7 @@ use crate::document::Document;
 use crate::files::Files;
 use crate::merge::{Loader, in_directory, names_of_list};
 use crate::planned;
-use crate::yaml::{Entry, Map, Node};
+use crate::yaml::{Map, YamlEntry, YamlNode};
 
 /// The names of a file that Compose looks for in a directory, in its order.
 const NAMES: [&str; 4] = ["compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"];
@@ -36,7 +36,7 @@ pub(crate) fn import(
             project = loader.merge_projects(&project, &file)?;
         }
     }
-    let services = project.get("services").and_then(Node::map).cloned().unwrap_or_default();
+    let services = project.get("services").and_then(YamlNode::map).cloned().unwrap_or_default();
     if services.entries().is_empty() {
         let path = paths.first().cloned().unwrap_or_default();
         let message = "this is not a Compose file with services: expected `services:`";
@@ -59,7 +59,7 @@ pub(crate) fn import(
         };
         document.inexact(&entry.place(), why);
     }
-    planned::limit(services.entries().len(), services.entries().first().map(Entry::place))?;
+    planned::limit(services.entries().len(), services.entries().first().map(YamlEntry::place))?;
     consistent(&services)?;
     let mut jobs = Vec::new();
     for entry in &services {
@@ -78,7 +78,7 @@ pub(crate) fn import(
 
 /// Refuses dependencies on services that do not exist, and those in a cycle.
 fn consistent(services: &Map) -> Result<(), ImportError> {
-    let depends: Vec<(&Entry, Node)> = services
+    let depends: Vec<(&YamlEntry, YamlNode)> = services
         .into_iter()
         .filter_map(|service| Some((service, names_of_list(service.value.get("depends_on")?))))
         .collect();
@@ -97,6 +97,6 @@ fn consistent(services: &Map) -> Result<(), ImportError> {
 }
 
 /// Whether a dependency must be there.
-fn is_required(dependency: &Entry) -> bool {
-    dependency.value.get("required").and_then(Node::flag) != Some(false)
+fn is_required(dependency: &YamlEntry) -> bool {
+    dependency.value.get("required").and_then(YamlNode::flag) != Some(false)
 }

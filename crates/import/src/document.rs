@@ -6,7 +6,7 @@ use std::fmt::Write;
 use containerpilot_config::json5::write::{Layout, Row, comment, escaped, quoted};
 
 use crate::Imported;
-use crate::files::Place;
+use crate::files::SourceLine;
 
 /// A value of the new file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub struct Field {
     /// The value.
     pub value: Value,
     /// The line it comes from, which is printed above it.
-    pub from: Option<Place>,
+    pub from: Option<SourceLine>,
     /// What a reader has to know about it, which is printed above it, too.
     pub note: Option<String>,
 }
@@ -100,9 +100,9 @@ impl Field {
 /// Fields that are set one after the other.
 pub trait Fields {
     /// Sets a key. If it has a value already, the new one replaces it.
-    fn set(&mut self, key: &str, value: impl Into<Value>, from: Option<&Place>);
+    fn set(&mut self, key: &str, value: impl Into<Value>, from: Option<&SourceLine>);
     /// The same for a value that comes from several lines.
-    fn set_from(&mut self, key: &str, value: impl Into<Value>, from: &[Place]);
+    fn set_from(&mut self, key: &str, value: impl Into<Value>, from: &[SourceLine]);
     /// The value of a key, without its comments.
     fn get(&self, key: &str) -> Option<&Value>;
     /// Adds what a reader has to know about a key. Does nothing if the key has no value.
@@ -110,7 +110,7 @@ pub trait Fields {
 }
 
 impl Fields for Vec<Field> {
-    fn set(&mut self, key: &str, value: impl Into<Value>, from: Option<&Place>) {
+    fn set(&mut self, key: &str, value: impl Into<Value>, from: Option<&SourceLine>) {
         let field = Field { from: from.cloned(), ..Field::new(key, value) };
         match self.iter_mut().find(|field| field.key == key) {
             Some(old) => *old = field,
@@ -118,9 +118,9 @@ impl Fields for Vec<Field> {
         }
     }
 
-    fn set_from(&mut self, key: &str, value: impl Into<Value>, from: &[Place]) {
+    fn set_from(&mut self, key: &str, value: impl Into<Value>, from: &[SourceLine]) {
         let mut seen = BTreeSet::new();
-        let lines: Vec<&Place> =
+        let lines: Vec<&SourceLine> =
             from.iter().filter(|place| seen.insert((place.file.as_str(), place.line))).collect();
         let (first, more) =
             lines.split_first().map_or((None, [].as_slice()), |(first, more)| (Some(*first), more));
@@ -148,7 +148,7 @@ pub struct Job {
     /// Its name, which no other job has.
     pub name: String,
     /// The line that defines it.
-    pub from: Option<Place>,
+    pub from: Option<SourceLine>,
     /// Its keys except `name`.
     pub fields: Vec<Field>,
 }
@@ -160,8 +160,8 @@ pub struct Document {
     pub top: Vec<Field>,
     /// The jobs.
     pub jobs: Vec<Job>,
-    inexact: Vec<(Place, String)>,
-    not_needed: Vec<(Place, String)>,
+    inexact: Vec<(SourceLine, String)>,
+    not_needed: Vec<(SourceLine, String)>,
     remarks: Vec<String>,
     names: BTreeSet<String>,
     next_numbers: BTreeMap<String, usize>,
@@ -195,12 +195,12 @@ impl Document {
     }
 
     /// Lists something of the original that needs no equivalent, and why. Unlike what has no exact equivalent, it changes nothing.
-    pub fn not_needed(&mut self, place: &Place, why: impl Into<String>) {
+    pub fn not_needed(&mut self, place: &SourceLine, why: impl Into<String>) {
         self.not_needed.push((place.clone(), why.into()));
     }
 
     /// Lists something of the original that has no exact equivalent: what differs, and what to do.
-    pub fn inexact(&mut self, place: &Place, why: impl Into<String>) {
+    pub fn inexact(&mut self, place: &SourceLine, why: impl Into<String>) {
         self.inexact.push((place.clone(), why.into()));
     }
 
@@ -232,8 +232,8 @@ impl Document {
     /// Prints the file.
     #[must_use]
     pub fn print(&self, source: &str, paths: &[String]) -> Imported {
-        let listed = |list: &[(Place, String)]| -> Vec<String> {
-            let line = |(place, why): &(Place, String)| {
+        let listed = |list: &[(SourceLine, String)]| -> Vec<String> {
+            let line = |(place, why): &(SourceLine, String)| {
                 format!("{}:{}: `{}`: {why}", place.file, place.line, place.text)
             };
             let mut seen = BTreeSet::new();

@@ -36,7 +36,7 @@ pub fn join(directory: &str, path: &str) -> String {
 
 /// A line of the original.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLine {
     /// The file, as it was found.
     pub file: String,
     /// The line, starting with 1.
@@ -58,7 +58,7 @@ pub fn shortened(line: &str) -> String {
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for SourceLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}  {}", self.file, self.line, self.text)
     }
@@ -105,18 +105,18 @@ impl Text {
     }
 
     /// The lines with their places.
-    pub fn lines(&self) -> impl Iterator<Item = (Place, &str)> {
+    pub fn lines(&self) -> impl Iterator<Item = (SourceLine, &str)> {
         self.text.lines().enumerate().map(|(index, line)| {
-            let place = Place { file: self.path.clone(), line: index + 1, text: shortened(line) };
+            let place = SourceLine { file: self.path.clone(), line: index + 1, text: shortened(line) };
             (place, line)
         })
     }
 
     /// The place of a line, starting with 1.
     #[must_use]
-    pub fn place(&self, line: usize) -> Place {
+    pub fn place(&self, line: usize) -> SourceLine {
         let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len());
         let text = self.text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
-        Place { file: self.path.clone(), line, text: shortened(text) }
+        SourceLine { file: self.path.clone(), line, text: shortened(text) }
     }
 }

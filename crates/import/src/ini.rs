@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::ImportError;
 use crate::document::Document;
-use crate::files::{Place, Text, shortened};
+use crate::files::{SourceLine, Text, shortened};
 
 /// A section with all its options, from all files.
 #[derive(Clone, Debug)]
@@ -12,18 +12,18 @@ pub(crate) struct Section {
     /// What is between the brackets.
     pub(crate) name: String,
     /// The line with the brackets; that of the first file that has it.
-    pub(crate) place: Place,
+    pub(crate) place: SourceLine,
     /// The options by name, which is in lower case.
-    pub(crate) options: BTreeMap<String, Entry>,
+    pub(crate) options: BTreeMap<String, IniOption>,
 }
 
 /// An option.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct IniOption {
     /// The value. Its lines are separated by `\n`.
     pub(crate) value: String,
     /// The line of the option. Its text has the lines that continue it, too.
-    pub(crate) place: Place,
+    pub(crate) place: SourceLine,
 }
 
 /// All sections, in the order in which they were found.
@@ -39,7 +39,7 @@ impl Ini {
         self.sections.get(*self.by_name.get(name)?)
     }
 
-    fn section_mut(&mut self, name: &str, place: &Place) -> Option<&mut Section> {
+    fn section_mut(&mut self, name: &str, place: &SourceLine) -> Option<&mut Section> {
         let new = self.sections.len();
         let index = *self.by_name.entry(name.to_owned()).or_insert(new);
         if index == new {
@@ -59,8 +59,8 @@ impl Ini {
 
     /// Adds the sections of a file. An option that is there already is replaced, and the earlier one listed as left out.
     pub(crate) fn read(&mut self, text: &Text, document: &mut Document) -> Result<(), ImportError> {
-        let mut section: Option<(String, Place)> = None;
-        let mut option: Option<(String, Entry)> = None;
+        let mut section: Option<(String, SourceLine)> = None;
+        let mut option: Option<(String, IniOption)> = None;
         // The lines that continue the option.
         let mut lines = String::new();
         let mut indent_of_option = 0;
@@ -104,7 +104,7 @@ impl Ini {
             if name.is_empty() {
                 return Err(invalid("the name before `=` is missing"));
             }
-            option = Some((name, Entry { value: value.trim().to_owned(), place }));
+            option = Some((name, IniOption { value: value.trim().to_owned(), place }));
         }
         self.add(section.as_ref(), option, &lines, document);
         Ok(())
@@ -112,8 +112,8 @@ impl Ini {
 
     fn add(
         &mut self,
-        section: Option<&(String, Place)>,
-        option: Option<(String, Entry)>,
+        section: Option<&(String, SourceLine)>,
+        option: Option<(String, IniOption)>,
         lines: &str,
         document: &mut Document,
     ) {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::ImportError;
 use crate::files::Files;
-use crate::yaml::{self, Entry, Map, Node};
+use crate::yaml::{self, Map, YamlEntry, YamlNode};
 
 /// How long a chain of `extends` or `include` may be.
 const MAX_CHAIN: usize = 16;
@@ -73,7 +73,13 @@ impl<'a> Loader<'a> {
     }
 
     /// A service with what it extends.
-    fn service(&mut self, path: &str, name: &str, from: &Entry, depth: usize) -> Result<Node, ImportError> {
+    fn service(
+        &mut self,
+        path: &str,
+        name: &str,
+        from: &YamlEntry,
+        depth: usize,
+    ) -> Result<YamlNode, ImportError> {
         let document = self.document(path)?;
         let Some(service) = services(&document).and_then(|services| services.value.get(name)) else {
             return Err(from.error(format!("{path} does not define `{name}`")));
@@ -89,7 +95,7 @@ impl<'a> Loader<'a> {
         let Some(other) = other.text() else {
             return Err(extends.error("`extends` takes the name of a service, or `service` and `file`"));
         };
-        let file = extends.value.get("file").and_then(Node::text).map(|file| beside(path, file));
+        let file = extends.value.get("file").and_then(YamlNode::text).map(|file| beside(path, file));
         let base = self.service(file.as_deref().unwrap_or(path), other, extends, depth + 1)?;
         // What is extended is converted again for each service.
         self.work = self.work.saturating_add(base.size());
@@ -98,7 +104,7 @@ impl<'a> Loader<'a> {
         self.merge_services(&base, &own)
     }
 
-    fn spend(&mut self, on: &Entry) -> Result<(), ImportError> {
+    fn spend(&mut self, on: &YamlEntry) -> Result<(), ImportError> {
         self.work += 1;
         match self.work > MAX_WORK {
             true => Err(on.error("the files are too large when they are combined")),
@@ -125,12 +131,12 @@ impl<'a> Loader<'a> {
 
     fn merge_maps(
         &mut self,
-        base: &Node,
-        over: &Node,
-        merge: impl Fn(&mut Self, &Node, &Node) -> Result<Node, ImportError>,
-    ) -> Result<Node, ImportError> {
+        base: &YamlNode,
+        over: &YamlNode,
+        merge: impl Fn(&mut Self, &YamlNode, &YamlNode) -> Result<YamlNode, ImportError>,
+    ) -> Result<YamlNode, ImportError> {
         let (Some(old), Some(new)) = (base.map(), over.map()) else { return Ok(over.clone()) };
-        let reset = |entry: &&Entry| entry.value.tag() == Some("!reset");
+        let reset = |entry: &&YamlEntry| entry.value.tag() == Some("!reset");
         let removed: BTreeSet<&str> = new.into_iter().filter(reset).map(|entry| entry.key.as_str()).collect();
         let mut merged = old.without(&removed);
         self.work += old.entries().len();
@@ -145,8 +151,8 @@ impl<'a> Loader<'a> {
         Ok(over.with_map(merged))
     }
 
-    fn merge_services(&mut self, base: &Node, over: &Node) -> Result<Node, ImportError> {
-        let by_name = |service: &Node| match service.map() {
+    fn merge_services(&mut self, base: &YamlNode, over: &YamlNode) -> Result<YamlNode, ImportError> {
+        let by_name = |service: &YamlNode| match service.map() {
             None => service.clone(),
             Some(map) => {
                 let mut map = map.clone();
@@ -163,11 +169,11 @@ impl<'a> Loader<'a> {
         };
         let (base, over) = (by_name(base), by_name(over));
         let whole = over.map().into_iter().flatten().filter(|entry| is_replaced(&entry.key)).cloned();
-        let whole: Vec<Entry> = whole.filter(|entry| entry.value.tag() != Some("!reset")).collect();
+        let whole: Vec<YamlEntry> = whole.filter(|entry| entry.value.tag() != Some("!reset")).collect();
         let merged = self.merge_maps(&base, &over, |loader, old, new| loader.merge_values(old, new))?;
         let Some(mut map) = merged.map().cloned() else { return Ok(merged) };
         whole.into_iter().for_each(|entry| map.set(entry));
-        let test = over.get("healthcheck").and_then(Node::map).and_then(|check| check.entry("test"));
+        let test = over.get("healthcheck").and_then(YamlNode::map).and_then(|check| check.entry("test"));
         if let (Some(test), Some(check)) = (test, map.entry("healthcheck").cloned())
             && let Some(mut inner) = check.value.map().cloned()
         {
@@ -178,7 +184,7 @@ impl<'a> Loader<'a> {
     }
 
     /// Mappings are combined, lists are appended, and everything else is replaced.
-    pub(crate) fn merge_values(&mut self, base: &Node, over: &Node) -> Result<Node, ImportError> {
+    pub(crate) fn merge_values(&mut self, base: &YamlNode, over: &YamlNode) -> Result<YamlNode, ImportError> {
         match (base.list(), over.list()) {
             (Some(old), Some(new)) => {
                 self.work += old.len() + new.len();
@@ -194,12 +200,12 @@ fn is_replaced(key: &str) -> bool {
 }
 
 /// The services of Compose, or the processes of process-compose.
-fn services(document: &Map) -> Option<&Entry> {
+fn services(document: &Map) -> Option<&YamlEntry> {
     document.entry("services").or_else(|| document.entry("processes"))
 }
 
 /// The items of a list; anything else is its only item.
-fn items(node: &Node) -> &[Node] {
+fn items(node: &YamlNode) -> &[YamlNode] {
     node.list().unwrap_or(std::slice::from_ref(node))
 }
 
@@ -237,7 +243,7 @@ pub(crate) fn beside(file: &str, path: &str) -> String {
 }
 
 /// A list of `NAME=value`, or of names, as a mapping. A later item wins.
-pub(crate) fn names_of_list(node: &Node) -> Node {
+pub(crate) fn names_of_list(node: &YamlNode) -> YamlNode {
     let Some(items) = node.list() else { return node.clone() };
     let mut map = Map::default();
     for item in items {
@@ -246,7 +252,7 @@ pub(crate) fn names_of_list(node: &Node) -> Node {
             Some((name, value)) => (name, item.with_text(value)),
             None => (text, item.with_nothing()),
         };
-        map.set(Entry::at(name, value, item));
+        map.set(YamlEntry::at(name, value, item));
     }
     node.with_map(map)
 }

@@ -15,7 +15,7 @@ use crate::durations;
 use crate::files::Files;
 use crate::merge::Loader;
 use crate::planned::{self, Condition, Dependency, Planned, Start};
-use crate::yaml::{self, Entry, Map, Node};
+use crate::yaml::{self, Map, YamlEntry, YamlNode};
 
 use service::Converter;
 
@@ -40,7 +40,7 @@ pub(crate) fn import(
         return Err(ImportError::Empty { path, message });
     }
     for map in [&services, &checks] {
-        planned::limit(map.entries().len(), map.entries().first().map(Entry::place))?;
+        planned::limit(map.entries().len(), map.entries().first().map(YamlEntry::place))?;
     }
     consistent(&services)?;
     checks::consistent(&checks, &services)?;
@@ -66,7 +66,7 @@ pub(crate) fn import(
         document.jobs.push(Job { name, from: Some(reaction.from), fields });
     }
     checks::add(&services, &names, &started, &checks, document)?;
-    planned::limit(document.jobs.len(), services.entries().first().map(Entry::place))?;
+    planned::limit(document.jobs.len(), services.entries().first().map(YamlEntry::place))?;
     if !started.is_empty() && all_may_end(&services, &started) && !checks.into_iter().any(checks::is_enabled)
     {
         document.remark(
@@ -91,8 +91,9 @@ fn defaults(longest_stop: u64, document: &mut Document) {
 
 /// Whether each service that Pebble starts may end without a restart and without a shutdown.
 fn all_may_end(services: &Map, started: &BTreeSet<&str>) -> bool {
-    let ignored = |service: &Entry, key| service.value.get(key).and_then(Node::text) == Some("ignore");
-    let may_end = |service: &Entry| ["on-success", "on-failure"].iter().any(|key| ignored(service, key));
+    let ignored =
+        |service: &YamlEntry, key| service.value.get(key).and_then(YamlNode::text) == Some("ignore");
+    let may_end = |service: &YamlEntry| ["on-success", "on-failure"].iter().any(|key| ignored(service, key));
     services.into_iter().filter(|service| started.contains(service.key.as_str())).all(may_end)
 }
 
@@ -149,9 +150,9 @@ fn read(paths: &[String], files: &dyn Files, document: &mut Document) -> Result<
 }
 
 /// Adds the services or checks of a layer: `override` says how.
-fn combine(all: &mut Map, section: &Entry, loader: &mut Loader<'_>) -> Result<(), ImportError> {
+fn combine(all: &mut Map, section: &YamlEntry, loader: &mut Loader<'_>) -> Result<(), ImportError> {
     for entry in section.value.map().into_iter().flatten() {
-        let value = match (entry.value.get("override").and_then(Node::text), all.get(&entry.key)) {
+        let value = match (entry.value.get("override").and_then(YamlNode::text), all.get(&entry.key)) {
             (Some("merge"), Some(old)) => loader.merge_values(old, &entry.value)?,
             (Some("merge" | "replace"), _) => entry.value.clone(),
             _ => {
@@ -167,13 +168,13 @@ fn combine(all: &mut Map, section: &Entry, loader: &mut Loader<'_>) -> Result<()
 
 /// The services that Pebble starts: the enabled ones, and those that they require.
 fn started(services: &Map) -> BTreeSet<&str> {
-    let enabled = |entry: &&Entry| entry.value.get("startup").and_then(Node::text) == Some("enabled");
-    let mut open: Vec<&Entry> = services.into_iter().filter(enabled).collect();
+    let enabled = |entry: &&YamlEntry| entry.value.get("startup").and_then(YamlNode::text) == Some("enabled");
+    let mut open: Vec<&YamlEntry> = services.into_iter().filter(enabled).collect();
     let mut started = BTreeSet::new();
     while let Some(entry) = open.pop() {
         if started.insert(entry.key.as_str()) {
-            let names = entry.value.get("requires").and_then(Node::list).unwrap_or_default();
-            open.extend(names.iter().filter_map(Node::text).filter_map(|name| services.entry(name)));
+            let names = entry.value.get("requires").and_then(YamlNode::list).unwrap_or_default();
+            open.extend(names.iter().filter_map(YamlNode::text).filter_map(|name| services.entry(name)));
         }
     }
     started
@@ -201,11 +202,11 @@ fn consistent(services: &Map) -> Result<(), ImportError> {
 }
 
 /// The names in a list of a service.
-fn names<'a>(service: &'a Entry, key: &str) -> impl Iterator<Item = (&'a Entry, &'a str)> {
+fn names<'a>(service: &'a YamlEntry, key: &str) -> impl Iterator<Item = (&'a YamlEntry, &'a str)> {
     let list = service.value.map().and_then(|service| service.entry(key));
     list.into_iter().flat_map(|list| {
         let items = list.value.list().unwrap_or_default().iter();
-        items.filter_map(Node::text).map(move |name| (list, name))
+        items.filter_map(YamlNode::text).map(move |name| (list, name))
     })
 }
 

@@ -6,7 +6,7 @@ use crate::ImportError;
 use crate::conditions::{ended, on};
 use crate::document::{Document, Field, Fields, Job, Value};
 use crate::durations;
-use crate::files::Place;
+use crate::files::SourceLine;
 use crate::graph;
 
 /// The most jobs of one configuration.
@@ -22,7 +22,7 @@ const STOP_TIMEOUT_MS: u64 = 5000;
 pub(crate) struct Planned {
     /// Its name in the original.
     pub(crate) original: String,
-    pub(crate) from: Place,
+    pub(crate) from: SourceLine,
     /// Its keys, without what follows from its dependencies.
     pub(crate) fields: Vec<Field>,
     pub(crate) depends: Vec<Dependency>,
@@ -35,9 +35,9 @@ pub(crate) struct Planned {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     AtStartup,
-    Manual(Option<Place>),
+    Manual(Option<SourceLine>),
     /// The keys `interval`, or `cron` and `timezone`, of `when`.
-    Schedule(Vec<Field>, Place),
+    Schedule(Vec<Field>, SourceLine),
 }
 
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub(crate) struct Dependency {
     pub(crate) bind: bool,
     /// Whether the original starts the job also if the other one fails.
     pub(crate) optional: bool,
-    pub(crate) from: Place,
+    pub(crate) from: SourceLine,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ fn required(job: &Planned) -> Required {
 /// A job that starts after another one and stops before it.
 struct Later {
     at: usize,
-    place: Place,
+    place: SourceLine,
     /// True if its place in the file is enough for that.
     in_order: bool,
 }
@@ -96,11 +96,11 @@ struct Later {
 /// What a job waits for, and the lines that say so.
 #[derive(Default)]
 struct Waits {
-    requires: Vec<(usize, bool, Place)>,
-    succeeded: Vec<(usize, Place)>,
-    completed: Vec<(usize, Place)>,
+    requires: Vec<(usize, bool, SourceLine)>,
+    succeeded: Vec<(usize, SourceLine)>,
+    completed: Vec<(usize, SourceLine)>,
     /// The jobs that start before this one and stop after it, although it does not require them.
-    order: Vec<(usize, Place)>,
+    order: Vec<(usize, SourceLine)>,
 }
 
 /// Completes the jobs and adds them to the document. A job without `killAfter` has `usual_stop` milliseconds to stop. Returns the new names.
@@ -149,7 +149,7 @@ pub(crate) fn add_all(
         if let Some(later) = later.remove(&at) {
             let jobs: Vec<&str> =
                 later.iter().filter_map(|one| names.get(one.at).map(String::as_str)).collect();
-            let places: Vec<Place> = later.iter().map(|one| one.place.clone()).collect();
+            let places: Vec<SourceLine> = later.iter().map(|one| one.place.clone()).collect();
             fields.set_from("stopAfter", jobs, &places);
             if later.iter().any(|one| one.in_order) && !is_manual {
                 let order = "They start after it, in the order of this file.";
@@ -206,10 +206,11 @@ fn start_order(waits: &[Waits]) -> Vec<usize> {
 ///
 /// # Errors
 /// If there is a cycle.
-pub(crate) fn refuse_cycle(edges: &[(&str, &str, Place)]) -> Result<(), ImportError> {
+pub(crate) fn refuse_cycle(edges: &[(&str, &str, SourceLine)]) -> Result<(), ImportError> {
     let all = edges.iter().map(|(from, to, _)| ((*from).to_owned(), (*to).to_owned())).collect();
     let cyclic: BTreeMap<String, String> = graph::cyclic(&all).into_iter().collect();
-    let is_part = |(from, to, _): &&(&str, &str, Place)| cyclic.get(*from).is_some_and(|next| next == to);
+    let is_part =
+        |(from, to, _): &&(&str, &str, SourceLine)| cyclic.get(*from).is_some_and(|next| next == to);
     let Some((first, _, _)) = edges.iter().find(is_part) else { return Ok(()) };
     // From every edge that is left, the way leads on, and so into a cycle.
     let mut way: Vec<&str> = vec![first];
@@ -230,7 +231,7 @@ pub(crate) fn refuse_cycle(edges: &[(&str, &str, Place)]) -> Result<(), ImportEr
 ///
 /// # Errors
 /// If there are too many.
-pub(crate) fn limit(count: usize, first: Option<Place>) -> Result<(), ImportError> {
+pub(crate) fn limit(count: usize, first: Option<SourceLine>) -> Result<(), ImportError> {
     match count > MAX_JOBS {
         true => Err(invalid(
             first,
@@ -242,7 +243,7 @@ pub(crate) fn limit(count: usize, first: Option<Place>) -> Result<(), ImportErro
     }
 }
 
-fn invalid(place: Option<Place>, message: &str) -> ImportError {
+fn invalid(place: Option<SourceLine>, message: &str) -> ImportError {
     let (file, line) = place.map_or_else(Default::default, |place| (place.file, place.line));
     ImportError::Invalid { file, line, message: message.to_owned() }
 }
@@ -261,7 +262,7 @@ fn waits_of(
     let mut ordered_already = BTreeSet::new();
     let mut ends_already = BTreeSet::new();
     // Jobs whose dependencies are those of this job, too, and the line that says so.
-    let mut follow: Vec<(usize, Option<Place>)> = vec![(job, None)];
+    let mut follow: Vec<(usize, Option<SourceLine>)> = vec![(job, None)];
     while let Some((at, followed_by)) = follow.pop() {
         for dependency in jobs.get(at).map(|job| job.depends.as_slice()).unwrap_or_default() {
             *steps += 1;
@@ -357,15 +358,15 @@ fn waits_of(
 fn finish(fields: &mut Vec<Field>, start: Start, waits: Waits, names: &[String], document: &mut Document) {
     let name = |at: usize| names.get(at).cloned().unwrap_or_default();
     if !waits.requires.is_empty() {
-        let item = |(at, bind, _): &(usize, bool, Place)| match bind {
+        let item = |(at, bind, _): &(usize, bool, SourceLine)| match bind {
             true => Value::Object(vec![Field::new("source", name(*at)), Field::new("bind", true)]),
             false => Value::Text(name(*at)),
         };
         let items = waits.requires.iter().map(item).collect();
-        let places: Vec<Place> = waits.requires.iter().map(|(_, _, place)| place.clone()).collect();
+        let places: Vec<SourceLine> = waits.requires.iter().map(|(_, _, place)| place.clone()).collect();
         fields.set_from("requires", Value::List(items), &places);
     }
-    let mut inexact = |events: &[(usize, Place)], why: &str| {
+    let mut inexact = |events: &[(usize, SourceLine)], why: &str| {
         for (at, place) in events {
             document.inexact(place, format!("it does not wait for `{}`: {why}", name(*at)));
         }
@@ -381,7 +382,7 @@ fn finish(fields: &mut Vec<Field>, start: Start, waits: Waits, names: &[String],
         }
         (Start::AtStartup, succeeded, completed) => {
             let all = succeeded.iter().map(|(at, _)| on(&name(*at), "event", "exitSuccess")).collect();
-            let places: Vec<Place> = succeeded.iter().map(|(_, place)| place.clone()).collect();
+            let places: Vec<SourceLine> = succeeded.iter().map(|(_, place)| place.clone()).collect();
             fields.set_from("when", Value::Object(vec![Field::new("all", Value::List(all))]), &places);
             inexact(
                 completed,

@@ -15,7 +15,7 @@ use crate::document::{Document, Fields, Job, Value};
 use crate::files::Files;
 use crate::merge::{Loader, beside, in_directory, names_of_list};
 use crate::planned;
-use crate::yaml::{Entry, Map, Node};
+use crate::yaml::{Map, YamlEntry, YamlNode};
 
 use ends::Reaction;
 use process::Converter;
@@ -52,24 +52,24 @@ pub(crate) fn import(
             map = loader.merge_projects(&map, &file)?;
         }
     }
-    let processes = map.get("processes").and_then(Node::map).cloned().unwrap_or_default();
+    let processes = map.get("processes").and_then(YamlNode::map).cloned().unwrap_or_default();
     if processes.entries().is_empty() {
         let path = paths.first().cloned().unwrap_or_default();
         let message = "this is not a file of process-compose: expected `processes:`";
         return Err(ImportError::Empty { path, message });
     }
     let project = Project {
-        vars: map.get("vars").and_then(Node::map).cloned().unwrap_or_default(),
+        vars: map.get("vars").and_then(YamlNode::map).cloned().unwrap_or_default(),
         shell: shell(map.get("shell")),
         dotenv: !dotenv.is_empty(),
-        expand: map.get("disable_env_expansion").and_then(Node::flag) != Some(true),
+        expand: map.get("disable_env_expansion").and_then(YamlNode::flag) != Some(true),
     };
     if !dotenv.is_empty() {
         document.top.set("envFile", Value::List(dotenv), None);
         document.remark("Variables of `.env` are passed to all jobs, but templates cannot use them.");
     }
     top(&map, &project, document)?;
-    planned::limit(processes.entries().len(), processes.entries().first().map(Entry::place))?;
+    planned::limit(processes.entries().len(), processes.entries().first().map(YamlEntry::place))?;
     consistent(&processes)?;
     let mut jobs = Vec::new();
     let mut hooks = Vec::new();
@@ -80,7 +80,7 @@ pub(crate) fn import(
             let message = format!("the process `{}` is {}, not a mapping", entry.key, entry.value.what());
             return Err(entry.error(message));
         };
-        let vars = process.get("vars").and_then(Node::map);
+        let vars = process.get("vars").and_then(YamlNode::map);
         let replicas = process.get("replicas").filter(|replicas| !replicas.is_null());
         // A variable may be any number.
         let replicated = replicas.is_some_and(|replicas| replicas.integer().is_none_or(|count| count > 1));
@@ -93,7 +93,7 @@ pub(crate) fn import(
             jobs.push(job.planned(entry));
         }
     }
-    ends::remarks(&jobs, map.get("ordered_shutdown").and_then(Node::flag) == Some(true), document);
+    ends::remarks(&jobs, map.get("ordered_shutdown").and_then(YamlNode::flag) == Some(true), document);
     ends::wait_for_last_end(&mut jobs, document);
     let mut reactions = Vec::new();
     for (at, place) in stops {
@@ -124,7 +124,7 @@ struct Project {
 
 /// Refuses the dependencies that process-compose refuses.
 fn consistent(processes: &Map) -> Result<(), ImportError> {
-    let depends: Vec<(&Entry, Node)> = processes
+    let depends: Vec<(&YamlEntry, YamlNode)> = processes
         .into_iter()
         .filter_map(|process| Some((process, names_of_list(process.value.get("depends_on")?))))
         .collect();
@@ -136,8 +136,10 @@ fn consistent(processes: &Map) -> Result<(), ImportError> {
                 let message = format!("`{}` depends on `{}`, which is not defined", process.key, other.key);
                 return Err(other.error(message));
             };
-            let condition = other.value.get("condition").and_then(Node::text);
-            if condition == Some("process_log_ready") && on.get("ready_log_line").is_none_or(Node::is_null) {
+            let condition = other.value.get("condition").and_then(YamlNode::text);
+            if condition == Some("process_log_ready")
+                && on.get("ready_log_line").is_none_or(YamlNode::is_null)
+            {
                 return Err(other.error(format!("`{name}` has no `ready_log_line`")));
             }
             edges.push((process.key.as_str(), name, other.place()));
@@ -153,8 +155,8 @@ fn process_of<'a>(name: &'a str, processes: &Map) -> &'a str {
     group.filter(is_replica).unwrap_or(name)
 }
 
-fn shell(node: Option<&Node>) -> [String; 2] {
-    let word = |key| node.and_then(|node| node.get(key)).and_then(Node::text);
+fn shell(node: Option<&YamlNode>) -> [String; 2] {
+    let word = |key| node.and_then(|node| node.get(key)).and_then(YamlNode::text);
     [word("shell_command").unwrap_or("bash").to_owned(), word("shell_argument").unwrap_or("-c").to_owned()]
 }
 

@@ -8,7 +8,7 @@ use containerpilot_config::dotenv;
 use crate::ImportError;
 use crate::command_line;
 use crate::document::{Document, Field, Fields, Job, Part, Value};
-use crate::files::{Files, Place, Text, directory, join};
+use crate::files::{Files, SourceLine, Text, directory, join};
 
 /// The port of the first process type, and the distance to that of the next one.
 const FIRST_PORT: u16 = 5000;
@@ -50,7 +50,7 @@ pub(crate) fn import(
 struct ProcessType {
     name: String,
     command: String,
-    place: Place,
+    place: SourceLine,
 }
 
 fn read(text: &Text, types: &mut Vec<ProcessType>, document: &mut Document) {
@@ -84,7 +84,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// A setting with the line it comes from.
-type Setting = (String, Place);
+type Setting = (String, SourceLine);
 
 /// What the files beside the Procfile say.
 #[derive(Default)]
@@ -103,7 +103,7 @@ impl Settings {
             let path = join(directory, name);
             let Ok(text) = Text::read(files, &path) else { continue };
             let (variables, is_valid) = variables(&text, name, document);
-            let places: BTreeMap<&str, Place> = text
+            let places: BTreeMap<&str, SourceLine> = text
                 .lines()
                 .filter_map(|(place, line)| {
                     let name = line.split_once('=')?.0.trim();
@@ -158,20 +158,20 @@ impl Settings {
     }
 
     /// The line of a list of names that has this one.
-    fn names(&self, setting: &str, name: &str) -> Option<&Place> {
+    fn names(&self, setting: &str, name: &str) -> Option<&SourceLine> {
         let (list, place) = self.take(setting)?;
         list.split(',').map(str::trim).any(|item| item == name || item == "all").then_some(place)
     }
 
     /// The value for a process type in a list such as `web=2,worker=1`, and its line.
-    fn pair(&self, setting: &str, name: &str) -> Option<(&str, &Place)> {
+    fn pair(&self, setting: &str, name: &str) -> Option<(&str, &SourceLine)> {
         let (list, place) = self.take(setting)?;
         let pairs = || list.split(',').filter_map(|item| item.trim().split_once('='));
         let of = |wanted: &str| pairs().rfind(|(key, _)| *key == wanted).map(|(_, value)| value);
         of(name).or_else(|| of("all")).map(|value| (value, place))
     }
 
-    fn is_true(&self, setting: &str) -> Option<&Place> {
+    fn is_true(&self, setting: &str) -> Option<&SourceLine> {
         let (value, place) = self.take(setting)?;
         (!matches!(value.as_str(), "" | "0" | "false")).then_some(place)
     }
@@ -188,7 +188,7 @@ fn variables(text: &Text, name: &str, document: &mut Document) -> (Vec<(String, 
         };
         is_valid = false;
         // The line may have a secret.
-        let place = Place { file: text.path.clone(), line: error.line, text: name.to_owned() };
+        let place = SourceLine { file: text.path.clone(), line: error.line, text: name.to_owned() };
         let (message, path) = (error.message, &text.path);
         let why = format!(
             "line {}: {message}, so `envFile` would refuse the whole file: correct or remove the line, and add `envFile: [{path:?}]`",

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ImportError;
 use crate::document::{Document, Value};
-use crate::files::{Files, Place, Text};
+use crate::files::{Files, SourceLine, Text};
 use crate::graph;
 use settings::log_file;
 
@@ -72,7 +72,7 @@ struct Importer<'a> {
     loggers: BTreeMap<String, String>,
     started: BTreeSet<String>,
     /// What each service requires, and the line that says so.
-    requires: BTreeMap<String, Vec<(String, Option<Place>)>>,
+    requires: BTreeMap<String, Vec<(String, Option<SourceLine>)>>,
     /// `logging` of the producers.
     logs: BTreeMap<String, Value>,
     /// The longest `timeout-kill`.
@@ -181,15 +181,15 @@ impl Importer<'_> {
     }
 
     /// The first line of a file.
-    fn place(&self, path: &str) -> Place {
+    fn place(&self, path: &str) -> SourceLine {
         self.text(path).map_or_else(
-            || Place { file: path.to_owned(), line: 1, text: String::new() },
+            || SourceLine { file: path.to_owned(), line: 1, text: String::new() },
             |text| text.place(1),
         )
     }
 
     /// The first word of a file of a service, with its place.
-    fn value(&self, service: &Service, file: &str) -> Option<(String, Place)> {
+    fn value(&self, service: &Service, file: &str) -> Option<(String, SourceLine)> {
         let text = service.files.contains(file).then(|| self.text(&format!("{}/{file}", service.path)))??;
         let (place, line) =
             text.lines().find(|(place, _)| !place.text.is_empty() && !place.text.starts_with('#'))?;
@@ -197,7 +197,7 @@ impl Importer<'_> {
     }
 
     /// The names in a file with one name per line, or in a directory of empty files.
-    fn list(&self, service: &Service, file: &str) -> Vec<(String, Place)> {
+    fn list(&self, service: &Service, file: &str) -> Vec<(String, SourceLine)> {
         let mut names = Vec::new();
         if service.files.contains(file) {
             for (place, line) in self.text(&format!("{}/{file}", service.path)).iter().flat_map(Text::lines) {
@@ -210,7 +210,7 @@ impl Importer<'_> {
         let directory = format!("{}/{file}.d", service.path);
         for name in self.files.list(&directory).unwrap_or_default() {
             if !name.starts_with('.') {
-                let place = Place { file: format!("{directory}/{name}"), line: 1, text: String::new() };
+                let place = SourceLine { file: format!("{directory}/{name}"), line: 1, text: String::new() };
                 names.push((name, place));
             }
         }

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ImportError;
 use crate::document::{Document, Field, Fields, Value};
-use crate::files::{Files, Place, Text, directory, join};
-use crate::ini::{Entry, Ini, Section};
+use crate::files::{Files, SourceLine, Text, directory, join};
+use crate::ini::{Ini, IniOption, Section};
 use expand::{Expanded, Names, plain};
 
 /// The defaults of supervisord.
@@ -128,7 +128,7 @@ fn in_directory(path: &str, files: &dyn Files) -> Result<Vec<String>, ImportErro
     Ok(names.iter().map(|name| join(path, name)).collect())
 }
 
-fn invalid(place: &Place, message: impl Into<String>) -> ImportError {
+fn invalid(place: &SourceLine, message: impl Into<String>) -> ImportError {
     ImportError::Invalid { file: place.file.clone(), line: place.line, message: message.into() }
 }
 
@@ -137,9 +137,9 @@ struct Group<'a> {
     name: String,
     priority: i64,
     /// The line that sets the priority.
-    priority_from: Option<Place>,
+    priority_from: Option<SourceLine>,
     /// The line that lists the programs of a `[group:x]`.
-    from: Option<Place>,
+    from: Option<SourceLine>,
     sections: Vec<&'a Section>,
 }
 
@@ -269,7 +269,7 @@ fn listener_advice(section: &Section) -> String {
 struct Converted {
     job: usize,
     priority: i64,
-    priority_from: Option<Place>,
+    priority_from: Option<SourceLine>,
     stop_seconds: u64,
     always_restarts: bool,
 }
@@ -333,13 +333,13 @@ impl<'a> Options<'a> {
     }
 
     /// The option as it is written.
-    fn raw(&mut self, name: &str) -> Option<&'a Entry> {
+    fn raw(&mut self, name: &str) -> Option<&'a IniOption> {
         self.left.remove(name);
         self.section.options.get(name)
     }
 
     /// The option with everything replaced.
-    fn get(&mut self, name: &str) -> Result<Option<(Expanded, &'a Place)>, ImportError> {
+    fn get(&mut self, name: &str) -> Result<Option<(Expanded, &'a SourceLine)>, ImportError> {
         let Some(entry) = self.raw(name) else { return Ok(None) };
         // `here` is the directory of the file with this line.
         self.names.set_text("here", directory(&entry.place.file));
@@ -352,7 +352,7 @@ impl<'a> Options<'a> {
         &mut self,
         name: &str,
         document: &mut Document,
-    ) -> Result<Option<(String, &'a Place)>, ImportError> {
+    ) -> Result<Option<(String, &'a SourceLine)>, ImportError> {
         let Some((value, place)) = self.get(name)? else { return Ok(None) };
         let text = plain(&value);
         if text.is_none() {
@@ -365,7 +365,7 @@ impl<'a> Options<'a> {
         &mut self,
         name: &str,
         document: &mut Document,
-    ) -> Result<Option<(u64, &'a Place)>, ImportError> {
+    ) -> Result<Option<(u64, &'a SourceLine)>, ImportError> {
         let Some((text, place)) = self.text(name, document)? else { return Ok(None) };
         match text.trim().parse() {
             Ok(number) => Ok(Some((number, place))),
@@ -377,7 +377,7 @@ impl<'a> Options<'a> {
         &mut self,
         name: &str,
         document: &mut Document,
-    ) -> Result<Option<(bool, &'a Place)>, ImportError> {
+    ) -> Result<Option<(bool, &'a SourceLine)>, ImportError> {
         let Some((text, place)) = self.text(name, document)? else { return Ok(None) };
         match text.to_lowercase().as_str() {
             "yes" | "true" | "on" | "1" => Ok(Some((true, place))),
@@ -391,7 +391,7 @@ impl<'a> Options<'a> {
         &mut self,
         name: &str,
         document: &mut Document,
-    ) -> Result<Option<(u64, &'a Place)>, ImportError> {
+    ) -> Result<Option<(u64, &'a SourceLine)>, ImportError> {
         let Some((text, place)) = self.text(name, document)? else { return Ok(None) };
         let text = text.to_lowercase();
         let units = [("kb", 1 << 10), ("mb", 1 << 20), ("gb", 1 << 30)];
@@ -407,7 +407,7 @@ impl<'a> Options<'a> {
     fn environment(
         &mut self,
         document: &mut Document,
-    ) -> Result<Option<(Vec<Field>, &'a Place)>, ImportError> {
+    ) -> Result<Option<(Vec<Field>, &'a SourceLine)>, ImportError> {
         let Some((value, place)) = self.get("environment")? else { return Ok(None) };
         let (variables, skipped) = expand::environment(&value).map_err(|why| invalid(place, why))?;
         for text in skipped {
@@ -432,7 +432,7 @@ impl<'a> Options<'a> {
 
     /// Lists all options that were not read.
     fn inexact_others(&self, document: &mut Document) {
-        let mut others: Vec<&Entry> =
+        let mut others: Vec<&IniOption> =
             self.left.iter().filter_map(|name| self.section.options.get(*name)).collect();
         others.sort_by_key(|entry| (&entry.place.file, entry.place.line));
         for entry in others {

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::ImportError;
 use crate::document::{Document, Job, Value};
-use crate::files::{Files, Place};
+use crate::files::{Files, SourceLine};
 use crate::graph;
 use service::Kind;
 use unit::{Link, Loaded, Unit, load};
@@ -106,7 +106,7 @@ fn instantiate(loaded: &mut Loaded, files: &dyn Files, document: &mut Document) 
 /// What starts a service beside the startup.
 struct Trigger {
     when: Value,
-    place: Place,
+    place: SourceLine,
     /// A job that must come first: a delay.
     delay: Option<Job>,
     /// The job that it starts, if it is not the first one of the service.
@@ -118,7 +118,7 @@ struct Need {
     on: String,
     bind: bool,
     /// The lines that ask for it.
-    places: Vec<Place>,
+    places: Vec<SourceLine>,
 }
 
 /// The units, and what they say about each other.
@@ -128,13 +128,13 @@ struct UnitGraph {
     order: Vec<String>,
     links: Vec<Link>,
     /// What other units set for a unit, by its name and the key: links, and `WantedBy=` and others of `[Install]`.
-    installed: BTreeMap<(String, &'static str), Vec<(String, Place)>>,
+    installed: BTreeMap<(String, &'static str), Vec<(String, SourceLine)>>,
     /// The job of each service.
     jobs: BTreeMap<String, String>,
     /// The services of each target.
     members: BTreeMap<String, BTreeSet<String>>,
     needs: BTreeMap<String, Vec<Need>>,
-    after: BTreeMap<String, BTreeMap<String, Place>>,
+    after: BTreeMap<String, BTreeMap<String, SourceLine>>,
     pulls: BTreeMap<String, BTreeSet<String>>,
     triggers: BTreeMap<String, Vec<Trigger>>,
     /// The services that start with the container.
@@ -209,7 +209,7 @@ impl UnitGraph {
     }
 
     /// The names in all values of a key of `[Unit]`, with what other units set for this one.
-    fn listed(&self, unit: &str, key: &'static str) -> Vec<(String, Place)> {
+    fn listed(&self, unit: &str, key: &'static str) -> Vec<(String, SourceLine)> {
         let own = self.units.get(unit).map(|unit| names(unit, "Unit", key)).unwrap_or_default();
         let others = self.installed.get(&(unit.to_owned(), key)).cloned();
         own.into_iter().chain(others.unwrap_or_default()).collect()
@@ -301,7 +301,7 @@ impl UnitGraph {
         }
     }
 
-    fn need(&mut self, name: &str, key: &str, other: String, place: &Place, document: &mut Document) {
+    fn need(&mut self, name: &str, key: &str, other: String, place: &SourceLine, document: &mut Document) {
         let order = self.after.get(name).and_then(|after| after.get(&other));
         let why = match key {
             "Conflicts" => "two jobs cannot exclude each other",
@@ -328,7 +328,7 @@ impl UnitGraph {
     }
 
     /// Lists a service that is not among the files. One of the machine needs nothing here.
-    fn missing(&self, document: &mut Document, other: &str, place: &Place) {
+    fn missing(&self, document: &mut Document, other: &str, place: &SourceLine) {
         let (stem, kind) = other.rsplit_once('.').unwrap_or((other, ""));
         let machine = kind != "service"
             || stem.starts_with("systemd-")
@@ -424,7 +424,7 @@ impl UnitGraph {
 }
 
 /// The names in all values of a key.
-fn names(unit: &Unit, section: &str, key: &str) -> Vec<(String, Place)> {
+fn names(unit: &Unit, section: &str, key: &str) -> Vec<(String, SourceLine)> {
     let entries = unit.entries.iter().filter(|entry| entry.section == section && entry.key == key);
     entries
         .flat_map(|entry| entry.value.split_whitespace().map(move |word| (entry, word)))

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use containerpilot_config::limits::SOURCE_BYTES;
 
 use crate::ImportError;
-use crate::files::{Place, Text};
+use crate::files::{SourceLine, Text};
 
 pub use reader::{parse, read};
 
@@ -41,9 +41,9 @@ impl Source {
         Rc::new(Self { path: text.path.clone(), lines: text.text.lines().map(shown).collect() })
     }
 
-    fn place(&self, line: usize) -> Place {
+    fn place(&self, line: usize) -> SourceLine {
         let text = self.lines.get(line.saturating_sub(1)).cloned().unwrap_or_default();
-        Place { file: self.path.clone(), line, text }
+        SourceLine { file: self.path.clone(), line, text }
     }
 
     fn error(&self, line: usize, message: impl Into<String>) -> ImportError {
@@ -53,8 +53,8 @@ impl Source {
 
 /// A value and where it is. A clone shares the value.
 #[derive(Clone, Debug)]
-pub struct Node {
-    value: Rc<Value>,
+pub struct YamlNode {
+    value: Rc<YamlValue>,
     tag: Option<Rc<str>>,
     source: Rc<Source>,
     line: usize,
@@ -63,9 +63,9 @@ pub struct Node {
 }
 
 #[derive(Debug)]
-enum Value {
+enum YamlValue {
     Scalar(Kind, String),
-    List(Vec<Node>),
+    List(Vec<YamlNode>),
     Map(Map),
 }
 
@@ -87,38 +87,38 @@ pub enum Kind {
 /// A mapping, in the order of the file.
 #[derive(Clone, Debug, Default)]
 pub struct Map {
-    entries: Vec<Entry>,
+    entries: Vec<YamlEntry>,
     index: BTreeMap<String, usize>,
 }
 
 /// A key with its value.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct YamlEntry {
     /// The key.
     pub key: String,
     /// The value.
-    pub value: Node,
+    pub value: YamlNode,
     source: Rc<Source>,
     line: usize,
 }
 
-impl Entry {
+impl YamlEntry {
     /// An entry that takes its place from a value.
     #[must_use]
-    pub fn at(key: &str, value: Node, place_of: &Node) -> Self {
+    pub fn at(key: &str, value: YamlNode, place_of: &YamlNode) -> Self {
         let (source, line) = (Rc::clone(&place_of.source), place_of.line);
         Self { key: key.to_owned(), value, source, line }
     }
 
     /// The same key at the same line with another value.
     #[must_use]
-    pub fn with(&self, value: Node) -> Self {
+    pub fn with(&self, value: YamlNode) -> Self {
         Self { value, ..self.clone() }
     }
 
     /// The line of the key.
     #[must_use]
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> SourceLine {
         self.source.place(self.line)
     }
 
@@ -132,19 +132,19 @@ impl Entry {
 impl Map {
     /// The entry with this key.
     #[must_use]
-    pub fn entry(&self, key: &str) -> Option<&Entry> {
+    pub fn entry(&self, key: &str) -> Option<&YamlEntry> {
         self.index.get(key).and_then(|index| self.entries.get(*index))
     }
 
     /// The value of this key.
     #[must_use]
-    pub fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&YamlNode> {
         self.entry(key).map(|entry| &entry.value)
     }
 
     /// All entries.
     #[must_use]
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[YamlEntry] {
         &self.entries
     }
 
@@ -158,7 +158,7 @@ impl Map {
     }
 
     /// Sets a key. If it is there already, the new entry takes its place.
-    pub fn set(&mut self, entry: Entry) {
+    pub fn set(&mut self, entry: YamlEntry) {
         match self.index.get(&entry.key).and_then(|index| self.entries.get_mut(*index)) {
             Some(old) => *old = entry,
             None => {
@@ -170,24 +170,24 @@ impl Map {
 }
 
 impl<'a> IntoIterator for &'a Map {
-    type Item = &'a Entry;
-    type IntoIter = std::slice::Iter<'a, Entry>;
+    type Item = &'a YamlEntry;
+    type IntoIter = std::slice::Iter<'a, YamlEntry>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.entries.iter()
     }
 }
 
-impl Node {
+impl YamlNode {
     /// The line where the value begins. For an alias it is the line of the value that it refers to.
     #[must_use]
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> SourceLine {
         self.source.place(self.line)
     }
 
     /// The line of a text on which these words are; for a text that is folded, or words that are not there, where the value begins.
     #[must_use]
-    pub fn place_of(&self, words: &str) -> Place {
+    pub fn place_of(&self, words: &str) -> SourceLine {
         let lines = self.text().map_or(0, |text| text.lines().count() + 1);
         let lines = self.line..self.line + lines;
         let found = lines.map(|line| self.source.place(line)).find(|place| place.text.contains(words));
@@ -210,7 +210,7 @@ impl Node {
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &*self.value {
-            Value::Scalar(kind, text) if *kind != Kind::Null => Some(text),
+            YamlValue::Scalar(kind, text) if *kind != Kind::Null => Some(text),
             _ => None,
         }
     }
@@ -219,8 +219,8 @@ impl Node {
     #[must_use]
     pub fn kind(&self) -> Option<Kind> {
         match &*self.value {
-            Value::Scalar(kind, _) => Some(*kind),
-            Value::List(_) | Value::Map(_) => None,
+            YamlValue::Scalar(kind, _) => Some(*kind),
+            YamlValue::List(_) | YamlValue::Map(_) => None,
         }
     }
 
@@ -248,10 +248,10 @@ impl Node {
 
     /// A list.
     #[must_use]
-    pub fn list(&self) -> Option<&[Node]> {
+    pub fn list(&self) -> Option<&[YamlNode]> {
         match &*self.value {
-            Value::List(items) => Some(items),
-            Value::Scalar(..) | Value::Map(_) => None,
+            YamlValue::List(items) => Some(items),
+            YamlValue::Scalar(..) | YamlValue::Map(_) => None,
         }
     }
 
@@ -259,14 +259,14 @@ impl Node {
     #[must_use]
     pub fn map(&self) -> Option<&Map> {
         match &*self.value {
-            Value::Map(map) => Some(map),
-            Value::Scalar(..) | Value::List(_) => None,
+            YamlValue::Map(map) => Some(map),
+            YamlValue::Scalar(..) | YamlValue::List(_) => None,
         }
     }
 
     /// The value of a key, if this is a mapping.
     #[must_use]
-    pub fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&YamlNode> {
         self.map()?.get(key)
     }
 
@@ -274,12 +274,12 @@ impl Node {
     #[must_use]
     pub fn what(&self) -> &'static str {
         match &*self.value {
-            Value::Scalar(Kind::Null, _) => "nothing",
-            Value::Scalar(Kind::Flag, _) => "a flag",
-            Value::Scalar(Kind::Integer | Kind::Float, _) => "a number",
-            Value::Scalar(Kind::Text, _) => "a text",
-            Value::List(_) => "a list",
-            Value::Map(_) => "a mapping",
+            YamlValue::Scalar(Kind::Null, _) => "nothing",
+            YamlValue::Scalar(Kind::Flag, _) => "a flag",
+            YamlValue::Scalar(Kind::Integer | Kind::Float, _) => "a number",
+            YamlValue::Scalar(Kind::Text, _) => "a text",
+            YamlValue::List(_) => "a list",
+            YamlValue::Map(_) => "a mapping",
         }
     }
 
@@ -293,26 +293,26 @@ impl Node {
     #[must_use]
     pub fn with_map(&self, map: Map) -> Self {
         let size = map.entries.iter().map(|entry| entry.key.len() + entry.value.size).sum::<usize>() + 1;
-        Self { value: Rc::new(Value::Map(map)), size, ..self.clone() }
+        Self { value: Rc::new(YamlValue::Map(map)), size, ..self.clone() }
     }
 
     /// The same place with a text.
     #[must_use]
     pub fn with_text(&self, text: &str) -> Self {
-        Self { value: Rc::new(Value::Scalar(Kind::Text, text.to_owned())), tag: None, ..self.clone() }
+        Self { value: Rc::new(YamlValue::Scalar(Kind::Text, text.to_owned())), tag: None, ..self.clone() }
     }
 
     /// The same place with nothing.
     #[must_use]
     pub fn with_nothing(&self) -> Self {
-        Self { value: Rc::new(Value::Scalar(Kind::Null, String::new())), tag: None, ..self.clone() }
+        Self { value: Rc::new(YamlValue::Scalar(Kind::Null, String::new())), tag: None, ..self.clone() }
     }
 
     /// The same place and tag with other contents.
     #[must_use]
     pub fn with_list(&self, items: Vec<Self>) -> Self {
         let size = items.iter().map(|item| item.size).sum::<usize>() + 1;
-        Self { value: Rc::new(Value::List(items)), size, ..self.clone() }
+        Self { value: Rc::new(YamlValue::List(items)), size, ..self.clone() }
     }
 }
 

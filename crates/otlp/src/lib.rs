@@ -27,5 +27,5 @@ pub use log_record::{LineEncoder, LogRecord, MAX_BODY};
 pub use metric::{Metric, Number, Points, write_metric};
 pub use request::{Resource, write_request};
 pub use response::{Answer, read_answer, read_status_message};
-pub use span::{Span, SpanEvent, Value};
+pub use span::{AttributeValue, Span, SpanEvent};
 pub use tracer::{Step, Tracer};

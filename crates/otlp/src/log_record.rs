@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use containerpilot_core::plan::Level;
 
 use crate::ids::{SpanId, TraceId};
-use crate::span::{SAMPLED, Value, write_attribute};
+use crate::span::{AttributeValue, SAMPLED, write_attribute};
 use crate::wire::{Message, varint, varint_len};
 
 /// How much of a text is exported, in bytes.
@@ -17,7 +17,7 @@ pub struct LogRecord<'a> {
     /// The level.
     pub level: Level,
     /// What is known about it.
-    pub attributes: &'a [(&'a str, Value)],
+    pub attributes: &'a [(&'a str, AttributeValue)],
     /// The span that it belongs to.
     pub span: Option<(TraceId, SpanId)>,
 }
@@ -70,7 +70,12 @@ impl LineEncoder {
         let shown = match text.get(..MAX_BODY) {
             Some(start) if text.len() > MAX_BODY => {
                 let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
-                write_attribute(&mut Message(&mut cut), 6, "containerpilot.length", &Value::Int(length));
+                write_attribute(
+                    &mut Message(&mut cut),
+                    6,
+                    "containerpilot.length",
+                    &AttributeValue::Int(length),
+                );
                 whole_characters(start)
             }
             _ => text,

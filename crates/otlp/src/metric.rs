@@ -1,6 +1,6 @@
 //! Metrics, with cumulative temporality: every value counts from its start time.
 
-use crate::span::{Value, write_attribute};
+use crate::span::{AttributeValue, write_attribute};
 use crate::wire::Message;
 
 /// A metric and its values.
@@ -108,7 +108,7 @@ fn write_numbers(to: &mut Message<'_>, numbers: &[Number], now: u64) {
             point.fixed64(3, now);
             point.double(4, *value);
             for (name, value) in labels {
-                write_attribute(point, 7, name, &Value::from(&**value));
+                write_attribute(point, 7, name, &AttributeValue::from(&**value));
             }
         });
     }

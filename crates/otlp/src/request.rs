@@ -2,7 +2,7 @@
 //!
 //! The messages for spans, log records and metrics differ in names, but not in the numbers of these fields.
 
-use crate::span::{Value, write_attribute};
+use crate::span::{AttributeValue, write_attribute};
 use crate::wire::{Message, varint, varint_len};
 
 /// Who sends: an encoded `Resource` and `InstrumentationScope`.
@@ -15,7 +15,7 @@ pub struct Resource {
 impl Resource {
     /// A resource with these attributes, and the scope of this program.
     #[must_use]
-    pub fn new(attributes: &[(String, Value)], name: &str, version: &str) -> Self {
+    pub fn new(attributes: &[(String, AttributeValue)], name: &str, version: &str) -> Self {
         let (mut resource, mut scope) = (Vec::new(), Vec::new());
         for (key, value) in attributes {
             write_attribute(&mut Message(&mut resource), 1, key, value);

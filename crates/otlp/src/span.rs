@@ -7,7 +7,7 @@ use crate::wire::Message;
 
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum AttributeValue {
     /// A text.
     Text(String),
     /// A whole number.
@@ -18,7 +18,7 @@ pub enum Value {
     Flag(bool),
 }
 
-impl From<&str> for Value {
+impl From<&str> for AttributeValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
@@ -38,7 +38,7 @@ pub struct Span {
     /// When it ended.
     pub end: Time,
     /// What is known about it.
-    pub attributes: Vec<(&'static str, Value)>,
+    pub attributes: Vec<(&'static str, AttributeValue)>,
     /// What happened meanwhile.
     pub events: Vec<SpanEvent>,
     /// How many events were left out, because there were too many.
@@ -57,7 +57,7 @@ pub struct SpanEvent {
     /// Its name.
     pub name: &'static str,
     /// What is known about it.
-    pub attributes: Vec<(&'static str, Value)>,
+    pub attributes: Vec<(&'static str, AttributeValue)>,
 }
 
 /// `SPAN_KIND_INTERNAL`, `STATUS_CODE_ERROR`, and the flag of a sampled trace.
@@ -111,14 +111,14 @@ impl Span {
 }
 
 /// Writes an attribute.
-pub(crate) fn write_attribute(to: &mut Message<'_>, field: u32, key: &str, value: &Value) {
+pub(crate) fn write_attribute(to: &mut Message<'_>, field: u32, key: &str, value: &AttributeValue) {
     to.message(field, |pair| {
         pair.text(1, key);
         pair.message(2, |any| match value {
-            Value::Text(text) => any.choice_bytes(1, text.as_bytes()),
-            Value::Flag(flag) => any.choice_int(2, u64::from(*flag)),
-            Value::Int(number) => any.choice_int(3, number.cast_unsigned()),
-            Value::Double(number) => any.double(4, *number),
+            AttributeValue::Text(text) => any.choice_bytes(1, text.as_bytes()),
+            AttributeValue::Flag(flag) => any.choice_int(2, u64::from(*flag)),
+            AttributeValue::Int(number) => any.choice_int(3, number.cast_unsigned()),
+            AttributeValue::Double(number) => any.double(4, *number),
         });
     });
 }

@@ -39,7 +39,7 @@ use containerpilot_core::state::journal::{Detail, EndReason, Event, Origin, Star
 use containerpilot_core::{Core, Input, Time};
 
 use crate::ids::Key;
-use crate::span::{Span, SpanEvent, Value};
+use crate::span::{AttributeValue, Span, SpanEvent};
 
 /// The most events of a span, as OpenTelemetry recommends.
 const MAX_EVENTS: usize = 128;
@@ -62,10 +62,10 @@ pub struct Step<'a> {
 pub struct Tracer {
     /// The plan that indices refer to.
     plan: Arc<Plan>,
-    runs: SortedMap<RunId, Run>,
+    runs: SortedMap<RunId, RunSpan>,
     /// The last two runs of each job, the newest last.
     recent: BTreeMap<JobIx, Vec<Recent>>,
-    checks: SortedMap<CheckRunId, Check>,
+    checks: SortedMap<CheckRunId, CheckSpan>,
     renders: SortedMap<RenderId, Render>,
     /// The last rendering of each file.
     last_render: SortedMap<FileIx, RenderId>,
@@ -78,13 +78,13 @@ pub struct Tracer {
 
 /// A run that has not ended.
 #[derive(Debug)]
-struct Run {
+struct RunSpan {
     job: JobIx,
     name: String,
     start: Time,
     parent: Key,
     links: Vec<Key>,
-    attributes: Vec<(&'static str, Value)>,
+    attributes: Vec<(&'static str, AttributeValue)>,
     events: Vec<SpanEvent>,
     dropped_events: u32,
     /// Whether the span of its start is open, and what ends that.
@@ -103,11 +103,11 @@ struct Recent {
 }
 
 #[derive(Debug)]
-struct Check {
+struct CheckSpan {
     name: String,
     start: Time,
     parent: Key,
-    attributes: Vec<(&'static str, Value)>,
+    attributes: Vec<(&'static str, AttributeValue)>,
     /// For a check of a run, which one: then only a changed result is exported.
     of: Option<(RunId, CheckIx)>,
 }
@@ -144,7 +144,7 @@ impl Tracer {
             tracer.spawned(job.job, run, start);
             if let (Some(known), Some(pid)) = (tracer.runs.get_mut(&run), job.status.pid) {
                 known.starting = false;
-                known.attributes.push(("process.pid", Value::Int(pid.into())));
+                known.attributes.push(("process.pid", AttributeValue::Int(pid.into())));
             }
         }
         tracer
@@ -180,7 +180,7 @@ impl Tracer {
     pub fn finish(&mut self, now: Time, code: u8, spans: &mut Vec<Span>) {
         for (run, known) in std::mem::take(&mut self.runs) {
             let mut known = known;
-            known.attributes.push(("containerpilot.unfinished", Value::Flag(true)));
+            known.attributes.push(("containerpilot.unfinished", AttributeValue::Flag(true)));
             known.end(run, now, None, spans);
         }
         if let Some(start) = self.shutdown.take() {
@@ -188,7 +188,7 @@ impl Tracer {
         }
         let mut root = span(Key::Root, Key::Root, "container".to_owned(), Time::ZERO, now);
         root.parent = None;
-        root.attributes.push(("process.exit.code", Value::Int(code.into())));
+        root.attributes.push(("process.exit.code", AttributeValue::Int(code.into())));
         root.failure = (code != 0).then(|| format!("exit code {code}"));
         spans.push(root);
     }
@@ -236,7 +236,7 @@ impl Tracer {
             Effect::Kill { run, signal, reason, .. } => {
                 if let Some(run) = self.runs.get_mut(run) {
                     let attributes = vec![
-                        ("containerpilot.signal", Value::Text(signal.to_string())),
+                        ("containerpilot.signal", AttributeValue::Text(signal.to_string())),
                         ("containerpilot.cause", kill_reason(*reason).into()),
                     ];
                     run.event(now, "signal", attributes);
@@ -247,7 +247,7 @@ impl Tracer {
                 if let Some((parent, known)) = self.current(*job) {
                     let parent = if known.stopping.is_some() { Key::Stop(parent) } else { Key::Run(parent) };
                     let name = format!("drain {}", known.name);
-                    self.checks.insert(*run, Check::new(name, now, parent, None));
+                    self.checks.insert(*run, CheckSpan::new(name, now, parent, None));
                 }
             }
             Effect::RenderFile { file, render, .. } => {
@@ -258,7 +258,7 @@ impl Tracer {
             }
             Effect::TestFile { file, render, run, .. } => {
                 let name = self.plan.files.get(file.index()).map_or("", |file| &file.name);
-                let test = Check::new(format!("test {name}"), now, Key::Render(*render), None);
+                let test = CheckSpan::new(format!("test {name}"), now, Key::Render(*render), None);
                 self.checks.insert(*run, test);
             }
             Effect::DiscardFile { render } => {
@@ -300,7 +300,7 @@ impl Tracer {
         if matches!(planned.role, Role::Sensor(_)) {
             return;
         }
-        let known = Run {
+        let known = RunSpan {
             job,
             name: planned.name.clone(),
             start: now,
@@ -331,13 +331,13 @@ impl Tracer {
         let trigger = start.trigger.and_then(|trigger| step.core.journal().event(trigger));
         self.caused(start.run, trigger, start.restarts);
         let Some(run) = self.runs.get_mut(&start.run) else { return };
-        run.attributes.push(("process.pid", Value::Int(start.pid.into())));
+        run.attributes.push(("process.pid", AttributeValue::Int(start.pid.into())));
         if let Some(words) = words {
             run.attributes.push(("containerpilot.cause", (&*words).into()));
         }
         if start.restarts > 0 {
             let restarts = i64::try_from(start.restarts).unwrap_or(i64::MAX);
-            run.attributes.push(("containerpilot.restarts", Value::Int(restarts)));
+            run.attributes.push(("containerpilot.restarts", AttributeValue::Int(restarts)));
         }
         if !run.has_checks {
             run.end_start(start.run, step.now, None, spans);
@@ -432,7 +432,7 @@ impl Tracer {
         };
         let mut instant = span(Key::Event(event.id), Key::Root, name, event.at, event.at);
         instant.attributes = vec![
-            ("containerpilot.source", Value::Text(source)),
+            ("containerpilot.source", AttributeValue::Text(source)),
             ("containerpilot.event", event.code.name().into()),
         ];
         let cause = event.cause.and_then(|cause| self.cause(step.core.journal().event(cause)?));
@@ -463,7 +463,7 @@ impl Tracer {
     }
 
     /// The open run of a job.
-    fn current(&self, job: JobIx) -> Option<(RunId, &Run)> {
+    fn current(&self, job: JobIx) -> Option<(RunId, &RunSpan)> {
         let run = self.recent.get(&job)?.last()?.run;
         Some((run, self.runs.get(&run)?))
     }
@@ -497,9 +497,11 @@ impl Tracer {
         });
         match status {
             _ if start_error.is_some() => {}
-            ExitStatus::Code(code) => known.attributes.push(("process.exit.code", Value::Int(code.into()))),
+            ExitStatus::Code(code) => {
+                known.attributes.push(("process.exit.code", AttributeValue::Int(code.into())))
+            }
             ExitStatus::Signal(signal) => {
-                known.attributes.push(("containerpilot.signal", Value::Text(signal.to_string())));
+                known.attributes.push(("containerpilot.signal", AttributeValue::Text(signal.to_string())));
             }
         }
         if let Some(reason) = ended_by {
@@ -525,7 +527,7 @@ impl Tracer {
         // The others ask nothing.
         if !matches!(planned.probe, Probe::Running | Probe::Ready) {
             let name = format!("check {}", planned.name);
-            let mut check = Check::new(name, now, Key::Run(run), Some((run, check)));
+            let mut check = CheckSpan::new(name, now, Key::Run(run), Some((run, check)));
             check.attributes.push(("containerpilot.check", planned.name.as_str().into()));
             self.checks.insert(id, check);
         }
@@ -563,16 +565,16 @@ impl Tracer {
         let name = format!("render {}", known.name);
         let mut done = span(Key::Render(render), Key::Root, name, known.start, now);
         done.attributes = vec![
-            ("containerpilot.file", Value::Text(known.name)),
-            ("containerpilot.changed", Value::Flag(changed)),
+            ("containerpilot.file", AttributeValue::Text(known.name)),
+            ("containerpilot.changed", AttributeValue::Flag(changed)),
         ];
         done.failure = failure.cloned();
         spans.push(done);
     }
 }
 
-impl Run {
-    fn event(&mut self, at: Time, name: &'static str, attributes: Vec<(&'static str, Value)>) {
+impl RunSpan {
+    fn event(&mut self, at: Time, name: &'static str, attributes: Vec<(&'static str, AttributeValue)>) {
         if self.events.len() < MAX_EVENTS {
             self.events.push(SpanEvent { at, name, attributes });
         } else {
@@ -616,7 +618,7 @@ impl Run {
     }
 }
 
-impl Check {
+impl CheckSpan {
     fn new(name: String, start: Time, parent: Key, of: Option<(RunId, CheckIx)>) -> Self {
         Self { name, start, parent, attributes: Vec::new(), of }
     }

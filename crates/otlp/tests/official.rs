@@ -5,8 +5,8 @@ use containerpilot_core::Time;
 use containerpilot_core::ids::{EventId, RunId};
 use containerpilot_core::plan::Level;
 use containerpilot_otlp::{
-    Answer, Ids, Key, LineEncoder, LogRecord, MAX_BODY, Metric, Number, Points, Resource, Span, SpanEvent,
-    Value, read_answer, read_status_message, write_metric, write_request,
+    Answer, AttributeValue as Value, Ids, Key, LineEncoder, LogRecord, MAX_BODY, Metric, Number, Points,
+    Resource, Span, SpanEvent, read_answer, read_status_message, write_metric, write_request,
 };
 use opentelemetry_proto::tonic::collector::logs::v1::{
     ExportLogsPartialSuccess, ExportLogsServiceRequest, ExportLogsServiceResponse,

@@ -11,7 +11,7 @@ use containerpilot_core::ids::{CheckRunId, RenderId, RunId, WatchIx};
 use containerpilot_core::input::{Answer, ExitStatus, Remains, RenderedText, StartError, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
 use containerpilot_core::{Core, Effect, Input, Request, RequestId, Time};
-use containerpilot_otlp::{Key, Span, Step, Tracer, Value};
+use containerpilot_otlp::{AttributeValue, Key, Span, Step, Tracer};
 
 /// A core with simulated processes, and the spans that its steps have ended.
 struct World {
@@ -135,7 +135,7 @@ impl World {
         (span.parent.map(name_of), span.links.iter().copied().map(name_of).collect())
     }
 
-    fn attribute(&self, span: &str, key: &str) -> Option<&Value> {
+    fn attribute(&self, span: &str, key: &str) -> Option<&AttributeValue> {
         self.span(span).attributes.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
     }
 }
@@ -187,7 +187,7 @@ fn t6_the_life_of_a_container_is_one_trace_by_its_causes() {
     assert_eq!(world.span("run web").failure, None, "the supervisor has stopped it");
     assert_eq!(world.attribute("run web", "containerpilot.ended_by"), Some(&"shutdown".into()));
     assert_eq!(world.attribute("run web", "containerpilot.cause"), Some(&"migrate exitSuccess".into()));
-    assert_eq!(world.attribute("run migrate", "process.exit.code"), Some(&Value::Int(0)));
+    assert_eq!(world.attribute("run migrate", "process.exit.code"), Some(&AttributeValue::Int(0)));
     let events: Vec<&str> = world.span("run web").events.iter().map(|event| event.name).collect();
     assert_eq!(events, ["becameHealthy", "stopping", "signal"]);
 }
@@ -208,7 +208,7 @@ fn t6_a_restart_is_linked_to_the_run_before_and_does_not_nest() {
         (&*first.links, &*second.links, &*third.links),
         (&[][..], &[first.key][..], &[second.key][..])
     );
-    assert!(third.attributes.contains(&("containerpilot.restarts", Value::Int(2))));
+    assert!(third.attributes.contains(&("containerpilot.restarts", AttributeValue::Int(2))));
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn t6_events_of_watches_signals_and_actions_are_spans_and_causes() {
     assert_eq!(world.relations("act exitSuccess"), (Some("container"), vec!["run on-hup"]));
     assert_eq!(world.relations("run on-act"), (Some("container"), vec!["act exitSuccess"]));
     assert_eq!(world.span("container").failure.as_deref(), Some("exit code 1"));
-    assert_eq!(world.attribute("run keep", "containerpilot.unfinished"), Some(&Value::Flag(true)));
+    assert_eq!(world.attribute("run keep", "containerpilot.unfinished"), Some(&AttributeValue::Flag(true)));
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn t6_renderings_their_tests_and_reloads_are_spans() {
     world.checked(Ok(()));
     let render = world.renders.pop_front().unwrap();
     world.input(Input::FileInstalled { render, result: Ok(()) });
-    assert_eq!(world.attribute("render conf", "containerpilot.changed"), Some(&Value::Flag(true)));
+    assert_eq!(world.attribute("render conf", "containerpilot.changed"), Some(&AttributeValue::Flag(true)));
     let reload =
         |text: &str| Input::Request { id: RequestId(7), request: Request::Reload(Box::new(plan(text))) };
     world.input(reload(&config(", { name: 'new', exec: 'n' }")));

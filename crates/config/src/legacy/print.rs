@@ -6,7 +6,7 @@
 use crate::diagnostics::SourceFile;
 use crate::json5::write::{Layout, Row, quoted};
 use crate::json5::{Member, Node, Value};
-use crate::legacy::tree::{Entry, Form, Piece};
+use crate::legacy::tree::{Form, Piece, TreeEntry};
 use crate::span::{Origin, Span};
 
 /// Prints entries as a JSON5 file.
@@ -24,12 +24,12 @@ impl<'a> Printer<'a> {
     }
 
     /// Prints the file without its heading.
-    pub(crate) fn file(&mut self, entries: &[Entry]) -> String {
+    pub(crate) fn file(&mut self, entries: &[TreeEntry]) -> String {
         Layout::file(self.rows(entries))
     }
 
-    fn rows(&mut self, entries: &[Entry]) -> Vec<Row> {
-        let row = |entry: &Entry| Row {
+    fn rows(&mut self, entries: &[TreeEntry]) -> Vec<Row> {
+        let row = |entry: &TreeEntry| Row {
             comments: entry.note.iter().cloned().collect(),
             ..Row::member(entry.key, self.piece(&entry.value))
         };

@@ -8,7 +8,7 @@ use crate::decode::Spanned;
 use crate::json5::{Member, Node, Value};
 use crate::legacy::fields::LegacyFields;
 use crate::legacy::program::ProgramWord;
-use crate::legacy::tree::{Entry, Piece};
+use crate::legacy::tree::{Piece, TreeEntry};
 use crate::lower::PRE_START;
 use crate::service_name::is_service_name;
 use crate::span::Span;
@@ -19,7 +19,7 @@ pub(crate) fn translate(
     top: &[Member],
     fields: &LegacyFields,
     program: Option<&[ProgramWord]>,
-) -> Vec<Entry> {
+) -> Vec<TreeEntry> {
     let translation = Translation {
         top,
         fields,
@@ -47,8 +47,8 @@ fn get<'n>(members: &'n [Member], key: &str) -> Option<&'n Member> {
 }
 
 /// An entry with a new key and the value of an old key.
-fn renamed(members: &[Member], old: &str, new: &'static str) -> Option<Entry> {
-    get(members, old).map(|member| Entry::new(new, member.key_span, Piece::of(&member.value)))
+fn renamed(members: &[Member], old: &str, new: &'static str) -> Option<TreeEntry> {
+    get(members, old).map(|member| TreeEntry::new(new, member.key_span, Piece::of(&member.value)))
 }
 
 /// The objects in a list of the old file, each with its decoded section.
@@ -90,14 +90,14 @@ pub(super) fn with_dashes(name: &str) -> Option<String> {
 }
 
 impl Translation<'_> {
-    fn file(&self) -> Vec<Entry> {
+    fn file(&self) -> Vec<TreeEntry> {
         let mut file = Vec::new();
         file.extend(renamed(self.top, "consul", "consul"));
         file.extend(renamed(self.top, "logging", "logging"));
         file.extend(self.stop_timeout());
         let jobs = self.jobs();
         if !jobs.is_empty() {
-            file.push(Entry::new("jobs", self.here, Piece::List(self.here, jobs)));
+            file.push(TreeEntry::new("jobs", self.here, Piece::List(self.here, jobs)));
         }
         file.extend(self.watches());
         file.extend(renamed(self.top, "coprocesses", "coprocesses").map(
@@ -119,7 +119,7 @@ impl Translation<'_> {
         self.fields.stop_timeout.as_ref().map_or(0, |given| given.value)
     }
 
-    fn stop_timeout(&self) -> Option<Entry> {
+    fn stop_timeout(&self) -> Option<TreeEntry> {
         renamed(self.top, "stopTimeout", "stopTimeout").filter(|_| self.given_stop_timeout() > 0)
     }
 
@@ -149,28 +149,28 @@ impl Translation<'_> {
     }
 
     /// A job that runs a hook.
-    fn hook(member: &Member, name: &'static str) -> Vec<Entry> {
+    fn hook(member: &Member, name: &'static str) -> Vec<TreeEntry> {
         let note = match name {
             PRE_START => "Runs before everything else; if it fails, the container exits with its exit code.",
             "preStop" => "Runs before the program gets its stop signal.",
             _ => "Runs after the program has exited.",
         };
         vec![
-            Entry::new("name", member.key_span, Piece::text(name, member.key_span)).noted(note),
-            Entry::new("exec", member.key_span, Piece::of(&member.value)),
+            TreeEntry::new("name", member.key_span, Piece::text(name, member.key_span)).noted(note),
+            TreeEntry::new("exec", member.key_span, Piece::of(&member.value)),
         ]
     }
 
     /// An entry with a string that is not in the old file.
-    fn entry(&self, key: &'static str, word: &str) -> Entry {
-        Entry::new(key, self.here, Piece::text(word, self.here))
+    fn entry(&self, key: &'static str, word: &str) -> TreeEntry {
+        TreeEntry::new(key, self.here, Piece::text(word, self.here))
     }
 
-    fn object(&self, key: &'static str, entries: Vec<Entry>) -> Entry {
-        Entry::new(key, self.here, Piece::Object(self.here, entries))
+    fn object(&self, key: &'static str, entries: Vec<TreeEntry>) -> TreeEntry {
+        TreeEntry::new(key, self.here, Piece::Object(self.here, entries))
     }
 
-    fn after_pre_start(&self) -> Option<Entry> {
+    fn after_pre_start(&self) -> Option<TreeEntry> {
         self.has("preStart").then(|| {
             self.object("when", vec![self.entry("source", PRE_START), self.entry("once", "exitSuccess")])
         })
@@ -190,7 +190,7 @@ impl Translation<'_> {
         let mut job = vec![
             self.entry("name", name)
                 .noted("The main program: when it exits, the container exits with its exit code."),
-            Entry::new("exec", self.here, Piece::List(self.here, words.collect())),
+            TreeEntry::new("exec", self.here, Piece::List(self.here, words.collect())),
         ];
         job.extend(self.after_pre_start());
         if self.given_stop_timeout() < 0 {
@@ -198,7 +198,7 @@ impl Translation<'_> {
         }
         job.push(self.entry("onSuccess", "shutdown"));
         job.push(self.entry("onFailure", "shutdown"));
-        job.push(self.object("logging", vec![Entry::new("raw", self.here, Piece::yes(self.here))]));
+        job.push(self.object("logging", vec![TreeEntry::new("raw", self.here, Piece::yes(self.here))]));
         Some(Piece::Object(self.here, job))
     }
 
@@ -210,12 +210,12 @@ impl Translation<'_> {
                 None => Piece::of(&member.value),
             };
             let note = "Checks and advertises a service; it runs no program.";
-            job.push(Entry::new("name", member.key_span, piece).noted(note));
+            job.push(TreeEntry::new("name", member.key_span, piece).noted(note));
         }
         job.extend(self.after_pre_start());
         job.extend(renamed(inner, "port", "port"));
         let is_empty =
-            |entry: &Entry| matches!(&entry.value.node().value, Value::List(items) if items.is_empty());
+            |entry: &TreeEntry| matches!(&entry.value.node().value, Value::List(items) if items.is_empty());
         job.extend(renamed(inner, "interfaces", "interfaces").filter(|entry| !is_empty(entry)));
         job.extend(renamed(inner, "tags", "tags"));
         job.extend(renamed(inner, "consul", "consul"));
@@ -225,7 +225,7 @@ impl Translation<'_> {
         health.extend(renamed(inner, "ttl", "ttl"));
         health.extend(renamed(inner, "timeout", "timeout"));
         let place = get(inner, "health").or(get(inner, "poll")).map_or(node.span, |member| member.key_span);
-        job.push(Entry::new("health", place, Piece::Object(node.span, health)));
+        job.push(TreeEntry::new("health", place, Piece::Object(node.span, health)));
         Piece::Object(node.span, job)
     }
 
@@ -234,13 +234,13 @@ impl Translation<'_> {
         if let Some(member) = get(inner, "name") {
             let note = "Runs when the healthy instances of the backend change.";
             let job_name = Piece::prefixed("onChange-", &member.value, name);
-            job.push(Entry::new("name", member.key_span, job_name).noted(note));
+            job.push(TreeEntry::new("name", member.key_span, job_name).noted(note));
             job.extend(renamed(inner, "onChange", "exec"));
             let when = vec![
-                Entry::new("source", member.key_span, Piece::prefixed("watch.", &member.value, name)),
-                Entry::new("each", member.key_span, Piece::text("changed", member.value.span)),
+                TreeEntry::new("source", member.key_span, Piece::prefixed("watch.", &member.value, name)),
+                TreeEntry::new("each", member.key_span, Piece::text("changed", member.value.span)),
             ];
-            job.push(Entry::new("when", member.key_span, Piece::Object(node.span, when)));
+            job.push(TreeEntry::new("when", member.key_span, Piece::Object(node.span, when)));
         }
         job.extend(renamed(inner, "timeout", "timeout"));
         Piece::Object(node.span, job)
@@ -250,25 +250,25 @@ impl Translation<'_> {
         let mut job = Vec::new();
         let is_named = |member: &&Member| member.value.value != Value::String(String::new());
         job.push(match get(inner, "name").filter(is_named) {
-            Some(member) => Entry::new("name", member.key_span, Piece::of(&member.value)),
-            None => Entry::new("name", node.span, Piece::text(command, node.span)),
+            Some(member) => TreeEntry::new("name", member.key_span, Piece::of(&member.value)),
+            None => TreeEntry::new("name", node.span, Piece::text(command, node.span)),
         });
         job.extend(renamed(inner, "command", "exec"));
-        let when: Vec<Entry> = renamed(inner, "frequency", "interval").into_iter().collect();
+        let when: Vec<TreeEntry> = renamed(inner, "frequency", "interval").into_iter().collect();
         let place = get(inner, "frequency").map_or(node.span, |member| member.key_span);
-        job.push(Entry::new("when", place, Piece::Object(node.span, when)));
+        job.push(TreeEntry::new("when", place, Piece::Object(node.span, when)));
         job.extend(renamed(inner, "timeout", "timeout"));
         Piece::Object(node.span, job)
     }
 
     /// `when` of a hook of the main program. If `preStart` fails, neither the program nor its hooks start.
-    fn when_main(&self, event: &str, main: &str) -> Entry {
+    fn when_main(&self, event: &str, main: &str) -> TreeEntry {
         let condition = |source: &str, event: &str| {
             Piece::Object(self.here, vec![self.entry("source", source), self.entry("event", event)])
         };
         if self.has("preStart") {
             let all = vec![condition(PRE_START, "exitSuccess"), condition(main, event)];
-            return self.object("when", vec![Entry::new("all", self.here, Piece::List(self.here, all))]);
+            return self.object("when", vec![TreeEntry::new("all", self.here, Piece::List(self.here, all))]);
         }
         self.object("when", vec![self.entry("source", main), self.entry("once", event)])
     }
@@ -291,7 +291,7 @@ impl Translation<'_> {
         Some(Piece::Object(member.value.span, job))
     }
 
-    fn watches(&self) -> Option<Entry> {
+    fn watches(&self) -> Option<TreeEntry> {
         let backends = get(self.top, "backends")?;
         let watch = |(node, inner, _): (&Node, &[Member], _)| {
             let entries = [("name", "name"), ("poll", "interval"), ("tag", "tag")];
@@ -300,10 +300,10 @@ impl Translation<'_> {
         };
         let watches: Vec<Piece> = each(self.top, "backends", &self.fields.backends).map(watch).collect();
         let list = Piece::List(backends.value.span, watches);
-        Some(Entry::new("watches", backends.key_span, list))
+        Some(TreeEntry::new("watches", backends.key_span, list))
     }
 
-    fn telemetry(&self) -> Option<Entry> {
+    fn telemetry(&self) -> Option<TreeEntry> {
         let member = get(self.top, "telemetry")?;
         let Value::Object(inner) = &member.value.value else { return None };
         let fields = self.fields.telemetry.as_ref()?;
@@ -328,9 +328,9 @@ impl Translation<'_> {
         if let Some(sensors) = get(inner, "sensors") {
             let metrics = each(inner, "sensors", &fields.value.sensors).map(metric).collect();
             let list = Piece::List(sensors.value.span, metrics);
-            telemetry.push(Entry::new("metrics", sensors.key_span, list));
+            telemetry.push(TreeEntry::new("metrics", sensors.key_span, list));
         }
-        Some(Entry::new("telemetry", member.key_span, Piece::Object(member.value.span, telemetry)))
+        Some(TreeEntry::new("telemetry", member.key_span, Piece::Object(member.value.span, telemetry)))
     }
 }
 

@@ -13,12 +13,12 @@ pub(crate) enum Piece {
     /// A list.
     List(Span, Vec<Piece>),
     /// An object.
-    Object(Span, Vec<Entry>),
+    Object(Span, Vec<TreeEntry>),
 }
 
 /// A key of the translated file.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct TreeEntry {
     /// The key.
     pub(crate) key: &'static str,
     /// The range of the original key in the old file.
@@ -92,7 +92,7 @@ impl Piece {
     }
 }
 
-impl Entry {
+impl TreeEntry {
     /// Creates an entry.
     pub(crate) fn new(key: &'static str, place: Span, value: Piece) -> Self {
         Self { key, place, value, note: None }
@@ -106,7 +106,7 @@ impl Entry {
 }
 
 /// The entries as members of an object.
-pub(crate) fn members(entries: &[Entry]) -> Vec<Member> {
+pub(crate) fn members(entries: &[TreeEntry]) -> Vec<Member> {
     entries
         .iter()
         .map(|entry| Member { key: entry.key.to_owned(), key_span: entry.place, value: entry.value.node() })

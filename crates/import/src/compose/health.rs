@@ -6,13 +6,13 @@ use crate::command_line;
 use crate::document::{Field, Fields, Value};
 use crate::durations;
 use crate::variables::{self, Piece};
-use crate::yaml::{Entry, Node};
+use crate::yaml::{YamlEntry, YamlNode};
 
 const NO_CHECKS: &str = "a job has no other checks than those of its configuration";
 const IMAGE: &str = "the check of its image is not known: write `test`";
 
 impl Converter<'_> {
-    pub(super) fn health(&mut self, entry: &Entry) -> Result<(), ImportError> {
+    pub(super) fn health(&mut self, entry: &YamlEntry) -> Result<(), ImportError> {
         let Some(map) = entry.value.map() else {
             return Err(entry.error("`healthcheck` takes a mapping"));
         };
@@ -24,7 +24,7 @@ impl Converter<'_> {
             self.inexact(entry, IMAGE);
             return Ok(());
         };
-        let line = |node: &Node| -> Result<Value, ImportError> {
+        let line = |node: &YamlNode| -> Result<Value, ImportError> {
             let pieces = pieces(node)?;
             Ok(match pieces.as_slice() {
                 [Piece::Literal(line)] => command_line::shell(line),
@@ -90,7 +90,7 @@ impl Converter<'_> {
                 _ => self.inexact(key, "unknown key"),
             }
         }
-        let from = map.entry("interval").map(Entry::place);
+        let from = map.entry("interval").map(YamlEntry::place);
         health.set("interval", durations::shown(interval), from.as_ref());
         health.set("ttl", durations::shown(interval.saturating_mul(3)), from.as_ref());
         if timeout.is_none() && interval < 30_000 {

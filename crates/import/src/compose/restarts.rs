@@ -4,13 +4,13 @@ use super::service::{CONTAINER, Converter, number, plain};
 use crate::ImportError;
 use crate::document::{Field, Fields, Value};
 use crate::durations;
-use crate::yaml::{Entry, Map, Node};
+use crate::yaml::{Map, YamlEntry, YamlNode};
 
 const RUNS_ONCE: &str = "a job runs once by default";
 const DEFAULT: &str = "this is the default";
 
 impl Converter<'_> {
-    pub(super) fn restart(&mut self, entry: &Entry, service: &Map) {
+    pub(super) fn restart(&mut self, entry: &YamlEntry, service: &Map) {
         let from = entry.place();
         if service.get("deploy").and_then(|deploy| deploy.get("restart_policy")).is_some_and(|p| !p.is_null())
         {
@@ -34,7 +34,7 @@ impl Converter<'_> {
         }
     }
 
-    pub(super) fn deploy(&mut self, entry: &Entry, service: &Map) -> Result<(), ImportError> {
+    pub(super) fn deploy(&mut self, entry: &YamlEntry, service: &Map) -> Result<(), ImportError> {
         for key in entry.value.map().into_iter().flatten() {
             match (key.key.as_str(), service.get("scale")) {
                 ("replicas", None) => self.replicas(key)?,
@@ -51,7 +51,7 @@ impl Converter<'_> {
         Ok(())
     }
 
-    pub(super) fn replicas(&mut self, entry: &Entry) -> Result<(), ImportError> {
+    pub(super) fn replicas(&mut self, entry: &YamlEntry) -> Result<(), ImportError> {
         match entry.value.integer() {
             Some(0) => self.manual = Some(entry.place()),
             Some(1) => self.document.not_needed(&entry.place(), DEFAULT),
@@ -60,11 +60,11 @@ impl Converter<'_> {
         Ok(())
     }
 
-    fn restart_policy(&mut self, entry: &Entry) {
+    fn restart_policy(&mut self, entry: &YamlEntry) {
         let Some(map) = entry.value.map() else { return };
         let from = entry.place();
         let condition = map.get("condition").and_then(plain).unwrap_or("any");
-        let count = map.get("max_attempts").and_then(Node::integer).and_then(|n| u64::try_from(n).ok());
+        let count = map.get("max_attempts").and_then(YamlNode::integer).and_then(|n| u64::try_from(n).ok());
         let restarts = count.map_or(Value::from("unlimited"), Value::from);
         match condition {
             "none" | "no" => self.document.not_needed(&from, RUNS_ONCE),

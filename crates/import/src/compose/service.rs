@@ -4,18 +4,18 @@ use super::is_required;
 use crate::ImportError;
 use crate::document::{Document, Field, Fields, Value};
 use crate::durations;
-use crate::files::Place;
+use crate::files::SourceLine;
 use crate::merge::{beside, names_of_list};
 use crate::planned::{Condition, Dependency, Planned, Start};
 use crate::variables::{self, Piece};
-use crate::yaml::{Entry, Kind, Map, Node};
+use crate::yaml::{Kind, Map, YamlEntry, YamlNode};
 
 pub(super) const CONTAINER: &str = "belongs to the container";
 pub(super) const WRITE_THE_VALUE: &str = "a variable is not possible here: write the value";
 
 /// A job; `None` if there is no program to run.
 pub(super) fn convert(
-    entry: &Entry,
+    entry: &YamlEntry,
     service: &Map,
     services: &Map,
     document: &mut Document,
@@ -51,9 +51,9 @@ pub(super) fn convert(
 
 /// `entrypoint` and `command`. Returns false if there is neither.
 fn exec(service: &Map, fields: &mut Vec<Field>) -> Result<bool, ImportError> {
-    let empty = |entry: &Entry| {
+    let empty = |entry: &YamlEntry| {
         entry.value.text().is_some_and(|text| text.trim().is_empty())
-            || entry.value.list().is_some_and(<[Node]>::is_empty)
+            || entry.value.list().is_some_and(<[YamlNode]>::is_empty)
     };
     let given = |key| service.entry(key).filter(|entry| !entry.value.is_null() && !empty(entry));
     match (given("entrypoint"), given("command")) {
@@ -74,14 +74,14 @@ fn exec(service: &Map, fields: &mut Vec<Field>) -> Result<bool, ImportError> {
     Ok(true)
 }
 
-fn words(entry: &Entry) -> Result<Vec<Value>, ImportError> {
+fn words(entry: &YamlEntry) -> Result<Vec<Value>, ImportError> {
     match entry.value.list() {
         Some(items) => items.iter().map(text).collect(),
         None => variables::words(pieces(&entry.value)?).map_err(|why| entry.value.error(why)),
     }
 }
 
-pub(super) fn pieces(node: &Node) -> Result<Vec<Piece>, ImportError> {
+pub(super) fn pieces(node: &YamlNode) -> Result<Vec<Piece>, ImportError> {
     let Some(text) = node.text() else {
         return Err(node.error(format!("expected a text, not {}", node.what())));
     };
@@ -89,17 +89,17 @@ pub(super) fn pieces(node: &Node) -> Result<Vec<Piece>, ImportError> {
 }
 
 /// A text with its variables.
-pub(super) fn text(node: &Node) -> Result<Value, ImportError> {
+pub(super) fn text(node: &YamlNode) -> Result<Value, ImportError> {
     pieces(node).map(variables::value)
 }
 
 /// A number, or a text with variables that becomes one.
-pub(super) fn number(node: &Node) -> Result<Value, ImportError> {
+pub(super) fn number(node: &YamlNode) -> Result<Value, ImportError> {
     node.integer().map_or_else(|| text(node), |number| Ok(Value::Number(number.to_string())))
 }
 
 /// A value of the environment: numbers as Compose prints them.
-fn env_value(node: &Node) -> Result<Value, ImportError> {
+fn env_value(node: &YamlNode) -> Result<Value, ImportError> {
     match (node.kind(), node.integer()) {
         (Some(Kind::Integer), Some(number)) => Ok(number.to_string().into()),
         (Some(Kind::Float), _) => {
@@ -113,7 +113,7 @@ fn env_value(node: &Node) -> Result<Value, ImportError> {
 }
 
 /// A path, which is relative to the file that names it.
-fn path(node: &Node) -> Result<Value, ImportError> {
+fn path(node: &YamlNode) -> Result<Value, ImportError> {
     match plain(node) {
         Some(path) => Ok(beside(&node.place().file, path).into()),
         None => text(node),
@@ -121,7 +121,7 @@ fn path(node: &Node) -> Result<Value, ImportError> {
 }
 
 /// A text without variables.
-pub(super) fn plain(node: &Node) -> Option<&str> {
+pub(super) fn plain(node: &YamlNode) -> Option<&str> {
     node.text().filter(|text| !text.contains('$'))
 }
 
@@ -132,16 +132,16 @@ pub(super) struct Converter<'a> {
     pub(super) fields: Vec<Field>,
     depends: Vec<Dependency>,
     groups: Vec<Value>,
-    pub(super) manual: Option<Place>,
+    pub(super) manual: Option<SourceLine>,
     stop: u64,
 }
 
 impl Converter<'_> {
-    pub(super) fn inexact(&mut self, entry: &Entry, why: &str) {
+    pub(super) fn inexact(&mut self, entry: &YamlEntry, why: &str) {
         self.document.inexact(&entry.place(), why);
     }
 
-    fn key(&mut self, entry: &Entry, service: &Map) -> Result<(), ImportError> {
+    fn key(&mut self, entry: &YamlEntry, service: &Map) -> Result<(), ImportError> {
         let value = &entry.value;
         let from = Some(entry.place());
         let from = from.as_ref();
@@ -214,7 +214,7 @@ impl Converter<'_> {
         Ok(())
     }
 
-    fn user(&mut self, entry: &Entry) -> Result<(), ImportError> {
+    fn user(&mut self, entry: &YamlEntry) -> Result<(), ImportError> {
         let from = entry.place();
         match plain(&entry.value).and_then(|text| text.split_once(':')) {
             Some((user, group)) => {
@@ -226,7 +226,7 @@ impl Converter<'_> {
         Ok(())
     }
 
-    fn environment(&mut self, entry: &Entry) -> Result<(), ImportError> {
+    fn environment(&mut self, entry: &YamlEntry) -> Result<(), ImportError> {
         let variables = names_of_list(&entry.value);
         let Some(map) = variables.map() else {
             return Err(entry.error("`environment` takes a mapping, or a list of `NAME=value`"));
@@ -245,7 +245,7 @@ impl Converter<'_> {
         Ok(())
     }
 
-    fn env_file(&mut self, entry: &Entry) -> Result<(), ImportError> {
+    fn env_file(&mut self, entry: &YamlEntry) -> Result<(), ImportError> {
         let mut files = Vec::new();
         for item in entry.value.list().unwrap_or(std::slice::from_ref(&entry.value)) {
             match item.map() {
@@ -255,7 +255,7 @@ impl Converter<'_> {
                         return Err(item.error("`env_file` needs `path`"));
                     };
                     let mut file = vec![Field::new("path", path(name)?)];
-                    if map.get("required").and_then(Node::flag) == Some(false) {
+                    if map.get("required").and_then(YamlNode::flag) == Some(false) {
                         file.push(Field::new("optional", true));
                     }
                     for other in map.into_iter().filter(|e| !matches!(e.key.as_str(), "path" | "required")) {
@@ -272,7 +272,7 @@ impl Converter<'_> {
         Ok(())
     }
 
-    fn depends_on(&mut self, entry: &Entry) -> Result<(), ImportError> {
+    fn depends_on(&mut self, entry: &YamlEntry) -> Result<(), ImportError> {
         let names = names_of_list(&entry.value);
         let Some(map) = names.map() else {
             return Err(entry.error("`depends_on` takes a list or a mapping"));
@@ -293,7 +293,7 @@ impl Converter<'_> {
                 self.document.not_needed(&other.place(), "there is no such service, and none is required");
                 continue;
             }
-            let bind = other.value.get("restart").and_then(Node::flag) == Some(true);
+            let bind = other.value.get("restart").and_then(YamlNode::flag) == Some(true);
             for key in other.value.map().into_iter().flatten() {
                 if !matches!(key.key.as_str(), "condition" | "restart" | "required") {
                     self.inexact(key, "unknown key");
@@ -310,7 +310,7 @@ impl Converter<'_> {
         Ok(())
     }
 
-    fn limits(&mut self, entry: &Entry) {
+    fn limits(&mut self, entry: &YamlEntry) {
         const NAMES: [&str; 16] = [
             "as",
             "core",
@@ -329,7 +329,7 @@ impl Converter<'_> {
             "sigpending",
             "stack",
         ];
-        let number = |node: &Node| match node.integer() {
+        let number = |node: &YamlNode| match node.integer() {
             Some(-1) => Some(Value::from("unlimited")),
             Some(n) => u64::try_from(n).ok().map(Value::from),
             None => None,
@@ -352,7 +352,7 @@ impl Converter<'_> {
         }
     }
 
-    fn capabilities(&mut self, entry: &Entry, service: &Map) -> Result<(), ImportError> {
+    fn capabilities(&mut self, entry: &YamlEntry, service: &Map) -> Result<(), ImportError> {
         if !drops_all(service) {
             self.inexact(entry, "belongs to the container; `capabilities` lists what a job keeps");
             return Ok(());
@@ -360,14 +360,14 @@ impl Converter<'_> {
         let added = service.entry("cap_add");
         let kept = added.and_then(|added| added.value.list()).unwrap_or_default();
         let kept = kept.iter().map(text).collect::<Result<_, _>>()?;
-        let places: Vec<Place> = std::iter::once(entry).chain(added).map(Entry::place).collect();
+        let places: Vec<SourceLine> = std::iter::once(entry).chain(added).map(YamlEntry::place).collect();
         self.fields.set_from("capabilities", Value::List(kept), &places);
         Ok(())
     }
 }
 
 fn drops_all(service: &Map) -> bool {
-    let dropped = service.get("cap_drop").and_then(Node::list).unwrap_or_default();
+    let dropped = service.get("cap_drop").and_then(YamlNode::list).unwrap_or_default();
     dropped.iter().any(|name| name.text().is_some_and(|name| name.eq_ignore_ascii_case("all")))
 }
 

@@ -10,7 +10,7 @@ use crate::ImportError;
 use crate::conditions::on;
 use crate::document::{Document, Field, Fields, Job, Value};
 use crate::durations;
-use crate::yaml::{Entry, Map, Node};
+use crate::yaml::{Map, YamlEntry, YamlNode};
 
 /// The exit code of Pebble after `on-check-failure: shutdown`.
 const SHUTDOWN_CODE: u64 = 11;
@@ -27,13 +27,13 @@ pub(super) fn consistent(checks: &Map, services: &Map) -> Result<(), ImportError
             );
         }
         let context =
-            check.value.get("exec").and_then(Node::map).and_then(|exec| exec.entry("service-context"));
+            check.value.get("exec").and_then(YamlNode::map).and_then(|exec| exec.entry("service-context"));
         let named = context.and_then(|context| Some((context, context.value.text()?)));
         let Some((context, name)) = named.filter(|(_, name)| !name.is_empty()) else { continue };
         let Some(service) = services.get(name) else {
             return Err(context.error(format!("the service `{name}` is not defined")));
         };
-        copied = copied.saturating_add(service.get("environment").map_or(0, Node::size));
+        copied = copied.saturating_add(service.get("environment").map_or(0, YamlNode::size));
         if copied > SOURCE_BYTES {
             return Err(context.error(
                 "too many checks have the variables of a service: remove `service-context` from some",
@@ -44,8 +44,8 @@ pub(super) fn consistent(checks: &Map, services: &Map) -> Result<(), ImportError
 }
 
 /// Whether Pebble starts the check.
-pub(super) fn is_enabled(check: &Entry) -> bool {
-    check.value.get("startup").and_then(Node::text) != Some("disabled")
+pub(super) fn is_enabled(check: &YamlEntry) -> bool {
+    check.value.get("startup").and_then(YamlNode::text) != Some("disabled")
 }
 
 /// Adds a job for each check, and one for each action of a service at its failure. `names` are the jobs of the services.
@@ -62,22 +62,22 @@ pub(super) fn add(
     for check in checks {
         let name = document.free_name(&format!("check-{}", check.key));
         let mut fields = Vec::new();
-        if let Some(exec) = check.value.get("exec").and_then(Node::map) {
-            let context = exec.get("service-context").and_then(Node::text);
-            let context = context.and_then(|name| services.get(name)).and_then(Node::map);
+        if let Some(exec) = check.value.get("exec").and_then(YamlNode::map) {
+            let context = exec.get("service-context").and_then(YamlNode::text);
+            let context = context.and_then(|name| services.get(name)).and_then(YamlNode::map);
             let sources: Vec<&Map> = context.into_iter().chain([exec]).collect();
             surroundings::set(&mut fields, surroundings::variables(&sources), &sources, document);
         }
         fields.set("health", health(check, document)?, None);
         if !is_enabled(check) {
             let startup = check.value.map().and_then(|check| check.entry("startup"));
-            fields.set("when", "manual", startup.map(Entry::place).as_ref());
+            fields.set("when", "manual", startup.map(YamlEntry::place).as_ref());
         }
         jobs.insert(check.key.as_str(), name.clone());
         document.jobs.push(Job { name, from: Some(check.place()), fields });
     }
     for (service, name) in services.into_iter().zip(names) {
-        for action in service.value.get("on-check-failure").and_then(Node::map).into_iter().flatten() {
+        for action in service.value.get("on-check-failure").and_then(YamlNode::map).into_iter().flatten() {
             let from = action.place();
             let Some(check) = jobs.get(action.key.as_str()) else {
                 document.inexact(&from, "there is no such check");
@@ -112,7 +112,7 @@ pub(super) fn add(
     Ok(())
 }
 
-fn health(entry: &Entry, document: &mut Document) -> Result<Value, ImportError> {
+fn health(entry: &YamlEntry, document: &mut Document) -> Result<Value, ImportError> {
     let mut check = vec![Field::new("name", entry.key.as_str())];
     let (mut period, mut timeout, mut failures) = (10_000, 3000, 3);
     for key in entry.value.map().into_iter().flatten() {
@@ -131,10 +131,10 @@ fn health(entry: &Entry, document: &mut Document) -> Result<Value, ImportError> 
                 _ => document.not_needed(&place, "0 means the default of 3"),
             },
             "http" => {
-                let url = key.value.get("url").and_then(Node::text);
+                let url = key.value.get("url").and_then(YamlNode::text);
                 let url = url.ok_or_else(|| key.error("`http` needs `url`"))?;
                 let mut headers = Vec::new();
-                for header in key.value.get("headers").and_then(Node::map).into_iter().flatten() {
+                for header in key.value.get("headers").and_then(YamlNode::map).into_iter().flatten() {
                     headers.set(&header.key, header.value.text().unwrap_or_default(), Some(&header.place()));
                 }
                 let http = match headers.is_empty() {
@@ -147,9 +147,9 @@ fn health(entry: &Entry, document: &mut Document) -> Result<Value, ImportError> 
                 check.set("http", http, Some(&place));
             }
             "tcp" => {
-                let port = key.value.get("port").and_then(Node::text);
+                let port = key.value.get("port").and_then(YamlNode::text);
                 let port = port.ok_or_else(|| key.error("`tcp` needs `port`"))?;
-                let host = key.value.get("host").and_then(Node::text).unwrap_or("localhost");
+                let host = key.value.get("host").and_then(YamlNode::text).unwrap_or("localhost");
                 check.set("tcp", format!("{host}:{port}"), Some(&place));
             }
             "exec" => {
@@ -161,7 +161,7 @@ fn health(entry: &Entry, document: &mut Document) -> Result<Value, ImportError> 
             _ => {}
         }
     }
-    let place = |key| entry.value.map().and_then(|check| check.entry(key)).map(Entry::place);
+    let place = |key| entry.value.map().and_then(|check| check.entry(key)).map(YamlEntry::place);
     check.set("interval", durations::shown(period), place("period").as_ref());
     check.set("ttl", durations::shown(period.saturating_mul(3)), place("period").as_ref());
     check.set("timeout", durations::shown(timeout.min(period)), place("timeout").as_ref());

@@ -6,9 +6,9 @@ use super::{BACKOFF_LIMIT_MS, BACKOFF_MS, names, strict, surroundings};
 use crate::ImportError;
 use crate::document::{Document, Field, Fields, Value};
 use crate::durations;
-use crate::files::Place;
+use crate::files::SourceLine;
 use crate::planned::{Condition, Dependency, Planned, Start};
-use crate::yaml::{Entry, Map};
+use crate::yaml::{Map, YamlEntry};
 
 /// The exit code of Pebble when a service has shut it down as a failure.
 const FAILURE_CODE: u64 = 10;
@@ -17,11 +17,11 @@ const FAILURE_CODE: u64 = 10;
 pub(super) struct Reaction {
     pub(super) event: &'static str,
     pub(super) code: u64,
-    pub(super) from: Place,
+    pub(super) from: SourceLine,
 }
 
 pub(super) struct Converter<'a> {
-    entry: &'a Entry,
+    entry: &'a YamlEntry,
     /// The services that Pebble starts.
     started: &'a BTreeSet<&'a str>,
     pub(super) document: &'a mut Document,
@@ -32,7 +32,11 @@ pub(super) struct Converter<'a> {
 }
 
 impl<'a> Converter<'a> {
-    pub(super) fn new(entry: &'a Entry, started: &'a BTreeSet<&'a str>, document: &'a mut Document) -> Self {
+    pub(super) fn new(
+        entry: &'a YamlEntry,
+        started: &'a BTreeSet<&'a str>,
+        document: &'a mut Document,
+    ) -> Self {
         let (fields, depends, reactions) = (Vec::new(), Vec::new(), Vec::new());
         Self { entry, started, document, fields, depends, stop: 0, reactions }
     }
@@ -41,12 +45,14 @@ impl<'a> Converter<'a> {
         let Self { entry, fields, depends, stop, .. } = self;
         let start = match self.started.contains(entry.key.as_str()) {
             true => Start::AtStartup,
-            false => Start::Manual(entry.value.map().and_then(|map| map.entry("startup")).map(Entry::place)),
+            false => {
+                Start::Manual(entry.value.map().and_then(|map| map.entry("startup")).map(YamlEntry::place))
+            }
         };
         Planned { original: entry.key.clone(), from: entry.place(), fields, depends, start, stop }
     }
 
-    pub(super) fn inexact(&mut self, entry: &Entry, why: &str) {
+    pub(super) fn inexact(&mut self, entry: &YamlEntry, why: &str) {
         self.document.inexact(&entry.place(), why);
     }
 
@@ -81,7 +87,7 @@ impl<'a> Converter<'a> {
         surroundings::set(&mut self.fields, env, &[service], self.document);
     }
 
-    fn key(&mut self, entry: &Entry) -> Result<(), ImportError> {
+    fn key(&mut self, entry: &YamlEntry) -> Result<(), ImportError> {
         let text = entry.value.text();
         let place = entry.place();
         let from = Some(&place);
@@ -118,7 +124,7 @@ impl<'a> Converter<'a> {
     }
 
     /// It starts the other service; `after` says in which order.
-    fn requires(&mut self, entry: &Entry) {
+    fn requires(&mut self, entry: &YamlEntry) {
         for (_, name) in names(self.entry, "requires") {
             match self.started.contains(name) {
                 true => self.document.not_needed(
@@ -133,7 +139,7 @@ impl<'a> Converter<'a> {
         }
     }
 
-    fn after(&mut self, name: &str, place: &Place) {
+    fn after(&mut self, name: &str, place: &SourceLine) {
         let own = self.entry.key.as_str();
         if name == own {
             self.document.not_needed(place, "it is the service itself");
@@ -154,7 +160,7 @@ impl<'a> Converter<'a> {
         let given =
             |key| service.entry(key).filter(|entry| entry.value.text().is_some_and(|text| !text.is_empty()));
         let (on_success, on_failure) = (given("on-success"), given("on-failure"));
-        let action = |entry: Option<&'_ Entry>| {
+        let action = |entry: Option<&'_ YamlEntry>| {
             entry.and_then(|entry| entry.value.text()).unwrap_or("restart").to_owned()
         };
         let (success, failure) = (action(on_success), action(on_failure));
@@ -165,7 +171,8 @@ impl<'a> Converter<'a> {
             _ => None,
         };
         if let Some(on) = restart_on {
-            let places: Vec<Place> = on_success.into_iter().chain(on_failure).map(Entry::place).collect();
+            let places: Vec<SourceLine> =
+                on_success.into_iter().chain(on_failure).map(YamlEntry::place).collect();
             self.fields.set_from("restarts", "unlimited", &places);
             if on != "exit" {
                 self.fields.set("restartOn", on, None);
@@ -194,7 +201,7 @@ impl<'a> Converter<'a> {
         let given = |key| service.entry(key);
         let (delay, limit) = (given("backoff-delay"), given("backoff-limit"));
         let Some(first) = delay.or(limit) else { return };
-        let read = |entry: Option<&Entry>, default| {
+        let read = |entry: Option<&YamlEntry>, default| {
             entry.and_then(|entry| strict::duration(&entry.value)).unwrap_or(default)
         };
         let (initial, max) = (read(delay, BACKOFF_MS), read(limit, BACKOFF_LIMIT_MS));
@@ -202,14 +209,14 @@ impl<'a> Converter<'a> {
             self.fields.set("restartBackoff", false, Some(&first.place()));
             return;
         }
-        let from = |entry: Option<&Entry>| entry.map(Entry::place);
+        let from = |entry: Option<&YamlEntry>| entry.map(YamlEntry::place);
         let backoff = restart_backoff((initial, from(delay)), (max.max(initial), from(limit)));
         self.fields.set("restartBackoff", backoff, None);
     }
 }
 
 /// The delays between restarts, and the lines they come from. A run that is longer than the longest delay resets it.
-pub(super) fn restart_backoff(initial: (u64, Option<Place>), max: (u64, Option<Place>)) -> Value {
+pub(super) fn restart_backoff(initial: (u64, Option<SourceLine>), max: (u64, Option<SourceLine>)) -> Value {
     let mut backoff = Vec::new();
     for (key, (ms, from)) in [("initial", &initial), ("max", &max), ("reset", &max)] {
         backoff.set(key, durations::shown(*ms), from.as_ref());
@@ -218,7 +225,7 @@ pub(super) fn restart_backoff(initial: (u64, Option<Place>), max: (u64, Option<P
 }
 
 /// The words of a command.
-pub(super) fn words(entry: &Entry) -> Result<Vec<String>, ImportError> {
+pub(super) fn words(entry: &YamlEntry) -> Result<Vec<String>, ImportError> {
     let words = entry.value.text().and_then(shlex::split).filter(|words| !words.is_empty());
     words.ok_or_else(|| entry.error("this is not a command line: is a quote not closed?"))
 }

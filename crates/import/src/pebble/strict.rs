@@ -2,7 +2,7 @@
 
 use crate::ImportError;
 use crate::durations;
-use crate::yaml::{Entry, Node};
+use crate::yaml::{YamlEntry, YamlNode};
 
 /// What a key takes.
 pub(super) enum Is {
@@ -80,14 +80,14 @@ pub(super) const LOG_TARGET: &[(&str, Is)] = &[
 ///
 /// # Errors
 /// If there is one.
-pub(super) fn section(section: &Entry, keys: &[(&str, Is)]) -> Result<(), ImportError> {
+pub(super) fn section(section: &YamlEntry, keys: &[(&str, Is)]) -> Result<(), ImportError> {
     if section.value.is_null() {
         return Ok(());
     }
     let items = section.value.map().ok_or_else(|| expected(section, "a mapping"))?;
     for item in items {
         object(item, keys)?;
-        for action in item.value.get("on-check-failure").and_then(Node::map).into_iter().flatten() {
+        for action in item.value.get("on-check-failure").and_then(YamlNode::map).into_iter().flatten() {
             value(action, &ON_CHECK_FAILURE)?;
         }
     }
@@ -95,12 +95,12 @@ pub(super) fn section(section: &Entry, keys: &[(&str, Is)]) -> Result<(), Import
 }
 
 /// A duration in milliseconds.
-pub(super) fn duration(node: &Node) -> Option<u64> {
+pub(super) fn duration(node: &YamlNode) -> Option<u64> {
     let text = node.text().filter(|text| !text.contains(['d', 'w', ' ']))?;
     durations::milliseconds(text)
 }
 
-fn object(entry: &Entry, keys: &[(&str, Is)]) -> Result<(), ImportError> {
+fn object(entry: &YamlEntry, keys: &[(&str, Is)]) -> Result<(), ImportError> {
     let map = entry.value.map().ok_or_else(|| expected(entry, "a mapping"))?;
     for key in map {
         let Some((_, is)) = keys.iter().find(|(known, _)| *known == key.key) else {
@@ -113,10 +113,10 @@ fn object(entry: &Entry, keys: &[(&str, Is)]) -> Result<(), ImportError> {
     Ok(())
 }
 
-fn value(entry: &Entry, is: &Is) -> Result<(), ImportError> {
+fn value(entry: &YamlEntry, is: &Is) -> Result<(), ImportError> {
     let node = &entry.value;
     let text = node.text();
-    let scalar = |node: &Node| node.kind().is_some();
+    let scalar = |node: &YamlNode| node.kind().is_some();
     let (valid, wanted) = match is {
         Is::Text => (scalar(node), "a text"),
         Is::Texts => (node.list().is_some_and(|items| items.iter().all(scalar)), "a list of texts"),
@@ -138,7 +138,7 @@ fn value(entry: &Entry, is: &Is) -> Result<(), ImportError> {
     if valid { Ok(()) } else { Err(expected(entry, wanted)) }
 }
 
-fn expected(entry: &Entry, wanted: &str) -> ImportError {
+fn expected(entry: &YamlEntry, wanted: &str) -> ImportError {
     let given = match entry.value.text() {
         Some(text) => format!("`{text}`"),
         None => entry.value.what().to_owned(),

@@ -1,7 +1,7 @@
 //! The variables, user, group and directory of a service or a check.
 
 use crate::document::{Document, Field, Fields, Value};
-use crate::yaml::{Entry, Map};
+use crate::yaml::{Map, YamlEntry};
 
 /// The variables of a service, or of a check after those of its service. A later one replaces an earlier one.
 pub(super) fn variables(sources: &[&Map]) -> Vec<Field> {
@@ -17,7 +17,7 @@ pub(super) fn variables(sources: &[&Map]) -> Vec<Field> {
 /// Sets the keys of a job from those of a service, or of a check after those of its service.
 pub(super) fn set(fields: &mut Vec<Field>, env: Vec<Field>, sources: &[&Map], document: &mut Document) {
     if !env.is_empty() {
-        let from = sources.iter().rev().find_map(|source| source.entry("environment")).map(Entry::place);
+        let from = sources.iter().rev().find_map(|source| source.entry("environment")).map(YamlEntry::place);
         fields.set("env", Value::Object(env), from.as_ref());
     }
     for (key, id, target) in [("user", "user-id", "user"), ("group", "group-id", "group")] {
@@ -35,7 +35,7 @@ pub(super) fn set(fields: &mut Vec<Field>, env: Vec<Field>, sources: &[&Map], do
 }
 
 /// The last value of a key that is not empty.
-pub(super) fn given<'a>(sources: &[&'a Map], key: &str) -> Option<(&'a Entry, &'a str)> {
+pub(super) fn given<'a>(sources: &[&'a Map], key: &str) -> Option<(&'a YamlEntry, &'a str)> {
     sources.iter().rev().find_map(|source| {
         let entry = source.entry(key)?;
         Some((entry, entry.value.text().filter(|text| !text.is_empty())?))

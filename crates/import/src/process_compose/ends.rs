@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::conditions::on;
 use crate::document::{Document, Field, Fields, Job, Value};
-use crate::files::Place;
+use crate::files::SourceLine;
 use crate::planned::{Condition, Dependency, Planned, Start};
 
 const EXIT_CODE: &str = "process-compose exits with 0 when all processes have ended, also if one without `exit_on_failure` failed. \
@@ -131,7 +131,7 @@ enum Action {
 /// A job that is added when the names of all jobs are known. Its sources are positions in the list of jobs.
 pub(super) struct Reaction {
     name: String,
-    from: Place,
+    from: SourceLine,
     action: Action,
     event: &'static str,
     sources: Vec<usize>,
@@ -139,7 +139,7 @@ pub(super) struct Reaction {
 
 impl Reaction {
     /// A process that is not ready is stopped, if nothing restarts it.
-    pub(super) fn stop(at: usize, job: &Planned, from: Place, document: &mut Document) -> Option<Self> {
+    pub(super) fn stop(at: usize, job: &Planned, from: SourceLine, document: &mut Document) -> Option<Self> {
         if job.fields.get("replicas").is_some() {
             document.inexact(&from, "a replica that is not ready is not stopped: use `restarts`");
             return None;
@@ -161,7 +161,7 @@ impl Reaction {
 
     /// The container ends when a process with `exit_on_skipped` is skipped.
     pub(super) fn shutdowns(
-        skipped: Vec<(usize, Place)>,
+        skipped: Vec<(usize, SourceLine)>,
         jobs: &[Planned],
         document: &mut Document,
     ) -> Vec<Self> {

@@ -6,13 +6,13 @@ use super::process::Converter;
 use crate::ImportError;
 use crate::document::Fields;
 use crate::variables::{self, Piece};
-use crate::yaml::Entry;
+use crate::yaml::YamlEntry;
 
 /// The number of a replica in the name of a file.
 const NUMBER: &str = "{PC_REPLICA_NUM}";
 
 impl Converter<'_> {
-    pub(super) fn log_location(&mut self, entry: &Entry) -> Result<(), ImportError> {
+    pub(super) fn log_location(&mut self, entry: &YamlEntry) -> Result<(), ImportError> {
         let mut pieces = self.texts.pieces(&entry.value, self.document)?;
         let number = match self.texts.replicated {
             true => format!("${{{REPLICA_VARIABLE}}}"),
@@ -42,7 +42,7 @@ impl Converter<'_> {
         Ok(())
     }
 
-    pub(super) fn log_configuration(&mut self, entry: &Entry) {
+    pub(super) fn log_configuration(&mut self, entry: &YamlEntry) {
         for key in entry.value.map().into_iter().flatten() {
             if key.key != "rotation" {
                 self.inexact(key, "the format of the log is that of the container");

@@ -5,8 +5,8 @@ use containerpilot_core::plan::REPLICA_VARIABLE;
 use super::process::Converter;
 use super::texts::{NUMBERS_DIFFER, is_shell};
 use crate::document::{Field, Fields, Part, Value};
-use crate::files::Place;
-use crate::yaml::{Map, Node};
+use crate::files::SourceLine;
+use crate::yaml::{Map, YamlNode};
 
 const NAME: &str = "PC_PROC_NAME";
 const NUMBER: &str = "PC_REPLICA_NUM";
@@ -14,7 +14,7 @@ const SET_BY: &str = "process-compose sets it.";
 
 impl Converter<'_> {
     /// Sets those that a text mentions. Variables of the file have precedence, as in the original.
-    pub(super) fn own_variables(&mut self, process: &Map, command: &Place) {
+    pub(super) fn own_variables(&mut self, process: &Map, command: &SourceLine) {
         let hook = self.hook.iter().flat_map(|(_, _, fields)| fields);
         let mentioned = |name: &str| {
             let (mut own, mut hook) = (self.fields.iter(), hook.clone());
@@ -47,7 +47,7 @@ impl Converter<'_> {
     }
 
     /// A shell can calculate the number. Anything else that mentions it is listed.
-    fn number_of_replica(&mut self, process: &Map, command: &Place) {
+    fn number_of_replica(&mut self, process: &Map, command: &SourceLine) {
         let mut fields = std::mem::take(&mut self.fields);
         let mut left = false;
         for field in &mut fields {
@@ -61,7 +61,7 @@ impl Converter<'_> {
         if left || in_hook {
             let node =
                 process.get("command").filter(|node| node.text().is_some_and(|text| text.contains(NUMBER)));
-            let place = node.map_or_else(|| command.clone(), |node: &Node| node.place_of(NUMBER));
+            let place = node.map_or_else(|| command.clone(), |node: &YamlNode| node.place_of(NUMBER));
             self.document.inexact(&place, NUMBERS_DIFFER);
         }
     }

@@ -5,11 +5,11 @@ use crate::ImportError;
 use crate::document::{Field, Fields, Value};
 use crate::durations;
 use crate::variables::{self, Piece};
-use crate::yaml::{Entry, Map, Node};
+use crate::yaml::{Map, YamlEntry, YamlNode};
 
 impl Converter<'_> {
-    pub(super) fn probe(&mut self, entry: &Entry, process: &Map) -> Result<(), ImportError> {
-        let is_daemon = process.get("is_daemon").and_then(Node::flag) == Some(true);
+    pub(super) fn probe(&mut self, entry: &YamlEntry, process: &Map) -> Result<(), ImportError> {
+        let is_daemon = process.get("is_daemon").and_then(YamlNode::flag) == Some(true);
         if entry.key == "liveness_probe" && !is_daemon {
             self.inexact(entry, "process-compose acts on it only with `is_daemon`: add it to `health`");
             return Ok(());
@@ -48,7 +48,7 @@ impl Converter<'_> {
             let entry = map.entry(key);
             let number = entry.and_then(|entry| entry.value.integer()).and_then(|n| u64::try_from(n).ok());
             let number = number.filter(|number| (1..1_000_000).contains(number));
-            (number.unwrap_or(default), entry.filter(|_| number.is_some()).map(Entry::place))
+            (number.unwrap_or(default), entry.filter(|_| number.is_some()).map(YamlEntry::place))
         };
         let (period, from) = number("period_seconds", 10);
         check.set("interval", durations::shown(period * 1000), from.as_ref());
@@ -75,7 +75,7 @@ impl Converter<'_> {
         Ok(())
     }
 
-    fn http(&mut self, entry: &Entry, check: &mut Vec<Field>) -> Result<(), ImportError> {
+    fn http(&mut self, entry: &YamlEntry, check: &mut Vec<Field>) -> Result<(), ImportError> {
         let mut part = |key: &str, default: &str| -> Result<Vec<Piece>, ImportError> {
             match entry.value.get(key).filter(|node| !node.is_null()) {
                 Some(node) => self.texts.pieces(node, self.document),

@@ -8,10 +8,10 @@ use crate::ImportError;
 use crate::command_line;
 use crate::document::{Document, Field, Fields, Value};
 use crate::durations;
-use crate::files::Place;
+use crate::files::SourceLine;
 use crate::merge::{beside, names_of_list};
 use crate::planned::{Condition, Dependency, Planned, Start};
-use crate::yaml::{Entry, Map, Node};
+use crate::yaml::{Map, YamlEntry, YamlNode};
 
 const DEFAULT: &str = "this is the default";
 const STOPPED_BY_COMMAND: &str =
@@ -19,7 +19,7 @@ const STOPPED_BY_COMMAND: &str =
 const ON_FAILURE: &str = "A failed check restarts a job with `restartOn: \"failure\"`. In process-compose a process that then exits with 0 is not restarted.";
 
 /// The name, place and fields of a job that runs while this one stops.
-pub(super) type Hook = (String, Place, Vec<Field>);
+pub(super) type Hook = (String, SourceLine, Vec<Field>);
 
 pub(super) struct Converter<'a> {
     pub(super) name: &'a str,
@@ -32,13 +32,13 @@ pub(super) struct Converter<'a> {
     depends: Vec<Dependency>,
     start: Start,
     pub(super) checks: Vec<Value>,
-    pub(super) checks_from: Option<Place>,
+    pub(super) checks_from: Option<SourceLine>,
     pub(super) logging: Vec<Field>,
     pub(super) hook: Option<Hook>,
     /// The line with `exit_on_skipped`.
-    pub(super) exit_on_skipped: Option<Place>,
+    pub(super) exit_on_skipped: Option<SourceLine>,
     /// The line with the probe whose failure stops the process, because nothing restarts it.
-    pub(super) stops_when_unhealthy: Option<Place>,
+    pub(super) stops_when_unhealthy: Option<SourceLine>,
     stop: u64,
 }
 
@@ -69,23 +69,23 @@ impl<'a> Converter<'a> {
         }
     }
 
-    pub(super) fn planned(self, entry: &Entry) -> Planned {
+    pub(super) fn planned(self, entry: &YamlEntry) -> Planned {
         let Self { fields, depends, start, stop, .. } = self;
         Planned { original: entry.key.clone(), from: entry.place(), fields, depends, start, stop }
     }
 
-    pub(super) fn inexact(&mut self, entry: &Entry, why: &str) {
+    pub(super) fn inexact(&mut self, entry: &YamlEntry, why: &str) {
         self.document.inexact(&entry.place(), why);
     }
 
-    pub(super) fn value(&mut self, node: &Node) -> Result<Value, ImportError> {
+    pub(super) fn value(&mut self, node: &YamlNode) -> Result<Value, ImportError> {
         self.texts.value(node, self.document)
     }
 
     /// Returns false if there is nothing to run.
-    pub(super) fn process(&mut self, process: &Map, place: &Place) -> Result<bool, ImportError> {
+    pub(super) fn process(&mut self, process: &Map, place: &SourceLine) -> Result<bool, ImportError> {
         let given = |key| process.entry(key).filter(|entry| !entry.value.is_null());
-        let raw = process.get("is_template_disabled").and_then(Node::flag) == Some(true);
+        let raw = process.get("is_template_disabled").and_then(YamlNode::flag) == Some(true);
         let exec = match (given("command"), given("entrypoint")) {
             (Some(command), _) => {
                 let pieces = match command.value.text() {
@@ -145,7 +145,7 @@ impl<'a> Converter<'a> {
         Ok(true)
     }
 
-    fn key(&mut self, entry: &Entry, process: &Map) -> Result<(), ImportError> {
+    fn key(&mut self, entry: &YamlEntry, process: &Map) -> Result<(), ImportError> {
         let value = &entry.value;
         let place = entry.place();
         let from = Some(&place);
@@ -210,7 +210,7 @@ impl<'a> Converter<'a> {
             },
             "schedule" => self.schedule(entry),
             "success_exit_codes" => {
-                let codes = value.list().unwrap_or_default().iter().filter_map(Node::integer);
+                let codes = value.list().unwrap_or_default().iter().filter_map(YamlNode::integer);
                 let codes = codes.filter(|code| *code != 0).map(|code| Value::Number(code.to_string()));
                 let codes = std::iter::once(Value::from(0)).chain(codes).collect();
                 self.fields.set("successCodes", Value::List(codes), from);
@@ -247,9 +247,9 @@ impl<'a> Converter<'a> {
         Ok(())
     }
 
-    fn availability(&mut self, entry: &Entry) -> Result<(), ImportError> {
+    fn availability(&mut self, entry: &YamlEntry) -> Result<(), ImportError> {
         let Some(map) = entry.value.map() else { return Ok(()) };
-        let number = |key| map.get(key).and_then(Node::integer).and_then(|n| u64::try_from(n).ok());
+        let number = |key| map.get(key).and_then(YamlNode::integer).and_then(|n| u64::try_from(n).ok());
         let count = number("max_restarts").filter(|count| *count > 0);
         for key in map {
             let place = key.place();
@@ -260,7 +260,7 @@ impl<'a> Converter<'a> {
                     if policy == "on_failure" {
                         self.fields.set("restartOn", "failure", from);
                     }
-                    if map.get("backoff_seconds").is_none_or(Node::is_null) {
+                    if map.get("backoff_seconds").is_none_or(YamlNode::is_null) {
                         self.fields.set("restartBackoff", backoff(1), None);
                         self.fields.note("restartBackoff", "The default of process-compose.");
                     }
@@ -296,10 +296,10 @@ impl<'a> Converter<'a> {
         Ok(())
     }
 
-    fn depends_on(&mut self, entry: &Entry) -> Result<(), ImportError> {
+    fn depends_on(&mut self, entry: &YamlEntry) -> Result<(), ImportError> {
         let names = names_of_list(&entry.value);
         for other in names.map().into_iter().flatten() {
-            let condition = match other.value.get("condition").and_then(Node::text) {
+            let condition = match other.value.get("condition").and_then(YamlNode::text) {
                 Some("process_completed") | None => Condition::Completed,
                 Some("process_completed_successfully") => Condition::Succeeded,
                 Some("process_healthy" | "process_log_ready") => Condition::Healthy,
@@ -325,9 +325,10 @@ impl<'a> Converter<'a> {
         Ok(())
     }
 
-    fn shutdown(&mut self, entry: &Entry) -> Result<(), ImportError> {
+    fn shutdown(&mut self, entry: &YamlEntry) -> Result<(), ImportError> {
         let Some(map) = entry.value.map() else { return Ok(()) };
-        let timeout = map.get("timeout_seconds").and_then(Node::integer).and_then(|n| u64::try_from(n).ok());
+        let timeout =
+            map.get("timeout_seconds").and_then(YamlNode::integer).and_then(|n| u64::try_from(n).ok());
         let timeout =
             timeout.filter(|seconds| (1..1_000_000).contains(seconds)).map(|seconds| seconds * 1000);
         let has_command = map.get("command").is_some_and(|command| !command.is_null());
@@ -367,7 +368,7 @@ impl<'a> Converter<'a> {
                     self.stop = limit * 2;
                     self.fields.set("stopSignal", "SIGCONT", from);
                     self.fields.note("stopSignal", STOPPED_BY_COMMAND);
-                    let limit_from = map.entry("timeout_seconds").map(Entry::place);
+                    let limit_from = map.entry("timeout_seconds").map(YamlEntry::place);
                     self.fields.set("killAfter", durations::shown(limit), limit_from.as_ref());
                     self.hook = Some((format!("{}-shutdown", self.name), place, hook));
                 }
@@ -378,7 +379,7 @@ impl<'a> Converter<'a> {
         Ok(())
     }
 
-    fn schedule(&mut self, entry: &Entry) {
+    fn schedule(&mut self, entry: &YamlEntry) {
         let Some(map) = entry.value.map() else { return };
         let mut when = Vec::new();
         for key in map {
@@ -408,7 +409,7 @@ impl<'a> Converter<'a> {
             }
         }
         if let Some(interval) = map.entry("interval")
-            && map.get("run_on_start").and_then(Node::flag) != Some(true)
+            && map.get("run_on_start").and_then(YamlNode::flag) != Some(true)
         {
             self.inexact(interval, "the first run is at the start, not after the first interval");
         }

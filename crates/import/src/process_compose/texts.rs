@@ -8,7 +8,7 @@ use crate::command_line;
 use crate::document::{Document, Field, Fields, Value};
 use crate::merge::names_of_list;
 use crate::variables::{self, Piece};
-use crate::yaml::{Map, Node};
+use crate::yaml::{Map, YamlNode};
 
 pub(super) const NUMBERS_DIFFER: &str = "PC_REPLICA_NUM counts from 0, CONTAINERPILOT_REPLICA from 1";
 
@@ -22,7 +22,7 @@ pub(super) struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    pub(super) fn pieces(&self, node: &Node, document: &mut Document) -> Result<Vec<Piece>, ImportError> {
+    pub(super) fn pieces(&self, node: &YamlNode, document: &mut Document) -> Result<Vec<Piece>, ImportError> {
         let Some(text) = node.text() else {
             return Err(node.error(format!("expected a text, not {}", node.what())));
         };
@@ -33,7 +33,7 @@ impl Texts<'_> {
     /// The same for a line of the shell of this file, which runs with the variables of the process.
     pub(super) fn shell_pieces(
         &self,
-        node: &Node,
+        node: &YamlNode,
         document: &mut Document,
     ) -> Result<Vec<Piece>, ImportError> {
         match node.text() {
@@ -46,7 +46,7 @@ impl Texts<'_> {
         }
     }
 
-    pub(super) fn expanded(&self, text: String, node: &Node, document: &mut Document) -> Vec<Piece> {
+    pub(super) fn expanded(&self, text: String, node: &YamlNode, document: &mut Document) -> Vec<Piece> {
         if !self.project.expand {
             return vec![Piece::Literal(text)];
         }
@@ -57,12 +57,12 @@ impl Texts<'_> {
         pieces
     }
 
-    pub(super) fn value(&self, node: &Node, document: &mut Document) -> Result<Value, ImportError> {
+    pub(super) fn value(&self, node: &YamlNode, document: &mut Document) -> Result<Value, ImportError> {
         self.pieces(node, document).map(variables::value)
     }
 
     /// Puts the variables of the file in place of `{{ .NAME }}`.
-    fn rendered(&self, text: &str, node: &Node, in_shell: bool, document: &mut Document) -> String {
+    fn rendered(&self, text: &str, node: &YamlNode, in_shell: bool, document: &mut Document) -> String {
         let mut out = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("{{") {
@@ -117,7 +117,7 @@ impl Texts<'_> {
     /// The variables of `environment`, a list of `NAME=value`.
     pub(super) fn environment(
         &self,
-        node: &Node,
+        node: &YamlNode,
         document: &mut Document,
     ) -> Result<Vec<Field>, ImportError> {
         let names = names_of_list(node);

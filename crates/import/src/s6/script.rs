@@ -1,6 +1,6 @@
 //! `run` scripts and execline command lines that are only one program.
 
-use crate::files::{Place, Text};
+use crate::files::{SourceLine, Text};
 
 /// A script that only executes one program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(crate) struct Simple {
     pub(crate) umask: Option<String>,
     pub(crate) env: Vec<(String, String)>,
     /// The lines of the script.
-    pub(crate) lines: Vec<Place>,
+    pub(crate) lines: Vec<SourceLine>,
 }
 
 /// The language of a script.
@@ -52,7 +52,7 @@ pub(crate) fn simplify(text: &Text) -> Option<Simple> {
 }
 
 /// The commands of a script without comments, one per line; `None` if it is not a script of a known language.
-pub(crate) fn commands(text: &Text) -> Option<Vec<Place>> {
+pub(crate) fn commands(text: &Text) -> Option<Vec<SourceLine>> {
     language(text)?;
     Some(text.lines().map(|(place, _)| place).filter(|place| !is_comment(&place.text)).collect())
 }

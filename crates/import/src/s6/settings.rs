@@ -4,7 +4,7 @@ use super::script::{self, Simple};
 use super::{Importer, Kind, Service};
 use crate::command_line::signal;
 use crate::document::{Field, Fields, Value};
-use crate::files::Place;
+use crate::files::SourceLine;
 
 /// What other functions read.
 const READ: [&str; 15] = [
@@ -28,7 +28,7 @@ const READ: [&str; 15] = [
 
 impl Importer<'_> {
     /// A time, with its line; `None` if it has no limit.
-    pub(super) fn milliseconds(&mut self, service: &Service, file: &str) -> Option<(String, Place)> {
+    pub(super) fn milliseconds(&mut self, service: &Service, file: &str) -> Option<(String, SourceLine)> {
         let (text, place) = self.value(service, file)?;
         match text.parse::<u64>().ok().filter(|number| *number < 1_000_000_000_000) {
             Some(0) => {
@@ -84,7 +84,7 @@ impl Importer<'_> {
     }
 
     /// A file with a value.
-    fn setting(&mut self, service: &Service, file: &str, place: &Place, fields: &mut Vec<Field>) {
+    fn setting(&mut self, service: &Service, file: &str, place: &SourceLine, fields: &mut Vec<Field>) {
         let Some((value, place)) = self.value(service, file) else {
             self.document.inexact(place, "this is unknown in a service directory, or has no value");
             return;

@@ -6,7 +6,7 @@ use super::Options;
 use super::expand::{Expanded, Piece, plain, value};
 use crate::ImportError;
 use crate::document::{Document, Field, Fields, Value};
-use crate::files::Place;
+use crate::files::SourceLine;
 
 /// The defaults of supervisord.
 const MAX_BYTES: u64 = 50 << 20;
@@ -15,7 +15,7 @@ const BACKUPS: u64 = 10;
 const SMALLEST: u64 = 4096;
 
 /// Where output goes.
-enum Target {
+enum LogTarget {
     /// A temporary file of supervisord.
     Automatic,
     /// Standard output or standard error of the supervisor.
@@ -33,14 +33,14 @@ pub(super) fn convert<'a>(
     suffix: Option<&str>,
     taken: &mut BTreeSet<String>,
     document: &mut Document,
-) -> Result<Option<&'a Place>, ImportError> {
+) -> Result<Option<&'a SourceLine>, ImportError> {
     let redirect = options.flag("redirect_stderr", document)?;
     let out = target(options, "stdout_logfile")?;
     let err = target(options, "stderr_logfile")?;
     let mut logging = Vec::new();
     let mut shared = None;
     match &out {
-        Some((Target::File(path), place)) => {
+        Some((LogTarget::File(path), place)) => {
             let file = file(path, suffix);
             if taken.insert(format!("{file:?}")) {
                 logging.set("file", file, Some(place));
@@ -53,19 +53,19 @@ pub(super) fn convert<'a>(
                 unused(options, "stdout", "there is no file", document);
             }
         }
-        Some((Target::Stream, place)) => {
+        Some((LogTarget::Stream, place)) => {
             logging.set("raw", true, Some(place));
             unused(options, "stdout", "the output is passed through", document);
         }
-        Some((Target::None, place)) => {
+        Some((LogTarget::None, place)) => {
             document.inexact(place, "output is not discarded: it is in the log");
             unused(options, "stdout", "there is no file", document);
         }
-        Some((Target::Syslog, place)) => {
+        Some((LogTarget::Syslog, place)) => {
             document.inexact(place, "no syslog: the output is in the log");
             unused(options, "stdout", "there is no file", document);
         }
-        Some((Target::Automatic, place)) => {
+        Some((LogTarget::Automatic, place)) => {
             document.not_needed(place, "the output is in the log");
             unused(options, "stdout", "there is no file", document);
         }
@@ -81,27 +81,31 @@ pub(super) fn convert<'a>(
     match (&err, &out) {
         (None, _) => {}
         (Some((_, place)), _) if is_redirected => document.not_needed(place, "stderr goes where stdout goes"),
-        (Some((Target::File(err), place)), Some((Target::File(out), _))) if err == out => {
+        (Some((LogTarget::File(err), place)), Some((LogTarget::File(out), _))) if err == out => {
             document.not_needed(place, "stdout and stderr are in one file");
         }
-        (Some((Target::File(_), place)), Some((Target::File(_), _))) => {
+        (Some((LogTarget::File(_), place)), Some((LogTarget::File(_), _))) => {
             document.inexact(place, "stdout and stderr are in one file");
         }
-        (Some((Target::File(_), place)), _) => {
+        (Some((LogTarget::File(_), place)), _) => {
             document.inexact(place, "stderr has no file of its own: it goes where stdout goes");
         }
-        (Some((Target::Stream, place)), Some((Target::Stream, _)) | None) => match out.is_some() {
+        (Some((LogTarget::Stream, place)), Some((LogTarget::Stream, _)) | None) => match out.is_some() {
             true => document.not_needed(place, "stderr is passed through to stderr"),
             false => logging.set("raw", true, Some(place)),
         },
-        (Some((Target::Automatic, place)), _) => document.not_needed(place, "stderr goes where stdout goes"),
-        (Some((Target::None, place)), Some((Target::None, _))) => {
+        (Some((LogTarget::Automatic, place)), _) => {
+            document.not_needed(place, "stderr goes where stdout goes")
+        }
+        (Some((LogTarget::None, place)), Some((LogTarget::None, _))) => {
             document.not_needed(place, "stderr goes where stdout goes");
         }
-        (Some((Target::Stream | Target::None, place)), _) => {
+        (Some((LogTarget::Stream | LogTarget::None, place)), _) => {
             document.inexact(place, "stderr goes where stdout goes");
         }
-        (Some((Target::Syslog, place)), _) => document.inexact(place, "no syslog: the output is in the log"),
+        (Some((LogTarget::Syslog, place)), _) => {
+            document.inexact(place, "no syslog: the output is in the log")
+        }
     }
     unused(options, "stderr", "stderr goes where stdout goes", document);
     if !logging.is_empty() {
@@ -124,16 +128,19 @@ pub(super) fn convert<'a>(
     Ok(shared)
 }
 
-fn target<'a>(options: &mut Options<'a>, key: &str) -> Result<Option<(Target, &'a Place)>, ImportError> {
+fn target<'a>(
+    options: &mut Options<'a>,
+    key: &str,
+) -> Result<Option<(LogTarget, &'a SourceLine)>, ImportError> {
     let Some((path, place)) = options.get(key)? else { return Ok(None) };
     let target = match plain(&path).unwrap_or_default().to_lowercase().as_str() {
-        "" if path.is_empty() => Target::Automatic,
-        "auto" => Target::Automatic,
-        "none" | "off" | "/dev/null" => Target::None,
-        "syslog" => Target::Syslog,
+        "" if path.is_empty() => LogTarget::Automatic,
+        "auto" => LogTarget::Automatic,
+        "none" | "off" | "/dev/null" => LogTarget::None,
+        "syslog" => LogTarget::Syslog,
         "/dev/stdout" | "/dev/stderr" | "/dev/fd/1" | "/dev/fd/2" | "/proc/self/fd/1" | "/proc/self/fd/2"
-        | "/proc/1/fd/1" | "/proc/1/fd/2" | "/dev/console" | "/dev/tty" => Target::Stream,
-        _ => Target::File(path),
+        | "/proc/1/fd/1" | "/proc/1/fd/2" | "/dev/console" | "/dev/tty" => LogTarget::Stream,
+        _ => LogTarget::File(path),
     };
     Ok(Some((target, place)))
 }

@@ -8,7 +8,7 @@ use super::{Converted, Group, Options, START_RETRIES, START_SECONDS, STOP_SECOND
 use crate::ImportError;
 use crate::command_line;
 use crate::document::{Document, Field, Fields, Job, Value};
-use crate::files::Place;
+use crate::files::SourceLine;
 use crate::ini::Section;
 
 /// The maximum number of processes.
@@ -194,7 +194,7 @@ struct Done {
     stop_seconds: u64,
     always_restarts: bool,
     /// The line of a log file that another job has.
-    shared_file: Option<Place>,
+    shared_file: Option<SourceLine>,
 }
 
 /// The keys of one job. `None` if it cannot run. `suffix` makes the log file one of its own.
@@ -333,7 +333,7 @@ fn restarts_after(
     let policy = restart_policy(given.0, given.1);
     for field in policy {
         let is_limit = field.key == "startLimit";
-        let place: Option<&Place> = if is_limit { Some(last) } else { from };
+        let place: Option<&SourceLine> = if is_limit { Some(last) } else { from };
         fields.set(&field.key, field.value, place);
     }
     if given.1 >= MAX_REPLICAS {

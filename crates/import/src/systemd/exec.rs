@@ -1,9 +1,9 @@
 //! Command lines of `ExecStart=` and others.
 
-use super::unit::{Entry, Unit};
+use super::unit::{Unit, UnitSetting};
 use super::words::{self, Word};
 use crate::document::{Document, Value};
-use crate::files::Place;
+use crate::files::SourceLine;
 
 /// A command.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Command {
     /// `:`: without variables.
     literal: bool,
     /// Its line.
-    pub(crate) place: Place,
+    pub(crate) place: SourceLine,
 }
 
 /// The privileges of a command.
@@ -68,7 +68,7 @@ pub(crate) fn ignores_failure(value: &str) -> bool {
 
 impl Command {
     /// The commands of a line. A specifier that is unknown stays as it is, and is listed.
-    pub(crate) fn parse(unit: &Unit, entry: &Entry, document: &mut Document) -> Vec<Self> {
+    pub(crate) fn parse(unit: &Unit, entry: &UnitSetting, document: &mut Document) -> Vec<Self> {
         let mut commands = Vec::new();
         for part in lines(&entry.value).unwrap_or_default() {
             let Some((first, rest)) = part.split_first() else { continue };

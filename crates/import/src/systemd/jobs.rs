@@ -6,7 +6,7 @@ use super::service::{Converted, Converter, Kind};
 use super::{Trigger, UnitGraph, span};
 use crate::conditions::{at_shutdown, on, or_failed};
 use crate::document::{Document, Field, Fields, Job, Value};
-use crate::files::Place;
+use crate::files::SourceLine;
 
 impl UnitGraph {
     /// Adds all jobs to the new file.
@@ -110,7 +110,7 @@ impl UnitGraph {
     fn wait(&self, name: &str, converted: &mut Converted, document: &mut Document) {
         let hard: BTreeSet<&str> =
             self.needs.get(name).into_iter().flatten().map(|need| need.on.as_str()).collect();
-        let mut waits: Vec<(String, &'static str, &Place)> = Vec::new();
+        let mut waits: Vec<(String, &'static str, &SourceLine)> = Vec::new();
         for (other, place) in self.after.get(name).into_iter().flatten() {
             if hard.contains(other.as_str()) || !self.boot.contains(other) {
                 continue;
@@ -247,7 +247,7 @@ impl UnitGraph {
 
 /// Starts a service that does not start with the container: `when` starts the first of its jobs, and each starts the next one.
 /// Returns the last job before the service if an action must start the service after it.
-fn chain(converted: &mut Converted, when: Value, place: Option<&Place>) -> Option<String> {
+fn chain(converted: &mut Converted, when: Value, place: Option<&SourceLine>) -> Option<String> {
     let server = converted.fields.get("restarts").is_some();
     let names: Vec<String> = converted.before.iter().map(|job| job.name.clone()).collect();
     let mut next = Some((when, place));

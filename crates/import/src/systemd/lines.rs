@@ -3,17 +3,17 @@
 use super::UnitGraph;
 use super::unit::Unit;
 use crate::document::{Document, Job, Value};
-use crate::files::Place;
+use crate::files::SourceLine;
 
 impl UnitGraph {
     /// Adds the lines that the new file does not mention yet: to their job, or to the list of what is not needed.
     pub(super) fn mention_all_lines(&self, document: &mut Document) {
         let mentioned = document.mentioned();
-        let lines = |unit: &Unit| -> Vec<Place> {
+        let lines = |unit: &Unit| -> Vec<SourceLine> {
             let places = unit.entries.iter().map(|entry| entry.place.clone());
             places.filter(|place| !mentioned.contains(&place.to_string())).collect()
         };
-        let mut timers: Vec<(&String, Vec<Place>)> = Vec::new();
+        let mut timers: Vec<(&String, Vec<SourceLine>)> = Vec::new();
         for unit in self.order.iter().filter_map(|name| self.units.get(name)) {
             if unit.name.ends_with(".timer")
                 && let Some(job) = self.jobs.get(&unit.timed_service())
@@ -28,7 +28,7 @@ impl UnitGraph {
         for (name, job) in &self.jobs {
             let Some(unit) = self.units.get(name) else { continue };
             let of_timers = timers.iter().filter(|(of, _)| *of == job).flat_map(|(_, lines)| lines.clone());
-            let lines: Vec<Place> = lines(unit).into_iter().chain(of_timers).collect();
+            let lines: Vec<SourceLine> = lines(unit).into_iter().chain(of_timers).collect();
             if let Some(job) = document.jobs.iter_mut().find(|found| found.name == *job) {
                 comment(job, lines, &unit.top);
             }
@@ -37,7 +37,7 @@ impl UnitGraph {
 }
 
 /// Adds lines to a job: the first one, or the first line of its file, above the name, and the others below it.
-fn comment(job: &mut Job, lines: Vec<Place>, top: &Place) {
+fn comment(job: &mut Job, lines: Vec<SourceLine>, top: &SourceLine) {
     let mut lines = lines.into_iter();
     job.from = lines.next().or_else(|| Some(top.clone()));
     let Some(first) = job.fields.first_mut() else { return };

@@ -5,7 +5,7 @@ use containerpilot_core::plan::Capabilities;
 use super::exec::{Command, Privileges, unknown_specifier};
 use super::keys;
 use super::service::{Converter, strip};
-use super::unit::Entry;
+use super::unit::UnitSetting;
 use super::words::words;
 use crate::document::{Field, Fields, Value};
 
@@ -197,7 +197,8 @@ impl Converter<'_> {
         let other = if user { BOUNDING } else { AMBIENT };
         let set = self.capability_set(key).filter(|set| !(user && set.0 == 0));
         let names = set.map(capability_names);
-        let lines = |key| -> Vec<Entry> { self.unit.all("Service", key).into_iter().cloned().collect() };
+        let lines =
+            |key| -> Vec<UnitSetting> { self.unit.all("Service", key).into_iter().cloned().collect() };
         let (own, others) = (lines(key), lines(other));
         match &names {
             Some(Some(names)) => {
@@ -283,7 +284,7 @@ impl Converter<'_> {
     /// `StandardOutput=` and `StandardError=`.
     fn output(&mut self, fields: &mut Vec<Field>) {
         let (out, error) = (self.get("StandardOutput"), self.get("StandardError"));
-        let path = |entry: &Option<Entry>| {
+        let path = |entry: &Option<UnitSetting>| {
             let value = entry.as_ref()?.value.clone();
             let found = ["file:", "append:", "truncate:"].iter().find_map(|kind| value.strip_prefix(kind));
             self.unit.expand(found?).ok()

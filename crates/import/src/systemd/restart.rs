@@ -2,7 +2,7 @@
 
 use super::service::{Converted, Converter, Kind};
 use super::span::{Span, duration};
-use super::unit::{Entry, Unit};
+use super::unit::{Unit, UnitSetting};
 use crate::command_line::signal;
 use crate::document::{Field, Fields, Value};
 
@@ -13,7 +13,7 @@ pub(crate) fn restarts_on_failure(unit: &Unit) -> bool {
 }
 
 /// The start limit of systemd: the number of starts, and the time in microseconds. `None` if a crash loop cannot reach it.
-pub(crate) fn start_limit(unit: &Unit) -> Option<(u64, u64, Option<&Entry>)> {
+pub(crate) fn start_limit(unit: &Unit) -> Option<(u64, u64, Option<&UnitSetting>)> {
     let key = |new: &str, old: &str| unit.last("Unit", new).or_else(|| unit.last("Service", old));
     let burst = key("StartLimitBurst", "StartLimitBurst");
     let interval = key("StartLimitIntervalSec", "StartLimitInterval")

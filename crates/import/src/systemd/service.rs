@@ -4,13 +4,13 @@ use super::exec::{Command, quote, unknown_specifier};
 use super::keys;
 use super::restart::restarts_on_failure;
 use super::span::{Span, duration};
-use super::unit::{Entry, Unit};
+use super::unit::{Unit, UnitSetting};
 use super::verify::is_true;
 use super::words::words;
 use crate::command_line::signal;
 use crate::conditions::on;
 use crate::document::{Document, Field, Fields, Job, Value};
-use crate::files::Place;
+use crate::files::SourceLine;
 
 /// When a service is ready for those that are ordered after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,19 +114,19 @@ impl Converter<'_> {
         format!("CONTAINERPILOT_{name}_PID")
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<Entry> {
+    pub(super) fn get(&self, key: &str) -> Option<UnitSetting> {
         self.unit.last("Service", key).cloned()
     }
 
     /// A value with its specifiers replaced. One that cannot be is left out.
-    pub(super) fn text(&mut self, entry: &Entry) -> Option<String> {
+    pub(super) fn text(&mut self, entry: &UnitSetting) -> Option<String> {
         self.unit
             .expand(&entry.value)
             .map_err(|unknown| self.document.inexact(&entry.place, unknown_specifier(unknown)))
             .ok()
     }
 
-    pub(super) fn span(&mut self, key: &str) -> Option<(Entry, Span)> {
+    pub(super) fn span(&mut self, key: &str) -> Option<(UnitSetting, Span)> {
         let entry = self.get(key)?;
         match Span::parse(&entry.value) {
             Some(span) => Some((entry, span)),
@@ -322,7 +322,7 @@ impl Converter<'_> {
         }
     }
 
-    fn declared_kind(&mut self, entry: &Entry, out: &mut Converted) {
+    fn declared_kind(&mut self, entry: &UnitSetting, out: &mut Converted) {
         match entry.value.as_str() {
             "simple" | "exec" | "idle" | "oneshot" => {
                 if let Some(field) = out.fields.last_mut() {
@@ -425,7 +425,7 @@ impl Converter<'_> {
         }
     }
 
-    fn signal_job(&mut self, signal: String, place: &Place) -> Job {
+    fn signal_job(&mut self, signal: String, place: &SourceLine) -> Job {
         let mut fields = Vec::new();
         let action = vec![Field::new("signal", signal), Field::new("to", self.name)];
         fields.set("do", Value::Object(action), Some(place));

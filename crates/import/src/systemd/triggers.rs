@@ -8,7 +8,7 @@ use super::unit::Unit;
 use super::{Trigger, UnitGraph, calendar, keys, span};
 use crate::conditions::on;
 use crate::document::{Document, Field, Fields, Job, Value};
-use crate::files::Place;
+use crate::files::SourceLine;
 
 impl UnitGraph {
     /// What starts services beside the startup: timers, and the end of others.
@@ -43,7 +43,14 @@ impl UnitGraph {
         }
     }
 
-    fn at_exit(&mut self, unit: &Unit, other: &str, success: bool, place: Place, document: &mut Document) {
+    fn at_exit(
+        &mut self,
+        unit: &Unit,
+        other: &str,
+        success: bool,
+        place: SourceLine,
+        document: &mut Document,
+    ) {
         let Some(job) = self.jobs.get(&unit.name).cloned() else { return };
         if !self.jobs.contains_key(other) {
             document.inexact(&place, format!("`{other}` is not among the files: convert it, too"));

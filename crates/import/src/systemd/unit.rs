@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::keys;
 use crate::ImportError;
 use crate::document::Document;
-use crate::files::{self, Files, Place, Text, shortened};
+use crate::files::{self, Files, SourceLine, Text, shortened};
 
 /// The longest name of a unit, as in systemd.
 const MAX_NAME: usize = 255;
 
 /// An assignment of a unit file.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct UnitSetting {
     /// The section, without brackets.
     pub(crate) section: String,
     pub(crate) key: String,
     pub(crate) value: String,
-    pub(crate) place: Place,
+    pub(crate) place: SourceLine,
 }
 
 /// A unit with its drop-ins.
@@ -26,9 +26,9 @@ pub(crate) struct Unit {
     /// Its full name, such as `app.service`.
     pub(crate) name: String,
     /// Its assignments, those of the drop-ins last.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<UnitSetting>,
     /// The first line of its file.
-    pub(crate) top: Place,
+    pub(crate) top: SourceLine,
     /// How many of the assignments are those of its file.
     own: usize,
     /// Whether its file is empty, which masks the unit.
@@ -59,7 +59,7 @@ impl Unit {
     /// Adds the assignments of a file.
     pub(crate) fn add(&mut self, text: &Text, document: &mut Document) {
         let mut section = String::new();
-        let mut continued: Option<(Place, String)> = None;
+        let mut continued: Option<(SourceLine, String)> = None;
         let mut logical = Vec::new();
         for (place, line) in text.lines() {
             let comment = line.trim_start().starts_with(['#', ';']);
@@ -81,7 +81,7 @@ impl Unit {
                 continue;
             }
             match line.split_once('=') {
-                Some((key, value)) if !section.is_empty() => self.entries.push(Entry {
+                Some((key, value)) if !section.is_empty() => self.entries.push(UnitSetting {
                     section: section.clone(),
                     key: key.trim_end().to_owned(),
                     value: value.trim_start().to_owned(),
@@ -95,7 +95,7 @@ impl Unit {
 
     /// Removes the assignments that a later one resets or replaces, and lists them.
     pub(crate) fn remove_overridden(&mut self, document: &mut Document) {
-        let mut later: BTreeMap<(String, String), (bool, Place)> = BTreeMap::new();
+        let mut later: BTreeMap<(String, String), (bool, SourceLine)> = BTreeMap::new();
         let mut kept = Vec::new();
         for entry in std::mem::take(&mut self.entries).into_iter().rev() {
             let id = (entry.section.clone(), keys::list_of(&entry.section, &entry.key).to_owned());
@@ -119,13 +119,13 @@ impl Unit {
     }
 
     /// An error at a line of the unit.
-    pub(crate) fn refuse(place: &Place, message: impl Into<String>) -> ImportError {
+    pub(crate) fn refuse(place: &SourceLine, message: impl Into<String>) -> ImportError {
         ImportError::Invalid { file: place.file.clone(), line: place.line, message: message.into() }
     }
 
     /// The values of a key since it was last reset.
-    pub(crate) fn all(&self, section: &str, key: &str) -> Vec<&Entry> {
-        let mut found: Vec<&Entry> = Vec::new();
+    pub(crate) fn all(&self, section: &str, key: &str) -> Vec<&UnitSetting> {
+        let mut found: Vec<&UnitSetting> = Vec::new();
         for entry in self.entries.iter().filter(|entry| entry.section == section && entry.key == key) {
             match entry.value.is_empty() {
                 true => found.clear(),
@@ -136,7 +136,7 @@ impl Unit {
     }
 
     /// The value of a key.
-    pub(crate) fn last(&self, section: &str, key: &str) -> Option<&Entry> {
+    pub(crate) fn last(&self, section: &str, key: &str) -> Option<&UnitSetting> {
         self.all(section, key).pop()
     }
 
@@ -246,7 +246,7 @@ pub(crate) struct Link {
     pub(crate) key: &'static str,
     /// The unit that it links to.
     pub(crate) target: String,
-    pub(crate) place: Place,
+    pub(crate) place: SourceLine,
 }
 
 /// The units at the paths, and the names of those that a `.wants` directory enables.
@@ -296,7 +296,8 @@ pub(crate) fn load(
             match link {
                 Some((unit, key)) => {
                     for target in files.list(&inner).unwrap_or_default() {
-                        let place = Place { file: format!("{inner}/{target}"), line: 1, text: "link".into() };
+                        let place =
+                            SourceLine { file: format!("{inner}/{target}"), line: 1, text: "link".into() };
                         loaded.links.push(Link { unit: unit.to_owned(), key, target, place });
                     }
                 }
@@ -427,7 +428,7 @@ mod tests {
 
     #[test]
     fn c11_specifiers_are_those_of_the_unit() {
-        let top = Place { file: String::new(), line: 1, text: String::new() };
+        let top = SourceLine { file: String::new(), line: 1, text: String::new() };
         let name = "get-mail@a-b\\x2dc.service".into();
         let unit = Unit { name, entries: Vec::new(), top, own: 0, masked: false };
         let expand = |text| unit.expand(text);

@@ -1,6 +1,6 @@
 //! What systemd refuses.
 
-use super::unit::{Entry, Unit};
+use super::unit::{Unit, UnitSetting};
 use super::{UnitGraph, exec};
 use crate::ImportError;
 use crate::document::Document;
@@ -26,7 +26,7 @@ impl UnitGraph {
 }
 
 fn commands(unit: &mut Unit, document: &mut Document) -> Result<(), ImportError> {
-    let wrong = |entry: &Entry| {
+    let wrong = |entry: &UnitSetting| {
         let command = entry.section == "Service" && COMMANDS.contains(&entry.key.as_str());
         exec::lines(&entry.value).err().filter(|_| command && !entry.value.is_empty())
     };

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
 
-use super::{Entry, Kind, MAX_DEPTH, MAX_SIZE, Map, Node, Source, Value, kind_of};
+use super::{Kind, MAX_DEPTH, MAX_SIZE, Map, Source, YamlEntry, YamlNode, YamlValue, kind_of};
 use crate::ImportError;
 use crate::files::{Files, Text};
 
@@ -13,7 +13,7 @@ use crate::files::{Files, Text};
 ///
 /// # Errors
 /// If the file cannot be read, is not YAML, or exceeds a limit.
-pub fn read(files: &dyn Files, path: &str) -> Result<Vec<Node>, ImportError> {
+pub fn read(files: &dyn Files, path: &str) -> Result<Vec<YamlNode>, ImportError> {
     parse(&Text::read(files, path)?)
 }
 
@@ -21,7 +21,7 @@ pub fn read(files: &dyn Files, path: &str) -> Result<Vec<Node>, ImportError> {
 ///
 /// # Errors
 /// If it is not YAML, has a key twice or a key that is not a text, or exceeds a limit.
-pub fn parse(text: &Text) -> Result<Vec<Node>, ImportError> {
+pub fn parse(text: &Text) -> Result<Vec<YamlNode>, ImportError> {
     let source = Source::new(text);
     let mut reader = Reader {
         source: Rc::clone(&source),
@@ -43,8 +43,8 @@ pub fn parse(text: &Text) -> Result<Vec<Node>, ImportError> {
 struct Reader {
     source: Rc<Source>,
     open: Vec<Open>,
-    anchors: BTreeMap<usize, Node>,
-    documents: Vec<Node>,
+    anchors: BTreeMap<usize, YamlNode>,
+    documents: Vec<YamlNode>,
     size: usize,
 }
 
@@ -59,8 +59,8 @@ struct Open {
 }
 
 enum Contents {
-    List(Vec<Node>),
-    Map { map: Map, key: Option<(String, usize)>, merge: Vec<Node> },
+    List(Vec<YamlNode>),
+    Map { map: Map, key: Option<(String, usize)>, merge: Vec<YamlNode> },
 }
 
 impl Reader {
@@ -77,7 +77,7 @@ impl Reader {
                 let size = text.len() + 1;
                 let merge = style == ScalarStyle::Plain && text == "<<";
                 let tag = self.tag(tag.as_deref(), line)?;
-                let node = self.node(Value::Scalar(kind, text.into_owned()), tag, line, 1, size);
+                let node = self.node(YamlValue::Scalar(kind, text.into_owned()), tag, line, 1, size);
                 self.complete(node, anchor, merge)
             }
             Event::SequenceStart(anchor, tag) => {
@@ -133,8 +133,15 @@ impl Reader {
         Ok(own.then(|| format!("{}{}", tag.handle, tag.suffix).into()))
     }
 
-    fn node(&self, value: Value, tag: Option<Rc<str>>, line: usize, depth: usize, size: usize) -> Node {
-        Node { value: Rc::new(value), tag, source: Rc::clone(&self.source), line, depth, size }
+    fn node(
+        &self,
+        value: YamlValue,
+        tag: Option<Rc<str>>,
+        line: usize,
+        depth: usize,
+        size: usize,
+    ) -> YamlNode {
+        YamlNode { value: Rc::new(value), tag, source: Rc::clone(&self.source), line, depth, size }
     }
 
     fn begin(
@@ -157,12 +164,12 @@ impl Reader {
             return Ok(());
         };
         let value = match contents {
-            Contents::List(items) => Value::List(items),
+            Contents::List(items) => YamlValue::List(items),
             Contents::Map { mut map, merge, .. } => {
                 for from in &merge {
                     size = size.saturating_add(self.merge(&mut map, from)?);
                 }
-                Value::Map(map)
+                YamlValue::Map(map)
             }
         };
         let node = self.node(value, tag, line, depth, size);
@@ -170,7 +177,7 @@ impl Reader {
     }
 
     /// Adds the keys of the mappings at `<<` that the mapping itself does not have.
-    fn merge(&mut self, map: &mut Map, from: &Node) -> Result<usize, ImportError> {
+    fn merge(&mut self, map: &mut Map, from: &YamlNode) -> Result<usize, ImportError> {
         let sources = from.list().unwrap_or(std::slice::from_ref(from));
         let mut added = 0;
         for source in sources {
@@ -189,7 +196,7 @@ impl Reader {
     }
 
     /// Puts a complete node where it belongs.
-    fn complete(&mut self, node: Node, anchor: usize, is_merge: bool) -> Result<(), ImportError> {
+    fn complete(&mut self, node: YamlNode, anchor: usize, is_merge: bool) -> Result<(), ImportError> {
         if anchor > 0 {
             self.anchors.insert(anchor, node.clone());
         }
@@ -204,9 +211,9 @@ impl Reader {
             Contents::Map { map, key, merge } => match key.take() {
                 None => match &*node.value {
                     // `<<` as a key is not a key.
-                    Value::Scalar(_, text) if is_merge => *key = Some((text.clone(), 0)),
-                    Value::Scalar(_, text) => *key = Some((text.clone(), node.line)),
-                    Value::List(_) | Value::Map(_) => {
+                    YamlValue::Scalar(_, text) if is_merge => *key = Some((text.clone(), 0)),
+                    YamlValue::Scalar(_, text) => *key = Some((text.clone(), node.line)),
+                    YamlValue::List(_) | YamlValue::Map(_) => {
                         return Err(node.error("a key must be a text: use quotes"));
                     }
                 },
@@ -215,7 +222,7 @@ impl Reader {
                     if map.get(&key).is_some() {
                         return Err(self.source.error(line, format!("the key `{key}` is there twice")));
                     }
-                    map.set(Entry { key, value: node, source: Rc::clone(&self.source), line });
+                    map.set(YamlEntry { key, value: node, source: Rc::clone(&self.source), line });
                 }
             },
         }

@@ -1,17 +1,17 @@
 use super::*;
 
-fn parsed(text: &str) -> Result<Vec<Node>, String> {
+fn parsed(text: &str) -> Result<Vec<YamlNode>, String> {
     let text = Text::new("f.yaml", text);
     parse(&text).map_err(|error| error.to_string())
 }
 
-fn one(text: &str) -> Node {
+fn one(text: &str) -> YamlNode {
     let mut documents = parsed(text).unwrap();
     assert_eq!(documents.len(), 1);
     documents.remove(0)
 }
 
-fn keys(node: &Node) -> Vec<&str> {
+fn keys(node: &YamlNode) -> Vec<&str> {
     node.map().unwrap().entries().iter().map(|entry| entry.key.as_str()).collect()
 }
 
@@ -19,15 +19,15 @@ fn keys(node: &Node) -> Vec<&str> {
 fn c11_yaml_values_have_their_lines() {
     let node = one("# comment\nservices:\n  web:\n    command: [a, 'b']\n\n    tty:\n");
     let web = node.map().unwrap().get("services").unwrap().map().unwrap().entry("web").unwrap();
-    assert_eq!(web.place(), Place { file: "f.yaml".into(), line: 3, text: "web:".into() });
+    assert_eq!(web.place(), SourceLine { file: "f.yaml".into(), line: 3, text: "web:".into() });
     let command = web.value.map().unwrap().entry("command").unwrap();
     assert_eq!((command.place().line, command.value.place().line), (4, 4));
-    let words: Vec<&str> = command.value.list().unwrap().iter().filter_map(Node::text).collect();
+    let words: Vec<&str> = command.value.list().unwrap().iter().filter_map(YamlNode::text).collect();
     assert_eq!(words, ["a", "b"]);
     assert!(web.value.get("tty").unwrap().is_null());
     assert_eq!(web.value.get("tty").unwrap().text(), None);
     let node = one("a: 1\r\nb: 2\rc: 3\n");
-    let lines: Vec<_> = node.map().unwrap().entries().iter().map(Entry::place).collect();
+    let lines: Vec<_> = node.map().unwrap().entries().iter().map(YamlEntry::place).collect();
     assert_eq!(lines.iter().map(|place| place.line).collect::<Vec<_>>(), [1, 2, 3]);
     assert_eq!(lines[2].text, "c: 3");
 }
@@ -60,7 +60,7 @@ fn c11_yaml_scalars_keep_their_text() {
         (Float, Some(".inf")),
     ];
     assert_eq!(seen, expected);
-    let integers: Vec<Option<i64>> = node.list().unwrap().iter().map(Node::integer).take(5).collect();
+    let integers: Vec<Option<i64>> = node.list().unwrap().iter().map(YamlNode::integer).take(5).collect();
     assert_eq!(integers, [Some(420), Some(420), None, None, None]);
     assert_eq!(node.list().unwrap()[2].flag(), Some(true));
 }

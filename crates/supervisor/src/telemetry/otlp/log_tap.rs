@@ -5,7 +5,7 @@ use std::sync::Arc;
 use containerpilot_core::ids::RunId;
 use containerpilot_core::log_entry::Fields;
 use containerpilot_core::plan::Level;
-use containerpilot_otlp::{Ids, Key, LineEncoder, LogRecord, Value};
+use containerpilot_otlp::{AttributeValue, Ids, Key, LineEncoder, LogRecord};
 
 use super::outbox::Outbox;
 use super::unix_nanos;
@@ -20,7 +20,12 @@ pub(super) struct LogTap {
 }
 
 impl LogTap {
-    fn encoder(&self, level: Level, run: Option<RunId>, attributes: &[(&str, Value)]) -> LineEncoder {
+    fn encoder(
+        &self,
+        level: Level,
+        run: Option<RunId>,
+        attributes: &[(&str, AttributeValue)],
+    ) -> LineEncoder {
         let key = run.map_or(Key::Root, Key::Run);
         let span = self.ids.as_ref().map(|ids| (ids.trace(), ids.span(key)));
         LineEncoder::new(&LogRecord { level, attributes, span })
@@ -35,8 +40,8 @@ impl Tap for LogTap {
             StreamName::Stderr => "stderr",
         };
         let mut attributes = vec![
-            ("containerpilot.job", Value::from(&*source.job)),
-            ("process.pid", Value::Int(source.pid.into())),
+            ("containerpilot.job", AttributeValue::from(&*source.job)),
+            ("process.pid", AttributeValue::Int(source.pid.into())),
             ("log.iostream", stream.into()),
         ];
         attributes.extend(source.check.as_deref().map(|check| ("containerpilot.check", check.into())));
@@ -56,7 +61,7 @@ impl Tap for LogTap {
     }
 
     fn entry(&self, entry: &TapEntry<'_>) {
-        let mut attributes: Vec<(&str, Value)> = Vec::new();
+        let mut attributes: Vec<(&str, AttributeValue)> = Vec::new();
         attributes.extend(entry.job.map(|job| ("containerpilot.job", job.into())));
         if let Some(fields) = entry.fields {
             add_fields(&mut attributes, fields);
@@ -70,13 +75,15 @@ impl Tap for LogTap {
 }
 
 /// The fields of an entry (L7).
-fn add_fields(attributes: &mut Vec<(&str, Value)>, fields: &Fields) {
+fn add_fields(attributes: &mut Vec<(&str, AttributeValue)>, fields: &Fields) {
     let Fields { event, pid, check, code, signal, duration, cause } = fields;
     attributes.push(("containerpilot.event", event.name().into()));
-    attributes.extend(pid.map(|pid| ("process.pid", Value::Int(pid.into()))));
+    attributes.extend(pid.map(|pid| ("process.pid", AttributeValue::Int(pid.into()))));
     attributes.extend(check.as_deref().map(|check| ("containerpilot.check", check.into())));
-    attributes.extend(code.map(|code| ("process.exit.code", Value::Int(code.into()))));
-    attributes.extend(signal.map(|signal| ("containerpilot.signal", Value::Text(signal.to_string()))));
-    attributes.extend(duration.map(|time| ("containerpilot.duration", Value::Double(time.as_secs_f64()))));
+    attributes.extend(code.map(|code| ("process.exit.code", AttributeValue::Int(code.into()))));
+    attributes
+        .extend(signal.map(|signal| ("containerpilot.signal", AttributeValue::Text(signal.to_string()))));
+    attributes
+        .extend(duration.map(|time| ("containerpilot.duration", AttributeValue::Double(time.as_secs_f64()))));
     attributes.extend(cause.as_deref().map(|cause| ("containerpilot.cause", cause.into())));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use containerpilot_core::inserted;
 use containerpilot_core::plan::Otlp;
-use containerpilot_otlp::{Ids, Resource, Value};
+use containerpilot_otlp::{AttributeValue, Ids, Resource};
 
 use crate::VERSION;
 
@@ -12,22 +12,23 @@ const NAME: &str = "containerpilot";
 
 /// The attributes of the configuration win over the usual ones.
 pub(super) fn of(otlp: &Otlp, ids: &Ids) -> Resource {
-    let pid = Value::Int(std::process::id().into());
-    let mut attributes: BTreeMap<&str, Value> = inserted([
+    let pid = AttributeValue::Int(std::process::id().into());
+    let mut attributes: BTreeMap<&str, AttributeValue> = inserted([
         ("os.type", "linux".into()),
         ("process.executable.name", NAME.into()),
         ("process.pid", pid),
         // As unique as the trace, of which a supervisor has one.
-        ("service.instance.id", Value::Text(ids.trace().to_string())),
+        ("service.instance.id", AttributeValue::Text(ids.trace().to_string())),
         ("telemetry.sdk.language", "rust".into()),
         ("telemetry.sdk.name", NAME.into()),
         ("telemetry.sdk.version", VERSION.into()),
     ]);
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    attributes.extend(container_id(&mounts).map(|id| ("container.id", Value::from(id))));
-    let given = otlp.resource.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str())));
+    attributes.extend(container_id(&mounts).map(|id| ("container.id", AttributeValue::from(id))));
+    let given =
+        otlp.resource.iter().map(|(name, value)| (name.as_str(), AttributeValue::from(value.as_str())));
     attributes.extend(given);
-    let attributes: Vec<(String, Value)> =
+    let attributes: Vec<(String, AttributeValue)> =
         attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     Resource::new(&attributes, NAME, VERSION)
 }
