@@ -5,6 +5,7 @@
 mod consul;
 mod control;
 mod cron;
+mod dependencies;
 pub mod diff;
 mod exec;
 mod file;
@@ -35,6 +36,7 @@ pub use crate::signal::Signal;
 pub use consul::{Catalog, Consul, ConsulAddress, NetworkParts, Tls, TokenSource};
 pub use control::Control;
 pub use cron::{Cron, CronFields, Zone, fmt_utc};
+pub use dependencies::{DependencyEdge, DependencyKind, Dependent};
 pub use exec::{Action, Exec, Target};
 pub use file::{FileData, FileTest, RenderedFile};
 pub use health::{Check, Health, OnUnhealthy, Probe};

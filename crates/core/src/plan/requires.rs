@@ -4,6 +4,7 @@ use alloc::string::String;
 use core::fmt;
 
 use super::{Job, Plan, Repeat, Restarts};
+use crate::event::Source;
 
 /// Something that must be there before a job starts (W18).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,17 @@ pub enum RequiredSource {
     File(String),
     /// A lock, by its name. Always bound (D14).
     Lock(String),
+}
+
+impl From<&RequiredSource> for Source {
+    fn from(required: &RequiredSource) -> Self {
+        match required {
+            RequiredSource::Job(name) => Self::Job(name.clone()),
+            RequiredSource::Watch(name) => Self::Watch(name.clone()),
+            RequiredSource::File(name) => Self::File(name.clone()),
+            RequiredSource::Lock(name) => Self::Lock(name.clone()),
+        }
+    }
 }
 
 impl fmt::Display for RequiredSource {

@@ -1,12 +1,11 @@
-//! What each job, file and watch of the plan depends on, for a picture of it (T5).
+//! The dependencies of the plan in words, for a picture of it (T5).
 
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::event::{Code, Source};
-use crate::ids::{FileIx, JobIx, WatchIx};
-use crate::plan::{Repeat, Role};
+use crate::plan::{DependencyEdge, DependencyKind, Dependent, Job, Repeat, Role};
 use crate::state::journal::Origin;
 use crate::supervisor::Core;
 
@@ -22,53 +21,44 @@ pub struct Dependency {
 }
 
 impl Core {
-    /// All dependencies of the plan, in its order. That every job depends on the startup is left out.
+    /// The dependencies of the plan for a picture, in its order. The startup, the order of stops and what shuts the
+    /// container down are left out.
     #[must_use]
     pub fn dependencies(&self) -> Vec<Dependency> {
-        let plan = self.plan();
-        let mut found = Vec::new();
-        for (nth, job) in plan.jobs.iter().enumerate() {
-            if job.replica.as_ref().is_some_and(|replica| replica.number > 1) || job.role == Role::Telemetry {
-                continue;
+        let mut found: Vec<Dependency> = Vec::new();
+        for DependencyEdge { source, dependent, kind } in self.plan().dependencies() {
+            let target = match dependent {
+                Dependent::Job(job) if is_left_out(self.planned(job)) => continue,
+                Dependent::Job(job) => Origin::Job(job),
+                Dependent::Watch(watch) => Origin::Watch(watch),
+                Dependent::File(file) => Origin::File(file),
+                Dependent::Supervisor => continue,
+            };
+            let label = match kind {
+                DependencyKind::Event { code: Code::Startup, .. } if source == Source::Global => continue,
+                DependencyKind::Interval(_)
+                | DependencyKind::StopsAfter
+                | DependencyKind::ShutDown { .. } => {
+                    continue;
+                }
+                DependencyKind::Event { code, repeat: Repeat::Once, .. } => code.name().into(),
+                DependencyKind::Event { code, .. } => format!("each {}", code.name()),
+                DependencyKind::Requires { bind: false } => "requires".into(),
+                DependencyKind::Requires { bind: true } => "requires, bound".into(),
+                DependencyKind::Rendered => "rendered".into(),
+                DependencyKind::Advertised(_) => "advertised".into(),
+            };
+            let dependency = Dependency { source: source.to_string(), target, label };
+            // All replicas of a job are one source.
+            let again = matches!(kind, DependencyKind::Advertised(_)) && found.last() == Some(&dependency);
+            if !again {
+                found.push(dependency);
             }
-            let target = Origin::Job(JobIx::at(nth));
-            let each = if job.when.repeat() == Repeat::Each { "each " } else { "" };
-            let patterns = job.when.patterns().iter();
-            let patterns = patterns
-                .filter(|event| !(event.source == Source::Global && event.code == Code::Startup))
-                .map(|event| (event.source.to_string(), format!("{each}{}", event.code.name())));
-            let required = job.requires.iter().map(|required| {
-                let label = if required.bind { "requires, bound" } else { "requires" };
-                (required.source.to_string(), label.into())
-            });
-            found.extend(patterns.chain(required).map(|(source, label)| Dependency {
-                source,
-                target,
-                label,
-            }));
-        }
-        for (nth, file) in plan.files.iter().enumerate() {
-            let target = Origin::File(FileIx::at(nth));
-            found.extend(file.watches.iter().map(|watch| Dependency {
-                source: format!("watch.{watch}"),
-                target,
-                label: "rendered".into(),
-            }));
-        }
-        for (nth, watch) in plan.watches.iter().enumerate() {
-            let target = Origin::Watch(WatchIx::at(nth));
-            let seen = |service: &_| watch.sees(service);
-            let jobs = plan.jobs.iter().filter(|job| job.service.as_ref().is_some_and(seen));
-            let mut names: Vec<&str> = jobs
-                .map(|job| job.replica.as_ref().map_or(job.name.as_str(), |replica| replica.group.as_str()))
-                .collect();
-            names.dedup();
-            found.extend(names.into_iter().map(|name| Dependency {
-                source: name.to_string(),
-                target,
-                label: "advertised".into(),
-            }));
         }
         found
     }
+}
+
+fn is_left_out(job: &Job) -> bool {
+    job.role == Role::Telemetry || job.replica.as_ref().is_some_and(|replica| replica.number > 1)
 }

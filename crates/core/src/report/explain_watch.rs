@@ -87,8 +87,7 @@ impl Core {
     }
 
     fn embedded_services(&self, watch: &Watch) -> Vec<String> {
-        let seen =
-            |job: &JobIx| self.planned(*job).service.as_ref().is_some_and(|service| watch.sees(service));
+        let seen = |job: &JobIx| self.planned(*job).is_seen_by(watch);
         let services = self.all_jobs().filter(seen).filter_map(|job| self.service_state(job));
         let services: Vec<String> = services.map(|service| format!("  {service}")).collect();
         if services.is_empty() {

@@ -553,8 +553,7 @@ fn add(lists: &mut [Vec<JobIx>], index: usize, job: JobIx) {
 /// For each watch of a service of the embedded catalog, the jobs whose services it sees (D2).
 fn advertisers(plan: &Plan) -> Vec<Option<Vec<JobIx>>> {
     let of = |watch: &Watch| {
-        let sees = |job: &Job| job.service.as_ref().is_some_and(|service| watch.sees(service));
-        let jobs = plan.jobs.iter().enumerate().filter(|(_, job)| sees(job));
+        let jobs = plan.jobs.iter().enumerate().filter(|(_, job)| job.is_seen_by(watch));
         (plan.catalog == Catalog::Embedded && watch.kind.is_in_catalog())
             .then(|| jobs.map(|(index, _)| JobIx::at(index)).collect())
     };

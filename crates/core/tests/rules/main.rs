@@ -5,6 +5,7 @@ mod action_rings;
 mod actions;
 mod adjust;
 mod coprocesses;
+mod dependencies;
 mod discovery;
 mod drain;
 mod events;
