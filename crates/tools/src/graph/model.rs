@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use containerpilot_command_line::summary;
 use containerpilot_config::duration::exact;
 use containerpilot_core::event::{Code, Source};
+use containerpilot_core::ids::{FileIx, JobIx, WatchIx};
 use containerpilot_core::plan::{
-    EventPattern, Exec, FirstTick, Job, OnCompletion, Plan, PortRange, Repeat, ReplicaGroup, RequiredSource,
-    Requirement, Restarts, Role, Trigger, WatchKind,
+    DependencyEdge, DependencyKind, Dependent, Exec, FirstTick, Job, Plan, PortRange, Repeat, ReplicaGroup,
+    Restarts, Role, Trigger, WatchKind,
 };
 use containerpilot_core::report::words;
 
@@ -67,6 +68,8 @@ pub(super) struct Graph {
 struct Builder<'a> {
     graph: Graph,
     jobs: BTreeMap<&'a str, Vec<usize>>,
+    /// What edges lead to. Of replicas, only the first: its edges are those of all.
+    dependents: BTreeMap<Dependent, usize>,
     /// The other sources. Each event of the supervisor is a node of its own.
     sources: BTreeMap<(Source, Option<Code>), usize>,
 }
@@ -85,11 +88,14 @@ impl Graph {
 
     /// Builds the graph of a plan, without the built-in jobs of telemetry.
     pub(super) fn of(plan: &Plan) -> Self {
-        let mut builder = Builder { graph: Self::default(), jobs: BTreeMap::new(), sources: BTreeMap::new() };
-        let jobs: Vec<&Job> =
-            plan.jobs.iter().filter(|job| !matches!(job.role, Role::Telemetry | Role::Sensor(_))).collect();
-        let mut drawn = Vec::new();
-        for job in &jobs {
+        let mut builder = Builder {
+            graph: Self::default(),
+            jobs: BTreeMap::new(),
+            dependents: BTreeMap::new(),
+            sources: BTreeMap::new(),
+        };
+        let jobs = plan.jobs.iter().enumerate();
+        for (nth, job) in jobs.filter(|(_, job)| !matches!(job.role, Role::Telemetry | Role::Sensor(_))) {
             let at = match &job.replica {
                 // All replicas of a job are one node, which has the names of all of them.
                 Some(replica) if replica.number > 1 => builder.jobs.get(replica.group.as_str()).cloned(),
@@ -108,12 +114,12 @@ impl Graph {
                 if let Some(node) = builder.graph.nodes.get_mut(at) {
                     node.group = job.groups.first().cloned();
                 }
-                drawn.push((at, *job));
+                builder.dependents.insert(Dependent::Job(JobIx::at(nth)), at);
                 at
             });
             builder.jobs.entry(&job.name).or_default().push(at);
         }
-        for watch in &plan.watches {
+        for (nth, watch) in plan.watches.iter().enumerate() {
             let note = match &watch.kind {
                 WatchKind::Service { tag: None, .. } => String::new(),
                 WatchKind::Service { tag: Some(tag), .. } => format!("with tag {tag}"),
@@ -121,6 +127,7 @@ impl Graph {
             };
             let source = Source::Watch(watch.name.clone());
             let at = builder.node(Kind::Watch, &source.to_string(), note);
+            builder.dependents.insert(Dependent::Watch(WatchIx::at(nth)), at);
             builder.sources.insert((source, None), at);
         }
         for lock in &plan.locks {
@@ -129,23 +136,40 @@ impl Graph {
             let at = builder.node(Kind::Lock, &source.to_string(), note);
             builder.sources.insert((source, None), at);
         }
-        for file in &plan.files {
+        for (nth, file) in plan.files.iter().enumerate() {
             let source = Source::File(file.name.clone());
             let at = builder.node(Kind::File, &source.to_string(), file.to.clone());
+            builder.dependents.insert(Dependent::File(FileIx::at(nth)), at);
             builder.sources.insert((source, None), at);
-            for watch in &file.watches {
-                let from = builder.source(&Source::Watch(watch.clone()), Kind::Missing);
-                builder.edge(from, at, "rendered".to_owned(), LineStyle::Each);
-            }
         }
-        for (to, job) in drawn {
-            builder.trigger(to, &job.when.trigger);
-            builder.requires(to, job);
-            builder.ends(to, job);
-            builder.service(to, job);
+        let mut dependencies = plan.dependencies();
+        // The edges of files come first, then those of each job.
+        dependencies.sort_by_key(job_of);
+        for together in dependencies.chunk_by(are_together) {
+            match together {
+                [only] => builder.dependency(only),
+                conditions => builder.all(conditions),
+            }
         }
         builder.graph
     }
+}
+
+/// The job whose configuration has the dependency.
+fn job_of(dependency: &DependencyEdge) -> Option<JobIx> {
+    match (dependency.kind, dependency.dependent) {
+        (DependencyKind::Advertised(job) | DependencyKind::ShutDown { job, .. }, _)
+        | (_, Dependent::Job(job)) => Some(job),
+        _ => None,
+    }
+}
+
+/// Returns true for two conditions of a job that must hold at the same time.
+fn are_together(one: &DependencyEdge, other: &DependencyEdge) -> bool {
+    let is_condition = |dependency: &DependencyEdge| {
+        matches!(dependency.kind, DependencyKind::Event { with_others: true, .. })
+    };
+    one.dependent == other.dependent && is_condition(one) && is_condition(other)
 }
 
 impl Builder<'_> {
@@ -158,88 +182,91 @@ impl Builder<'_> {
         self.graph.edges.push(Edge { from, to, label, line });
     }
 
-    /// Adds the edges that start a job.
-    fn trigger(&mut self, to: usize, trigger: &Trigger) {
-        match trigger {
-            Trigger::Event { event, repeat } => self.arrows(to, event, *repeat),
-            Trigger::Any { conditions, repeat } => {
-                for event in conditions {
-                    self.arrows(to, event, *repeat);
-                }
-            }
-            Trigger::All { conditions, repeat } => match conditions.as_slice() {
-                [only] => self.arrows(to, only, *repeat),
-                several => {
-                    let all = self.node(Kind::All, "", String::new());
-                    for event in several {
-                        self.arrows(all, event, Repeat::Once);
-                    }
-                    let label = if *repeat == Repeat::Each { "each time" } else { "" };
-                    self.edge(all, to, label.to_owned(), line(*repeat));
-                }
-            },
-            Trigger::Interval {
-                first: FirstTick::AtEvent(event) | FirstTick::IntervalAfter(event), ..
-            }
-            | Trigger::Cron { after: Some(event), .. } => {
-                self.arrows(to, event, Repeat::Once);
-            }
-            Trigger::Interval { every: interval, first: FirstTick::AtStartup } => {
+    /// Adds the edges of a dependency.
+    fn dependency(&mut self, dependency: &DependencyEdge) {
+        let source = &dependency.source;
+        let to = self.dependents.get(&dependency.dependent).copied();
+        match (dependency.kind, to) {
+            (DependencyKind::Event { code, repeat, .. }, Some(to)) => self.event(to, source, code, repeat),
+            (DependencyKind::Interval(every), Some(to)) => {
                 let startup = self.global(Code::Startup);
-                self.edge(startup, to, format!("every {}", exact(*interval)), LineStyle::Each);
+                self.edge(startup, to, format!("every {}", exact(every)), LineStyle::Each);
             }
-            Trigger::Cron { after: None, .. } | Trigger::Manual | Trigger::Never => {}
+            (DependencyKind::Requires { bind: false }, Some(to)) => {
+                self.edges(source, to, "requires", LineStyle::Once);
+            }
+            (DependencyKind::Requires { bind: true }, Some(to)) => {
+                self.edges(source, to, "requires, bound", LineStyle::Each);
+            }
+            (DependencyKind::StopsAfter, Some(to)) => {
+                self.edges(source, to, "stops first", LineStyle::Effect);
+            }
+            (DependencyKind::Rendered, Some(to)) => self.edges(source, to, "rendered", LineStyle::Each),
+            (DependencyKind::Advertised(job), Some(to)) => {
+                if let Some(from) = self.dependents.get(&Dependent::Job(job)) {
+                    self.edge(*from, to, "advertised".to_owned(), LineStyle::Effect);
+                }
+            }
+            (DependencyKind::ShutDown { job, failed }, _) => {
+                if let Some(from) = self.dependents.get(&Dependent::Job(job)).copied() {
+                    let label = if failed { "fails" } else { "succeeds" };
+                    let shutdown = self.global(Code::Shutdown);
+                    self.edge(from, shutdown, label.to_owned(), LineStyle::Effect);
+                }
+            }
+            (_, None) => {}
         }
     }
 
-    /// Adds edges from the source of an event. Several jobs may share a name.
-    fn arrows(&mut self, to: usize, event: &EventPattern, repeat: Repeat) {
-        let each = if repeat == Repeat::Each { "each " } else { "" };
-        let (from, label) = match &event.source {
-            // The node has the name of the event.
-            Source::Global => (vec![self.global(event.code)], each.trim_end().to_owned()),
-            source @ Source::Signal(_) => (vec![self.source(source, Kind::Event)], String::new()),
-            source @ (Source::Watch(_) | Source::File(_) | Source::Lock(_)) => {
-                (vec![self.source(source, Kind::Missing)], format!("{each}{}", event.code))
-            }
-            source @ Source::Job(name) => {
-                let jobs = match self.jobs.get(name.as_str()) {
-                    Some(jobs) => jobs.clone(),
-                    None => vec![self.source(source, Kind::Missing)],
-                };
-                // An edge of one replica says of which.
-                let one = jobs
-                    .first()
-                    .and_then(|at| self.graph.nodes.get(*at))
-                    .filter(|node| node.kind != Kind::Missing && node.name != *name);
-                let one = one.map_or_else(String::new, |_| format!("{name}: "));
-                (jobs, format!("{one}{each}{}", event.code))
-            }
+    /// Adds the edges of several conditions that start a job together, by way of a node of their own.
+    fn all(&mut self, conditions: &[DependencyEdge]) {
+        let Some((first, to)) =
+            conditions.first().and_then(|first| Some((first, *self.dependents.get(&first.dependent)?)))
+        else {
+            return;
         };
-        for from in from {
-            self.edge(from, to, label.clone(), line(repeat));
+        let all = self.node(Kind::All, "", String::new());
+        for condition in conditions {
+            if let DependencyKind::Event { code, .. } = condition.kind {
+                self.event(all, &condition.source, code, Repeat::Once);
+            }
+        }
+        let each = matches!(first.kind, DependencyKind::Event { repeat: Repeat::Each, .. });
+        let (label, line) = if each { ("each time", LineStyle::Each) } else { ("", LineStyle::Once) };
+        self.edge(all, to, label.to_owned(), line);
+    }
+
+    /// Adds the edges of an event.
+    fn event(&mut self, to: usize, source: &Source, code: Code, repeat: Repeat) {
+        let (each, line) =
+            if repeat == Repeat::Once { ("", LineStyle::Once) } else { ("each ", LineStyle::Each) };
+        match source {
+            Source::Global => {
+                // The node has the name of the event.
+                let from = self.global(code);
+                self.edge(from, to, each.trim_end().to_owned(), line);
+            }
+            Source::Signal(_) => {
+                let from = self.source(source, Kind::Event);
+                self.edge(from, to, String::new(), line);
+            }
+            Source::Job(_) | Source::Watch(_) | Source::File(_) | Source::Lock(_) => {
+                let name = source.to_string();
+                let node = self.nodes_of(source).first().and_then(|at| self.graph.nodes.get(*at));
+                // An edge of one replica says of which.
+                let one = match node {
+                    Some(node) if node.name != name => format!("{name}: "),
+                    _ => String::new(),
+                };
+                self.edges(source, to, &format!("{one}{each}{code}"), line);
+            }
         }
     }
 
-    /// Adds the edges of `requires`, and of `stopAfter`.
-    fn requires(&mut self, to: usize, job: &Job) {
-        for Requirement { source, bind } in &job.requires {
-            let source = match source {
-                RequiredSource::Job(name) => Source::Job(name.clone()),
-                RequiredSource::Watch(name) => Source::Watch(name.clone()),
-                RequiredSource::File(name) => Source::File(name.clone()),
-                RequiredSource::Lock(name) => Source::Lock(name.clone()),
-            };
-            let (label, line) =
-                if *bind { ("requires, bound", LineStyle::Each) } else { ("requires", LineStyle::Once) };
-            for from in self.nodes_of(&source) {
-                self.edge(from, to, label.to_owned(), line);
-            }
-        }
-        for name in &job.stop_after {
-            for from in self.nodes_of(&Source::Job(name.clone())) {
-                self.edge(from, to, "stops first".to_owned(), LineStyle::Effect);
-            }
+    /// Adds an edge from each node of a source.
+    fn edges(&mut self, source: &Source, to: usize, label: &str, line: LineStyle) {
+        for from in self.nodes_of(source) {
+            self.edge(from, to, label.to_owned(), line);
         }
     }
 
@@ -250,26 +277,6 @@ impl Builder<'_> {
             _ => None,
         };
         jobs.unwrap_or_else(|| vec![self.source(source, Kind::Missing)])
-    }
-
-    /// Adds the edges of `onFailure` and `onSuccess`.
-    fn ends(&mut self, from: usize, job: &Job) {
-        let ends = [(job.on_failure, "fails"), (job.on_success, "succeeds")];
-        for (_, label) in ends.into_iter().filter(|(end, _)| *end == OnCompletion::Shutdown) {
-            let shutdown = self.global(Code::Shutdown);
-            self.edge(from, shutdown, label.to_owned(), LineStyle::Effect);
-        }
-    }
-
-    /// Adds an edge to the watch that follows the service of the job.
-    fn service(&mut self, from: usize, job: &Job) {
-        let watch = job
-            .service
-            .as_ref()
-            .and_then(|service| self.sources.get(&(Source::Watch(service.name.clone()), None)).copied());
-        if let Some(watch) = watch {
-            self.edge(from, watch, "advertised".to_owned(), LineStyle::Effect);
-        }
     }
 
     fn global(&mut self, code: Code) -> usize {
@@ -298,10 +305,6 @@ impl Builder<'_> {
         self.sources.insert(key, at);
         at
     }
-}
-
-fn line(repeat: Repeat) -> LineStyle {
-    if repeat != Repeat::Once { LineStyle::Each } else { LineStyle::Once }
 }
 
 /// Restart policy, port and checks in a few words.

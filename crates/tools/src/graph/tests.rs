@@ -293,3 +293,29 @@ fn x4_the_picture_of_a_graph_has_a_legend_and_no_text_is_on_another() {
     let many: Vec<String> = (0..30).map(job).collect();
     assert_legible(&svg::text(&Graph::of(&plan(&format!("{{ jobs: [{}] }}", many.join(", "))))));
 }
+
+#[test]
+fn x4_d7_only_a_watch_that_sees_the_service_has_an_arrow_from_its_job() {
+    let advertised = |watch: &str| {
+        let graph = Graph::of(&plan(&format!(
+            r#"{{ consul: "localhost", watches: [{{ name: "web", interval: 1, {watch} }}], jobs: [
+                {{ name: "web", exec: "x", port: 80, interfaces: "static:10.0.0.1", tags: ["blue"],
+                  health: {{ exec: "x", interval: 1, ttl: 5 }} }} ] }}"#
+        )));
+        graph.edges.iter().filter(|edge| edge.label == "advertised").count()
+    };
+    assert_eq!(advertised(""), 1);
+    assert_eq!(advertised(r#"tag: "blue""#), 1);
+    assert_eq!(advertised(r#"tag: "green""#), 0, "instances of other containers may have the tag");
+    assert_eq!(advertised(r#"tcp: "web:80""#), 0, "the catalog does not answer this watch");
+}
+
+#[test]
+fn x4_w21_queued_events_are_labelled_as_each() {
+    let graph = Graph::of(&plan(
+        r#"{ watches: [{ name: "db", tcp: "db:80", interval: 1 }],
+             jobs: [{ name: "a", exec: "x", when: { source: "watch.db", each: "healthy", queue: "all" } }] }"#,
+    ));
+    let edges: Vec<_> = graph.edges.iter().map(|edge| (edge.label.as_str(), edge.line)).collect();
+    assert_eq!(edges, [("each healthy", LineStyle::Each)]);
+}
