@@ -7,7 +7,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{Job, Plan, Repeat, RequiredSource, Restarts, Role, Trigger};
+use containerpilot_core::ids::JobIx;
+use containerpilot_core::plan::{
+    DependencyEdge, DependencyKind, Dependent, Job, Plan, Repeat, Restarts, Role, Trigger,
+};
 
 use crate::scenario::Lifetime;
 
@@ -31,23 +34,19 @@ impl AwaitedJobs {
     /// Those of a plan.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
-        let mut names = BTreeSet::new();
-        for job in &plan.jobs {
-            for event in job.when.patterns() {
-                if let (Code::ExitSuccess | Code::ExitFailed, Source::Job(name)) = (event.code, &event.source)
-                    && *name != job.name
-                {
-                    names.insert(name.clone());
-                }
-            }
+        let is_named =
+            |job: JobIx, name: &str| plan.jobs.get(job.index()).is_some_and(|job| job.name == name);
+        let awaited = |edge: DependencyEdge| match (edge.kind, edge.source, edge.dependent) {
+            (
+                DependencyKind::Event { code: Code::ExitSuccess | Code::ExitFailed, .. },
+                Source::Job(name),
+                Dependent::Job(job),
+            ) if !is_named(job, &name) => Some(name),
             // Without checks, the required job must have succeeded (W18).
-            for one in &job.requires {
-                if let RequiredSource::Job(name) = &one.source {
-                    names.insert(name.clone());
-                }
-            }
-        }
-        Self(names)
+            (DependencyKind::Requires { .. }, Source::Job(name), _) => Some(name),
+            _ => None,
+        };
+        Self(plan.dependencies().into_iter().filter_map(awaited).collect())
     }
 }
 

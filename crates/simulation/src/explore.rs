@@ -11,7 +11,7 @@ use std::time::Duration;
 use containerpilot_config::duration::exact;
 use containerpilot_core::StopReason;
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::plan::{EventPattern, Job, Plan, RequiredSource, Role};
+use containerpilot_core::plan::{DependencyEdge, DependencyKind, Dependent, EventPattern, Job, Plan, Role};
 use containerpilot_core::rng::{Rng, mix};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -127,6 +127,8 @@ impl Found {
 /// Tries variations of a plan.
 pub struct Explorer<'a> {
     plan: &'a Plan,
+    /// For each name of a job, the jobs that it waits for.
+    awaited: BTreeMap<&'a str, Vec<String>>,
     usual: Scenario,
     all: Vec<Fault>,
 }
@@ -141,7 +143,7 @@ impl<'a> Explorer<'a> {
         usual.until =
             Some(scenario.until.unwrap_or_else(|| scenario.end().max(MIN_DURATION).saturating_add(longest)));
         usual.expectations.clear();
-        Self { plan, all: Fault::all(plan, scenario), usual }
+        Self { plan, awaited: awaited(plan), all: Fault::all(plan, scenario), usual }
     }
 
     /// The faults of a variation.
@@ -284,16 +286,12 @@ impl<'a> Explorer<'a> {
     /// Returns true if a job waits for itself, directly or through others.
     fn is_in_cycle(&self, job: &Job) -> bool {
         let mut seen: BTreeSet<&str> = BTreeSet::new();
-        let mut open: Vec<&str> = awaited(job).collect();
+        let mut open = vec![job.name.as_str()];
         while let Some(name) = open.pop() {
-            if name == job.name {
-                return true;
-            }
-            if seen.insert(name) {
-                open.extend(self.plan.jobs.iter().filter(|other| other.name == name).flat_map(awaited));
-            }
+            let awaited = self.awaited.get(name).into_iter().flatten().map(String::as_str);
+            open.extend(awaited.filter(|name| seen.insert(*name)));
         }
-        false
+        seen.contains(job.name.as_str())
     }
 
     fn never(
@@ -319,16 +317,18 @@ impl<'a> Explorer<'a> {
     }
 }
 
-/// The jobs that a job waits for.
-fn awaited(job: &Job) -> impl Iterator<Item = &str> {
-    let events = job.when.patterns().iter().filter_map(|event| match &event.source {
-        Source::Job(name) => Some(name.as_str()),
-        _ => None,
-    });
-    events.chain(job.requires.iter().filter_map(|requirement| match &requirement.source {
-        RequiredSource::Job(name) => Some(name.as_str()),
-        RequiredSource::Watch(_) | RequiredSource::File(_) | RequiredSource::Lock(_) => None,
-    }))
+/// For each name of a job, the names of the jobs whose events start it, or that it requires.
+fn awaited(plan: &Plan) -> BTreeMap<&str, Vec<String>> {
+    let mut awaited: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for DependencyEdge { source, dependent, kind } in plan.dependencies() {
+        if let (Source::Job(name), Dependent::Job(job)) = (source, dependent)
+            && kind != DependencyKind::StopsAfter
+            && let Some(job) = plan.jobs.get(job.index())
+        {
+            awaited.entry(&job.name).or_default().push(name);
+        }
+    }
+    awaited
 }
 
 /// Returns true if a job waits for a success, or requires something (W18). One that waits for a failure or for a stop may wait forever.
