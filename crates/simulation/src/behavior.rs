@@ -6,7 +6,7 @@ use std::time::Duration;
 use containerpilot_core::Time;
 use containerpilot_core::ids::{CheckIx, FileIx, JobIx, WatchIx};
 use containerpilot_core::input::{Answer, ExitStatus, Instance};
-use containerpilot_core::plan::{Catalog, Job, Plan, Watch, WatchKind};
+use containerpilot_core::plan::{Catalog, Plan, Watch, WatchKind};
 
 use crate::defaults::{self, AwaitedJobs};
 use crate::scenario::{CheckAnswer, CheckAnswers, FileScript, Lifetime, Observation, RunScript, Scenario};
@@ -64,10 +64,9 @@ impl<'a> Behavior<'a> {
         if let Some(observations) = self.scenario.watches.get(&watch.name) {
             return Some(observations.clone());
         }
-        let advertised = |job: &Job| job.service.as_ref().is_some_and(|service| service.name == watch.name);
-        let known = watch.kind.is_in_catalog() && plan.jobs.iter().any(advertised);
+        let advertised = plan.jobs.iter().any(|job| job.is_seen_by(watch));
         let there = || Observation { at: defaults::SEEN, instances: 1, value: None, generation: 0 };
-        (!known).then(|| vec![there()])
+        (!advertised).then(|| vec![there()])
     }
 
     fn check_answer(&mut self, job: &str, check: &str, now: Time) -> (CheckAnswer, Duration) {

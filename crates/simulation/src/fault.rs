@@ -103,9 +103,8 @@ impl Fault {
             all.extend(Self::of_job(&awaited, job));
         }
         for watch in &plan.watches {
-            let advertised =
-                |job: &Job| job.service.as_ref().is_some_and(|service| service.name == watch.name);
-            if !plan.jobs.iter().any(advertised) || scenario.watches.contains_key(&watch.name) {
+            let advertised = plan.jobs.iter().any(|job| job.is_seen_by(watch));
+            if !advertised || scenario.watches.contains_key(&watch.name) {
                 let name = &watch.name;
                 all.push(Self::SeenLate(name.clone(), 20 * SECOND));
                 all.push(Self::NeverSeen(name.clone()));

@@ -57,6 +57,15 @@ fn x4_a_watch_of_a_service_outside_sees_an_instance_after_a_second() {
 }
 
 #[test]
+fn x4_d7_a_watch_with_the_name_of_a_service_that_it_does_not_see_does_not_follow_it() {
+    for kind in ["tag: 'green'", "key: 'colour'"] {
+        let watch = format!("{{ name: 'web', interval: 5, {kind} }}");
+        let config = CONSUL.replace("{ name: \"web\", interval: 5 }", &watch);
+        assert_eq!(times(&run(&config, "{}"), "watch.web healthy"), [1_000], "{kind}");
+    }
+}
+
+#[test]
 fn x4_the_embedded_catalog_answers_at_once() {
     let embedded = CONSUL.replace("consul: \"localhost:8500\",", "");
     let run = run(&embedded, "{}");
