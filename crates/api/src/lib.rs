@@ -6,10 +6,12 @@ pub mod job_names;
 mod percent;
 pub mod responses;
 mod sentences;
+mod subjects;
 pub mod timestamps;
 
 pub use percent::{percent_decoded, percent_encoded};
 pub use sentences::NotOneJob;
+pub use subjects::SubjectKind;
 
 /// Longest head of a request or a response, and the read buffer of a connection.
 pub const HEAD_BYTES: usize = 16 * 1024;

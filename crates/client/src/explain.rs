@@ -1,8 +1,8 @@
 //! `explain`: why a job is in its current state (X5), or what is known about a watch, a rendered file or a lock (X9).
 //! `containerpilot_core::report` builds the sentences.
 
-use containerpilot_api::percent_encoded;
 use containerpilot_api::responses::{Explanation, Status};
+use containerpilot_api::{SubjectKind, percent_encoded};
 use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::Arguments;
 use containerpilot_command_line::options::as_json;
@@ -32,8 +32,9 @@ pub(super) fn explain(args: &Arguments) -> Result<(), Failure> {
 
 fn one(client: &Client, name: &str, json: bool) -> Result<(), Failure> {
     let mut response = client.get(&format!("/v3/jobs/{}/explain", percent_encoded(name)))?;
-    let others = [("watch.", "watches"), ("file.", "files"), ("lock.", "locks")].into_iter();
-    let mut others = others.filter_map(|(prefix, path)| Some((path, name.strip_prefix(prefix)?)));
+    let (kind, own_name) = name.split_once('.').unwrap_or_default();
+    let others = [SubjectKind::Watch, SubjectKind::File, SubjectKind::Lock].into_iter();
+    let mut others = others.filter(|other| other.word() == kind).map(|kind| (kind.plural(), own_name));
     let other = others.next().filter(|_| response.is_not_found());
     if let Some((path, name)) = other {
         response = client.get(&format!("/v3/{path}/{}/explain", percent_encoded(name)))?;

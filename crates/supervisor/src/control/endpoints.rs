@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use containerpilot_api::SubjectKind;
 use containerpilot_api::job_names::{ambiguous_job, group_members, name_a_replica};
 use containerpilot_api::responses::{JobExecution, JobMessage, JobResult, Maintenance, ReloadFailed};
 use containerpilot_core::plan::Level;
@@ -17,7 +18,9 @@ use super::bodies::{self, BodyError};
 use super::render;
 use super::routes::{self, Endpoint, Found};
 use super::{ControlHandles, events};
-use crate::messages::query::{ControlRequest, ExecutionError, Explained, JobAction, JobLookupError};
+use crate::messages::query::{
+    ControlRequest, ExecutionError, ExplainedSubject, JobAction, JobLookupError, Subject,
+};
 use crate::messages::reload::ReloadOutcome;
 use crate::net::server::{
     Body, Handler, JSON, Limits, Request, Response, StatusCode, TEXT, error, method_not_allowed, ok,
@@ -112,33 +115,7 @@ impl ControlApi {
             Endpoint::Events => self.events(query, &head.headers).await,
             Endpoint::Logs => self.logs(job, query).await,
             Endpoint::Execution => self.execution(job, peer_uid).await,
-            Endpoint::Explain => {
-                let explained = self.handles.queries.explain(job.clone()).await;
-                let explained = explained.map_err(|error| unresolved(&job, &error))?;
-                let output = self.output_of_failure(&explained);
-                Ok(ok(JSON, render::explanation(&explained, output)))
-            }
-            Endpoint::ExplainLock => match self.handles.queries.explain_lock(job.clone()).await {
-                Ok(explained) => Ok(ok(JSON, render::lock_explanation(&explained))),
-                Err(JobLookupError::NotFound(hint)) => {
-                    Err(refusal(StatusCode::NOT_FOUND, format!("there is no lock `{job}`; {hint}")))
-                }
-                Err(error) => Err(unresolved(&job, &error)),
-            },
-            Endpoint::ExplainWatch => match self.handles.queries.explain_watch(job.clone()).await {
-                Ok(explained) => Ok(ok(JSON, render::watch_explanation(&explained))),
-                Err(JobLookupError::NotFound(hint)) => {
-                    Err(refusal(StatusCode::NOT_FOUND, format!("there is no watch `{job}`; {hint}")))
-                }
-                Err(error) => Err(unresolved(&job, &error)),
-            },
-            Endpoint::ExplainFile => match self.handles.queries.explain_file(job.clone()).await {
-                Ok(explained) => Ok(ok(JSON, render::file_explanation(&explained))),
-                Err(JobLookupError::NotFound(hint)) => {
-                    Err(refusal(StatusCode::NOT_FOUND, format!("there is no file `{job}`; {hint}")))
-                }
-                Err(error) => Err(unresolved(&job, &error)),
-            },
+            Endpoint::Explain(kind) => self.explain(Subject { kind, name: job }).await,
             Endpoint::Start => self.act_on(job, JobAction::Start, peer_uid).await,
             Endpoint::Stop => self.act_on(job, JobAction::Stop, peer_uid).await,
             Endpoint::Restart => {
@@ -167,8 +144,16 @@ impl ControlApi {
         Ok(ok(JSON, render::line(&JobExecution::new(job, &execution))))
     }
 
+    async fn explain(&self, subject: Subject) -> EndpointResult {
+        let explained = self.handles.queries.explain(subject.clone(), None).await;
+        let explained = explained.map_err(|error| not_one(subject.kind, &subject.name, &error))?;
+        let output = self.output_of_failure(&explained.subject);
+        Ok(ok(JSON, render::explanation(explained, output)))
+    }
+
     /// X9: the last lines of the last run of a job, if that failed and they are still kept.
-    fn output_of_failure(&self, explained: &Explained) -> Vec<String> {
+    fn output_of_failure(&self, explained: &ExplainedSubject) -> Vec<String> {
+        let ExplainedSubject::Job(explained) = explained else { return Vec::new() };
         let job = &explained.explanation.job;
         let pid = job.last_pid.filter(|_| job.failed_runs > 0).and_then(|pid| u32::try_from(pid).ok());
         pid.map(|pid| self.handles.tails.last_lines_of_run(&job.name, pid)).unwrap_or_default()
@@ -419,10 +404,15 @@ fn no_answer() -> Refusal {
 
 /// A name that does not identify one job.
 fn unresolved(name: &str, error: &JobLookupError) -> Refusal {
+    not_one(SubjectKind::Job, name, error)
+}
+
+/// A name that does not identify one job, watch, lock or file.
+fn not_one(kind: SubjectKind, name: &str, error: &JobLookupError) -> Refusal {
     match error {
         JobLookupError::NoAnswer => no_answer(),
         JobLookupError::NotFound(hint) => {
-            refusal(StatusCode::NOT_FOUND, format!("there is no job `{name}`; {hint}"))
+            refusal(StatusCode::NOT_FOUND, format!("there is no {} `{name}`; {hint}", kind.word()))
         }
         JobLookupError::Ambiguous(count) => refusal(StatusCode::CONFLICT, ambiguous_job(name, *count)),
         JobLookupError::Replicas(count) => refusal(StatusCode::CONFLICT, name_a_replica(name, *count)),

@@ -25,7 +25,8 @@ use containerpilot_core::{Outcome, State};
 use serde::Serialize;
 
 use crate::messages::query::{
-    CatalogReport, ConsulReport, EventRecord, Explained, ExplainedFile, Snapshot, StartRecord, WallClock,
+    CatalogReport, ConsulReport, EventRecord, Explained, ExplainedJob, ExplainedSubject, Snapshot,
+    StartRecord, WallClock,
 };
 use crate::messages::reload::ReloadSummary;
 use crate::telemetry::job_usage::Usage;
@@ -134,24 +135,39 @@ pub(super) fn reloaded(done: &ReloadSummary, dry_run: bool) -> String {
     })
 }
 
-/// `GET /v3/jobs/NAME/explain`.
+/// `GET /v3/jobs/NAME/explain`, and the same for watches, locks and files.
 ///
-/// `output` is the end of the output of the last run, if that failed.
-pub(super) fn explanation(explained: &Explained, output: Vec<String>) -> String {
-    let explanation = &explained.explanation;
+/// `output` is the end of the output of the last run of a job, if that failed.
+pub(super) fn explanation(explained: Explained, output: Vec<String>) -> String {
     let clock = Clock { now: explained.now, wall: explained.clock };
+    match explained.subject {
+        ExplainedSubject::Job(job) => line(&job_explanation(*job, clock, output)),
+        ExplainedSubject::Watch(WatchExplanation { watch, sentences }) => {
+            line(&responses::WatchExplanation { watch: watch_json(&watch, None), sentences })
+        }
+        ExplainedSubject::Lock(LockExplanation { lock, sentences }) => {
+            line(&responses::LockExplanation { lock: lock_json(&lock, clock), sentences })
+        }
+        ExplainedSubject::File(FileExplanation { file, sentences }) => {
+            line(&responses::FileExplanation { file: file_json(&file, clock), sentences })
+        }
+    }
+}
+
+fn job_explanation(explained: ExplainedJob, clock: Clock, output: Vec<String>) -> responses::Explanation {
+    let explanation = explained.explanation;
     let names = |job: JobIx| explained.names.get(job.index()).map_or("", String::as_str);
     // The first cause is the event that the job itself has as its cause.
     let source = |_| explanation.causes.first().map(|cause| cause.source.clone()).unwrap_or_default();
     let causes = explanation.causes.iter();
-    line(&responses::Explanation {
+    responses::Explanation {
         job: job_json(&explanation.job, explained.service.as_ref(), clock, &names, &source),
-        summary: explanation.summary.clone(),
         waits: reasons_json(&explanation.waits),
         causes: causes.map(|cause| journaled_json(&cause.event, cause.source.clone(), clock)).collect(),
         sentences: sentences_with(explanation.sentences(), &output),
+        summary: explanation.summary,
         output,
-    })
+    }
 }
 
 /// The sentences of an explanation, and the last lines of output.
@@ -181,26 +197,6 @@ pub(super) fn start(start: &StartRecord) -> String {
         restarts: start.restarts,
     };
     serde_json::to_string(&started).unwrap_or_default()
-}
-
-/// `GET /v3/locks/NAME/explain`.
-pub(super) fn lock_explanation((explained, wall): &(LockExplanation, WallClock)) -> String {
-    let LockExplanation { lock, sentences } = explained;
-    let clock = Clock { now: Time::ZERO, wall: *wall };
-    line(&responses::LockExplanation { lock: lock_json(lock, clock), sentences: sentences.clone() })
-}
-
-/// `GET /v3/files/NAME/explain`.
-pub(super) fn file_explanation(explained: &ExplainedFile) -> String {
-    let clock = Clock { now: explained.now, wall: explained.clock };
-    let FileExplanation { file, sentences } = &explained.explanation;
-    line(&responses::FileExplanation { file: file_json(file, clock), sentences: sentences.clone() })
-}
-
-/// `GET /v3/watches/NAME/explain`.
-pub(super) fn watch_explanation(explained: &WatchExplanation) -> String {
-    let WatchExplanation { watch, sentences } = explained;
-    line(&responses::WatchExplanation { watch: watch_json(watch, None), sentences: sentences.clone() })
 }
 
 /// `GET /v3/health`: whether the container is healthy, and the response.

@@ -1,6 +1,6 @@
 //! Maps methods and paths to endpoints. `docs/openapi.json` documents the same table; a test compares the two.
 
-use containerpilot_api::percent_decoded;
+use containerpilot_api::{SubjectKind, percent_decoded};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Endpoint {
@@ -14,10 +14,7 @@ pub(super) enum Endpoint {
     Events,
     Logs,
     Execution,
-    Explain,
-    ExplainLock,
-    ExplainWatch,
-    ExplainFile,
+    Explain(SubjectKind),
     Start,
     Stop,
     Restart,
@@ -55,10 +52,10 @@ const ROUTES: [Route; 21] = [
     get("/v3/events", Endpoint::Events),
     get("/v3/jobs/{name}/logs", Endpoint::Logs),
     get("/v3/jobs/{name}/execution", Endpoint::Execution),
-    get("/v3/jobs/{name}/explain", Endpoint::Explain),
-    get("/v3/locks/{name}/explain", Endpoint::ExplainLock),
-    get("/v3/watches/{name}/explain", Endpoint::ExplainWatch),
-    get("/v3/files/{name}/explain", Endpoint::ExplainFile),
+    get("/v3/jobs/{name}/explain", Endpoint::Explain(SubjectKind::Job)),
+    get("/v3/locks/{name}/explain", Endpoint::Explain(SubjectKind::Lock)),
+    get("/v3/watches/{name}/explain", Endpoint::Explain(SubjectKind::Watch)),
+    get("/v3/files/{name}/explain", Endpoint::Explain(SubjectKind::File)),
     post("/v3/jobs/{name}/start", Endpoint::Start),
     post("/v3/jobs/{name}/stop", Endpoint::Stop),
     post("/v3/jobs/{name}/restart", Endpoint::Restart),

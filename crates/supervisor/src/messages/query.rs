@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use containerpilot_api::SubjectKind;
 use containerpilot_core::catalog::connectivity::{Known, Trouble};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{EventId, RunId};
@@ -17,7 +18,7 @@ use containerpilot_core::report::explain_file::FileExplanation;
 use containerpilot_core::report::explain_lock::LockExplanation;
 use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::report::redact::Disclosure;
-use containerpilot_core::report::status::{JobOverview, Overview};
+use containerpilot_core::report::status::Overview;
 use containerpilot_core::request::{Reply, Request};
 use containerpilot_core::state::journal::{Detail, Origin};
 use containerpilot_core::{Core, Time};
@@ -35,35 +36,26 @@ const MAX_DRIFT: Duration = Duration::from_secs(1);
 pub(crate) enum Query {
     /// The state of everything.
     Overview(oneshot::Sender<Arc<Snapshot>>),
-    /// Why a job is in its current state.
-    Explain(String, oneshot::Sender<Result<Explained, JobLookupError>>),
-    /// Who has a lock, and what depends on it.
-    ExplainLock(String, oneshot::Sender<Result<(LockExplanation, WallClock), JobLookupError>>),
-    /// What a watch knows, and what depends on it.
-    ExplainWatch(String, oneshot::Sender<Result<WatchExplanation, JobLookupError>>),
-    /// The state of a rendered file, and what depends on it.
-    ExplainFile(String, oneshot::Sender<Result<ExplainedFile, JobLookupError>>),
+    /// Why something is in its current state. A disclosure is for viewers that must not see all texts (T5); not even
+    /// a full one discloses why a file was not rendered.
+    Explain(Subject, Option<Disclosure>, oneshot::Sender<Result<Explained, JobLookupError>>),
     /// What a process of a job would get now (X12).
     Execution(String, oneshot::Sender<Result<Execution, ExecutionError>>),
     /// The name of a job, for data that is kept by name: several jobs with one name are not an error.
     Name(String, oneshot::Sender<Result<String, JobLookupError>>),
     /// The state of everything, for viewers that must not see all texts (T5).
     PublicOverview(Disclosure, oneshot::Sender<PublicSnapshot>),
-    /// Why something is in its current state, for viewers that must not see all texts (T5).
-    PublicExplain(Disclosure, Subject, oneshot::Sender<Result<PublicExplanation, JobLookupError>>),
     /// The events in the journal, and new ones.
     Events(oneshot::Sender<EventStream>),
     ControlRequest(ControlRequest, oneshot::Sender<Result<Reply, JobLookupError>>),
     Reload(ReloadRequest),
 }
 
-/// What an explanation is about, by its name.
+/// What an explanation is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Subject {
-    Job(String),
-    Watch(String),
-    Lock(String),
-    File(String),
+pub(crate) struct Subject {
+    pub(crate) kind: SubjectKind,
+    pub(crate) name: String,
 }
 
 /// The state of everything, without the texts that are not disclosed.
@@ -73,24 +65,6 @@ pub(crate) struct PublicSnapshot {
     pub(crate) dependencies: Vec<Dependency>,
     /// The jobs whose names contain a command line, and their names in this snapshot. Events have the former.
     pub(crate) renamed: BTreeMap<String, String>,
-}
-
-/// Why something is in its current state, without the texts that are not disclosed.
-#[derive(Debug)]
-pub(crate) struct PublicExplanation {
-    /// The explanation line by line; the first line is a summary.
-    pub(crate) sentences: Vec<String>,
-    pub(crate) job: Option<PublicJob>,
-}
-
-/// A job of a [`PublicExplanation`].
-#[derive(Debug)]
-pub(crate) struct PublicJob {
-    pub(crate) overview: JobOverview,
-    /// The name under which the log keeps its lines.
-    pub(crate) name: String,
-    /// Its command line, if that is disclosed.
-    pub(crate) command: Option<String>,
 }
 
 /// A change that a client requests.
@@ -189,24 +163,34 @@ impl Snapshot {
     }
 }
 
-/// The state of a rendered file.
+/// Why something is in its current state.
 #[derive(Debug)]
-pub(crate) struct ExplainedFile {
-    pub(crate) explanation: FileExplanation,
+pub(crate) struct Explained {
+    pub(crate) subject: ExplainedSubject,
     pub(crate) now: Time,
     pub(crate) clock: WallClock,
 }
 
+#[derive(Debug)]
+pub(crate) enum ExplainedSubject {
+    Job(Box<ExplainedJob>),
+    Watch(WatchExplanation),
+    Lock(LockExplanation),
+    File(FileExplanation),
+}
+
 /// Why a job is in its current state.
 #[derive(Debug)]
-pub(crate) struct Explained {
+pub(crate) struct ExplainedJob {
     pub(crate) explanation: Explanation,
     /// What is known about its service.
     pub(crate) service: Option<Known>,
     /// The names of all jobs, to which the explanation refers by index.
     pub(crate) names: Vec<String>,
-    pub(crate) now: Time,
-    pub(crate) clock: WallClock,
+    /// The name under which the log keeps its lines. The explanation has another one if that is not disclosed.
+    pub(crate) logged_as: String,
+    /// Its command line, if that is disclosed.
+    pub(crate) command: Option<String>,
 }
 
 /// The events and starts of the journal, and new ones as they happen.

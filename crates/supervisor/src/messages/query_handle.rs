@@ -4,16 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use containerpilot_core::plan::Level;
-use containerpilot_core::report::explain_lock::LockExplanation;
-use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::report::redact::Disclosure;
 use containerpilot_core::request::Reply;
 use containerpilot_process::spawn::Execution;
 use tokio::sync::oneshot;
 
 use super::query::{
-    ControlRequest, EventStream, ExecutionError, Explained, ExplainedFile, JobLookupError, PublicExplanation,
-    PublicSnapshot, Query, Snapshot, Subject, WallClock,
+    ControlRequest, EventStream, ExecutionError, Explained, JobLookupError, PublicSnapshot, Query, Snapshot,
+    Subject,
 };
 use super::reload::{ReloadOutcome, ReloadRequest};
 use super::{LoopMessage, LoopSender};
@@ -32,27 +30,14 @@ impl QueryHandle {
         self.query(Query::Overview).await
     }
 
-    /// Why a job is in its current state.
-    pub(crate) async fn explain(&self, job: String) -> Result<Explained, JobLookupError> {
-        self.query(|reply| Query::Explain(job, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
-    }
-
-    /// Who has a lock, and what depends on it.
-    pub(crate) async fn explain_lock(
+    /// See [`Query::Explain`].
+    pub(crate) async fn explain(
         &self,
-        lock: String,
-    ) -> Result<(LockExplanation, WallClock), JobLookupError> {
-        self.query(|reply| Query::ExplainLock(lock, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
-    }
-
-    /// The state of a rendered file, and what depends on it.
-    pub(crate) async fn explain_file(&self, file: String) -> Result<ExplainedFile, JobLookupError> {
-        self.query(|reply| Query::ExplainFile(file, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
-    }
-
-    /// What a watch knows, and what depends on it.
-    pub(crate) async fn explain_watch(&self, watch: String) -> Result<WatchExplanation, JobLookupError> {
-        self.query(|reply| Query::ExplainWatch(watch, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
+        subject: Subject,
+        shown: Option<Disclosure>,
+    ) -> Result<Explained, JobLookupError> {
+        let reply = self.query(|reply| Query::Explain(subject, shown, reply)).await;
+        reply.unwrap_or(Err(JobLookupError::NoAnswer))
     }
 
     /// What a process of a job would get now.
@@ -64,17 +49,6 @@ impl QueryHandle {
     /// The state of everything without the texts that are not disclosed; `None` if the loop does not answer.
     pub(crate) async fn public_overview(&self, shown: Disclosure) -> Option<PublicSnapshot> {
         self.query(|reply| Query::PublicOverview(shown, reply)).await
-    }
-
-    /// Why something is in its current state, without the texts that are not disclosed.
-    pub(crate) async fn public_explain(
-        &self,
-        shown: Disclosure,
-        subject: Subject,
-    ) -> Result<PublicExplanation, JobLookupError> {
-        self.query(|reply| Query::PublicExplain(shown, subject, reply))
-            .await
-            .unwrap_or(Err(JobLookupError::NoAnswer))
     }
 
     /// See [`Query::Name`].

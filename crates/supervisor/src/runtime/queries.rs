@@ -2,9 +2,11 @@
 //!
 //! Events are broadcast through a bounded ring that the loop never waits for: a slow client sees a gap.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use containerpilot_api::SubjectKind;
 use containerpilot_api::job_names::unknown_job_hint;
 use containerpilot_config::suggest;
 use containerpilot_core::SortedMap;
@@ -24,9 +26,8 @@ use tokio::sync::{broadcast, oneshot};
 
 use crate::discovery::Discovery;
 use crate::messages::query::{
-    ControlRequest, EventRecord, EventStream, ExecutionError, Explained, ExplainedFile, JobAction,
-    JobLookupError, PublicExplanation, PublicJob, PublicSnapshot, Query, Record, Snapshot, StartRecord,
-    Subject, WallClock,
+    ControlRequest, EventRecord, EventStream, ExecutionError, Explained, ExplainedJob, ExplainedSubject,
+    JobAction, JobLookupError, PublicSnapshot, Query, Record, Snapshot, StartRecord, Subject, WallClock,
 };
 
 /// How many events are kept for slow clients.
@@ -86,20 +87,11 @@ impl QueryHandler {
         // Sending fails if the client has gone.
         match query {
             Query::Overview(reply) => drop(reply.send(self.overview(core, catalog))),
-            Query::Explain(name, reply) => {
-                let explained = find_job(core.plan(), &name).map(|job| self.explain(core, catalog, now, job));
-                drop(reply.send(explained));
+            Query::Explain(subject, shown, reply) => {
+                let subject = explain(core, catalog, &subject, shown);
+                let explained = |subject| Explained { subject, now, clock: self.clock };
+                drop(reply.send(subject.map(explained)));
             }
-            Query::ExplainLock(name, reply) => {
-                let explained = explain_lock(core, catalog, &name);
-                drop(reply.send(explained.map(|explained| (explained, self.clock))));
-            }
-            Query::ExplainFile(name, reply) => {
-                let (now, clock) = (core.overview().now, self.clock);
-                let explained = explain_file(core, &name);
-                drop(reply.send(explained.map(|explanation| ExplainedFile { explanation, now, clock })));
-            }
-            Query::ExplainWatch(name, reply) => drop(reply.send(explain_watch(core, catalog, &name))),
             Query::PublicOverview(shown, reply) => {
                 let redacted = core.redacted(shown);
                 let renamed = if shown.commands { Vec::new() } else { core.command_names() };
@@ -113,9 +105,6 @@ impl QueryHandler {
                     dependencies: redacted.dependencies(),
                     renamed: inserted(renamed),
                 }));
-            }
-            Query::PublicExplain(shown, subject, reply) => {
-                drop(reply.send(public_explanation(core, catalog, shown, &subject)));
             }
             Query::Name(name, reply) => {
                 let found = match find_job(core.plan(), &name) {
@@ -182,21 +171,6 @@ impl QueryHandler {
         Arc::clone(self.snapshot.get_or_insert_with(snapshot))
     }
 
-    fn explain(&self, core: &Core, catalog: &Discovery, now: Time, job: JobIx) -> Explained {
-        let jobs = &core.plan().jobs;
-        let service = jobs.get(job.index()).and_then(|job| job.service.as_ref());
-        let service = service.map(|service| catalog.known(service));
-        let mut explanation = core.explain(job, service.as_ref());
-        explanation.add_troubles(|watch| catalog.watch_trouble(watch));
-        Explained {
-            explanation,
-            service,
-            names: jobs.iter().map(|job| job.name.clone()).collect(),
-            now,
-            clock: self.clock,
-        }
-    }
-
     fn subscribe(&mut self, core: &Core) -> EventStream {
         let journal = core.journal();
         let past = records(core, self.clock, journal.events(), journal.starts());
@@ -245,37 +219,36 @@ pub(crate) fn execution(core: &Core, spawner: &mut Spawner, name: &str) -> Resul
     spawner.execution(&planned.process, &core.environment(job)).map_err(ExecutionError::Setup)
 }
 
-/// Explains something without the texts that are not disclosed (T5).
-fn public_explanation(
+/// Why something is in its current state, without the texts that are not disclosed.
+fn explain(
     core: &Core,
     catalog: &Discovery,
-    shown: Disclosure,
     subject: &Subject,
-) -> Result<PublicExplanation, JobLookupError> {
-    let redacted = core.redacted(shown);
-    let sentences = match subject {
-        Subject::Watch(name) => explain_watch(&redacted, catalog, name)?.sentences,
-        Subject::Lock(name) => explain_lock(&redacted, catalog, name)?.sentences,
-        Subject::File(name) => explain_file(&redacted, name)?.sentences,
-        Subject::Job(name) => {
-            let job = find_job(redacted.plan(), name)?;
+    shown: Option<Disclosure>,
+) -> Result<ExplainedSubject, JobLookupError> {
+    let viewed = shown.map_or(Cow::Borrowed(core), |shown| Cow::Owned(core.redacted(shown)));
+    let name = &subject.name;
+    Ok(match subject.kind {
+        SubjectKind::Watch => ExplainedSubject::Watch(explain_watch(&viewed, catalog, name)?),
+        SubjectKind::Lock => ExplainedSubject::Lock(explain_lock(&viewed, catalog, name)?),
+        SubjectKind::File => ExplainedSubject::File(explain_file(&viewed, name)?),
+        SubjectKind::Job => {
+            let job = find_job(viewed.plan(), name)?;
             // Not of the copy: a name may be another one there.
-            let planned = core.plan().jobs.get(job.index());
-            let service = planned.and_then(|job| job.service.as_ref()).map(|service| catalog.known(service));
-            let mut explanation = redacted.explain(job, service.as_ref());
+            let planned = core.plan().jobs.get(job.index()).ok_or(JobLookupError::NoAnswer)?;
+            let service = planned.service.as_ref().map(|service| catalog.known(service));
+            let mut explanation = viewed.explain(job, service.as_ref());
             explanation.add_troubles(|watch| catalog.watch_trouble(watch));
-            let command = planned.filter(|_| shown.commands).and_then(|job| job.exec.program());
-            return Ok(PublicExplanation {
-                sentences: explanation.sentences(),
-                job: Some(PublicJob {
-                    name: planned.map_or_else(String::new, |job| job.name.clone()),
-                    command: command.map(Command::line),
-                    overview: explanation.job,
-                }),
-            });
+            let command = planned.exec.program().filter(|_| shown.is_none_or(|shown| shown.commands));
+            ExplainedSubject::Job(Box::new(ExplainedJob {
+                explanation,
+                service,
+                names: viewed.plan().jobs.iter().map(|job| job.name.clone()).collect(),
+                logged_as: planned.name.clone(),
+                command: command.map(Command::line),
+            }))
         }
-    };
-    Ok(PublicExplanation { sentences, job: None })
+    })
 }
 
 /// Explains a rendered file by its name.

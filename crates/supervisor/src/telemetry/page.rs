@@ -21,7 +21,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use containerpilot_api::percent_decoded;
+use containerpilot_api::{SubjectKind, percent_decoded};
 use containerpilot_core::plan;
 use containerpilot_core::report::redact::Disclosure;
 use hyper::Method;
@@ -67,17 +67,12 @@ impl Route {
             _ => {}
         }
         let (kind, name) = path.strip_prefix("/page/")?.split_once('/')?;
-        let subject = match kind {
-            "jobs" => Subject::Job,
-            "watches" => Subject::Watch,
-            "locks" => Subject::Lock,
-            "files" => Subject::File,
-            _ => return None,
-        };
+        let kind = SubjectKind::ALL.into_iter().find(|known| known.plural() == kind)?;
         if name.is_empty() || name.contains('/') {
             return None;
         }
-        Some(percent_decoded(name, false).map_or(Self::InvalidName, |name| Self::Subject(subject(name))))
+        let subject = |name| Self::Subject(Subject { kind, name });
+        Some(percent_decoded(name, false).map_or(Self::InvalidName, subject))
     }
 }
 
@@ -145,13 +140,8 @@ impl PageServer {
 
 /// Any text as a path and as a host name.
 pub(super) fn fuzz(text: &str) {
-    let named = |subject: &Subject| match subject {
-        Subject::Job(name) | Subject::Watch(name) | Subject::Lock(name) | Subject::File(name) => {
-            !name.is_empty()
-        }
-    };
     if let Some(Route::Subject(subject)) = Route::of(text) {
-        assert!(named(&subject));
+        assert!(!subject.name.is_empty());
     }
     if let Ok(host) = HeaderValue::from_str(text) {
         let headers = HeaderMap::from_iter([(HOST, host)]);

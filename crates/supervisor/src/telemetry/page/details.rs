@@ -19,7 +19,7 @@ use super::super::job_usage::{self, Usage};
 use super::shown;
 use super::state::milliseconds;
 use crate::logs::Tails;
-use crate::messages::query::{JobLookupError, PublicExplanation, Subject};
+use crate::messages::query::{self, ExplainedSubject, JobLookupError, Subject};
 use crate::messages::query_handle::QueryHandle;
 use crate::net::server::Limits;
 
@@ -102,22 +102,27 @@ impl Details {
         subject: Subject,
     ) -> Result<String, ExplainError> {
         let _waiting = self.waiting.try_acquire().map_err(|_| ExplainError::Busy)?;
-        let PublicExplanation { sentences, job } = self.query(shown(settings), subject).await?;
-        let usage = match job.as_ref().and_then(|job| job.overview.status.run) {
+        let (sentences, job) = match self.query(shown(settings), subject).await?.subject {
+            ExplainedSubject::Job(job) => (job.explanation.sentences(), Some(job)),
+            ExplainedSubject::Watch(explained) => (explained.sentences, None),
+            ExplainedSubject::Lock(explained) => (explained.sentences, None),
+            ExplainedSubject::File(explained) => (explained.sentences, None),
+        };
+        let usage = match job.as_ref().and_then(|job| job.explanation.job.status.run) {
             Some(run) => self.usage(run).await,
             None => None,
         };
         let tails = self.tails.as_ref().filter(|_| settings.logs);
-        let lines = job.as_ref().zip(tails).map(|(job, tails)| last_lines(tails, &job.name));
+        let lines = job.as_ref().zip(tails).map(|(job, tails)| last_lines(tails, &job.logged_as));
         let command = job.and_then(|job| job.command);
         let explained = Explained { sentences, command, lines, usage };
         Ok(serde_json::to_string(&explained).unwrap_or_default())
     }
 
-    async fn query(&self, shown: Disclosure, subject: Subject) -> Result<PublicExplanation, JobLookupError> {
+    async fn query(&self, shown: Disclosure, subject: Subject) -> Result<query::Explained, JobLookupError> {
         let mut next = self.next.lock().await;
         sleep_until(*next).await;
-        let explained = self.queries.public_explain(shown, subject).await;
+        let explained = self.queries.explain(subject, Some(shown)).await;
         *next = Instant::now() + Duration::from_secs(1) / PER_SECOND;
         explained
     }

@@ -11,11 +11,11 @@ const JOBS: &str = "{ jobs: [{ name: 'a', exec: 'x --token=hunter2', restarts: 3
 
 #[test]
 fn t5_paths_of_the_page() {
-    let subject = |kind: fn(String) -> Subject, name: &str| Some(Route::Subject(kind(name.to_owned())));
+    let subject = |kind, name: &str| Some(Route::Subject(Subject { kind, name: name.to_owned() }));
     assert_eq!(Route::of("/"), Some(Route::Document));
     assert_eq!(Route::of("/page/events"), Some(Route::Events));
-    assert_eq!(Route::of("/page/jobs/a%2Fb%20c"), subject(Subject::Job, "a/b c"));
-    assert_eq!(Route::of("/page/watches/x"), subject(Subject::Watch, "x"));
+    assert_eq!(Route::of("/page/jobs/a%2Fb%20c"), subject(SubjectKind::Job, "a/b c"));
+    assert_eq!(Route::of("/page/watches/x"), subject(SubjectKind::Watch, "x"));
     assert_eq!(Route::of("/page/files/%ff"), Some(Route::InvalidName));
     for path in
         ["/page", "/page/", "/page/jobs", "/page/jobs/", "/page/jobs/a/b", "/page/x/a", "//", "/page.js"]
