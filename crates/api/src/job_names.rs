@@ -1,9 +1,36 @@
-//! Names of jobs and groups in requests: what is said about one that is unknown or not unique.
+//! Names in requests: what one stands for, and what is said about one that is unknown or not unique.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use containerpilot_config::suggest;
 use containerpilot_core::inserted;
+
+use crate::SubjectKind;
+
+/// The jobs that a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamedJob {
+    At(usize),
+    /// This many jobs have the name.
+    Ambiguous(usize),
+    Unknown,
+}
+
+/// The job with this name. One of several jobs with the same name is `NAME:2`.
+pub fn find_job(name: &str, jobs: &[&str]) -> NamedJob {
+    let places = |name: &str| -> Vec<usize> {
+        jobs.iter().enumerate().filter(|(_, job)| **job == name).map(|(place, _)| place).collect()
+    };
+    let numbered = || {
+        let (name, number) = name.rsplit_once(':')?;
+        places(name).get(number.parse::<usize>().ok()?.checked_sub(1)?).copied()
+    };
+    match places(name).as_slice() {
+        [place] => NamedJob::At(*place),
+        [] => numbered().map_or(NamedJob::Unknown, NamedJob::At),
+        several => NamedJob::Ambiguous(several.len()),
+    }
+}
 
 /// Why a name does not identify one job.
 pub fn ambiguous_job(name: &str, count: usize) -> String {
@@ -20,13 +47,26 @@ pub fn name_a_replica(name: &str, count: usize) -> String {
     }
 }
 
-/// Which job may be meant by a name that no job has: the nearest name, or all of them.
-pub fn unknown_job_hint<'a>(name: &str, jobs: impl Iterator<Item = &'a str> + Clone) -> String {
-    let names: Vec<&str> = jobs.clone().collect();
-    match suggest::nearest(name, jobs) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None if names.len() > 20 => "`containerpilot status` lists all jobs".to_owned(),
-        None => format!("the jobs are: {}", names.join(", ")),
+/// What may be meant by a name that does not exist: the nearest of the known names, or all of them.
+pub fn unknown_name_hint(kind: SubjectKind, name: &str, known: &[&str]) -> String {
+    let (prefix, other) = match kind {
+        SubjectKind::Job => {
+            let many = known.len() > 20;
+            (String::new(), many.then(|| "`containerpilot status` lists all jobs".to_owned()))
+        }
+        SubjectKind::Watch | SubjectKind::Lock | SubjectKind::File => {
+            let none = known.is_empty().then(|| format!("the configuration has no {}", kind.plural()));
+            (format!("{}.", kind.word()), none)
+        }
+    };
+    hint(name, known, &prefix, kind.plural(), other)
+}
+
+/// The nearest of the known names; if there is none, `other`, or else all names.
+fn hint(name: &str, known: &[&str], prefix: &str, plural: &str, other: Option<String>) -> String {
+    match suggest::nearest(name, known.iter().copied()) {
+        Some(near) => format!("did you mean `{prefix}{near}`?"),
+        None => other.unwrap_or_else(|| format!("the {plural} are: {}", known.join(", "))),
     }
 }
 
@@ -49,11 +89,8 @@ pub fn group_members<'a>(
         let groups: BTreeSet<String> =
             inserted(jobs.flat_map(|(_, groups)| groups).map(|group| format!("@{group}")));
         let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
-        let hint = match suggest::nearest(name, groups.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None if groups.is_empty() => "no job has `groups`".to_owned(),
-            None => format!("the groups are: {}", groups.join(", ")),
-        };
+        let none = groups.is_empty().then(|| "no job has `groups`".to_owned());
+        let hint = hint(name, &groups, "", "groups", none);
         return Err(format!("there is no group `{name}`; {hint}"));
     }
     let is_alone = |job: &str| counts.get(job).is_none_or(|count| *count == 1);

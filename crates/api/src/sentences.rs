@@ -6,7 +6,8 @@ use containerpilot_core::plan::Signal;
 use containerpilot_core::report::status::DeadlineKind;
 use containerpilot_core::report::words::{self, WAITING_UNTIL};
 
-use crate::job_names::{ambiguous_job, unknown_job_hint};
+use crate::SubjectKind;
+use crate::job_names::{NamedJob, ambiguous_job, find_job, unknown_name_hint};
 use crate::responses::{Catalog, CatalogEntry, Condition, Deadline, Event, Exit, Job, Schedule, Status};
 use crate::timestamps::{self, short_duration};
 
@@ -30,24 +31,20 @@ impl Status {
     }
 
     pub fn job_index(&self, name: &str) -> Result<usize, NotOneJob> {
-        let nth = |name: &str, nth: usize| {
-            let mut same_name = self.jobs.iter().enumerate().filter(|(_, job)| job.name == name);
-            same_name.nth(nth).map(|(index, _)| index)
-        };
-        let numbered = || {
-            let (name, number) = name.rsplit_once(':')?;
-            nth(name, number.parse::<usize>().ok()?.checked_sub(1)?)
-        };
-        match (nth(name, 0), self.jobs.iter().filter(|job| job.name == name).count()) {
-            (Some(index), 1) => Ok(index),
-            (Some(_), count) => Err(NotOneJob(ambiguous_job(name, count))),
-            (None, _) => numbered().ok_or_else(|| self.no_job(name)),
+        match find_job(name, &self.job_names()) {
+            NamedJob::At(index) => Ok(index),
+            NamedJob::Ambiguous(count) => Err(NotOneJob(ambiguous_job(name, count))),
+            NamedJob::Unknown => Err(self.no_job(name)),
         }
     }
 
     fn no_job(&self, name: &str) -> NotOneJob {
-        let hint = unknown_job_hint(name, self.jobs.iter().map(|job| job.name.as_str()));
+        let hint = unknown_name_hint(SubjectKind::Job, name, &self.job_names());
         NotOneJob(format!("there is no job `{name}`; {hint}"))
+    }
+
+    fn job_names(&self) -> Vec<&str> {
+        self.jobs.iter().map(|job| job.name.as_str()).collect()
     }
 }
 

@@ -19,7 +19,7 @@ use super::render;
 use super::routes::{self, Endpoint, Found};
 use super::{ControlHandles, events};
 use crate::messages::query::{
-    ControlRequest, ExecutionError, ExplainedSubject, JobAction, JobLookupError, Subject,
+    ControlRequest, ExecutionError, ExplainedSubject, JobAction, LookupError, Subject,
 };
 use crate::messages::reload::ReloadOutcome;
 use crate::net::server::{
@@ -403,18 +403,18 @@ fn no_answer() -> Refusal {
 }
 
 /// A name that does not identify one job.
-fn unresolved(name: &str, error: &JobLookupError) -> Refusal {
+fn unresolved(name: &str, error: &LookupError) -> Refusal {
     not_one(SubjectKind::Job, name, error)
 }
 
 /// A name that does not identify one job, watch, lock or file.
-fn not_one(kind: SubjectKind, name: &str, error: &JobLookupError) -> Refusal {
+fn not_one(kind: SubjectKind, name: &str, error: &LookupError) -> Refusal {
     match error {
-        JobLookupError::NoAnswer => no_answer(),
-        JobLookupError::NotFound(hint) => {
+        LookupError::NoAnswer => no_answer(),
+        LookupError::NotFound(hint) => {
             refusal(StatusCode::NOT_FOUND, format!("there is no {} `{name}`; {hint}", kind.word()))
         }
-        JobLookupError::Ambiguous(count) => refusal(StatusCode::CONFLICT, ambiguous_job(name, *count)),
-        JobLookupError::Replicas(count) => refusal(StatusCode::CONFLICT, name_a_replica(name, *count)),
+        LookupError::Ambiguous(count) => refusal(StatusCode::CONFLICT, ambiguous_job(name, *count)),
+        LookupError::Replicas(count) => refusal(StatusCode::CONFLICT, name_a_replica(name, *count)),
     }
 }

@@ -38,16 +38,16 @@ pub(crate) enum Query {
     Overview(oneshot::Sender<Arc<Snapshot>>),
     /// Why something is in its current state. A disclosure is for viewers that must not see all texts (T5); not even
     /// a full one discloses why a file was not rendered.
-    Explain(Subject, Option<Disclosure>, oneshot::Sender<Result<Explained, JobLookupError>>),
+    Explain(Subject, Option<Disclosure>, oneshot::Sender<Result<Explained, LookupError>>),
     /// What a process of a job would get now (X12).
     Execution(String, oneshot::Sender<Result<Execution, ExecutionError>>),
     /// The name of a job, for data that is kept by name: several jobs with one name are not an error.
-    Name(String, oneshot::Sender<Result<String, JobLookupError>>),
+    Name(String, oneshot::Sender<Result<String, LookupError>>),
     /// The state of everything, for viewers that must not see all texts (T5).
     PublicOverview(Disclosure, oneshot::Sender<PublicSnapshot>),
     /// The events in the journal, and new ones.
     Events(oneshot::Sender<EventStream>),
-    ControlRequest(ControlRequest, oneshot::Sender<Result<Reply, JobLookupError>>),
+    ControlRequest(ControlRequest, oneshot::Sender<Result<Reply, LookupError>>),
     Reload(ReloadRequest),
 }
 
@@ -84,10 +84,10 @@ pub(crate) enum JobAction {
     Signal(Signal),
 }
 
-/// Why a name does not identify a job.
+/// Why a name does not identify one job, watch, lock or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum JobLookupError {
-    /// There is no such job; with a hint which name may be meant.
+pub(crate) enum LookupError {
+    /// Nothing has this name; with a hint which name may be meant.
     NotFound(String),
     /// This many jobs have the name.
     Ambiguous(usize),
@@ -100,13 +100,13 @@ pub(crate) enum JobLookupError {
 /// Why there is nothing to run a command with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ExecutionError {
-    Job(JobLookupError),
+    Job(LookupError),
     /// Its user does not exist any more, for example.
     Setup(String),
 }
 
-impl From<JobLookupError> for ExecutionError {
-    fn from(error: JobLookupError) -> Self {
+impl From<LookupError> for ExecutionError {
+    fn from(error: LookupError) -> Self {
         Self::Job(error)
     }
 }

@@ -10,7 +10,7 @@ use containerpilot_process::spawn::Execution;
 use tokio::sync::oneshot;
 
 use super::query::{
-    ControlRequest, EventStream, ExecutionError, Explained, JobLookupError, PublicSnapshot, Query, Snapshot,
+    ControlRequest, EventStream, ExecutionError, Explained, LookupError, PublicSnapshot, Query, Snapshot,
     Subject,
 };
 use super::reload::{ReloadOutcome, ReloadRequest};
@@ -35,15 +35,15 @@ impl QueryHandle {
         &self,
         subject: Subject,
         shown: Option<Disclosure>,
-    ) -> Result<Explained, JobLookupError> {
+    ) -> Result<Explained, LookupError> {
         let reply = self.query(|reply| Query::Explain(subject, shown, reply)).await;
-        reply.unwrap_or(Err(JobLookupError::NoAnswer))
+        reply.unwrap_or(Err(LookupError::NoAnswer))
     }
 
     /// What a process of a job would get now.
     pub(crate) async fn execution(&self, job: String) -> Result<Execution, ExecutionError> {
         let reply = self.query(|reply| Query::Execution(job, reply)).await;
-        reply.unwrap_or(Err(JobLookupError::NoAnswer.into()))
+        reply.unwrap_or(Err(LookupError::NoAnswer.into()))
     }
 
     /// The state of everything without the texts that are not disclosed; `None` if the loop does not answer.
@@ -52,8 +52,8 @@ impl QueryHandle {
     }
 
     /// See [`Query::Name`].
-    pub(crate) async fn name(&self, job: String) -> Result<String, JobLookupError> {
-        self.query(|reply| Query::Name(job, reply)).await.unwrap_or(Err(JobLookupError::NoAnswer))
+    pub(crate) async fn name(&self, job: String) -> Result<String, LookupError> {
+        self.query(|reply| Query::Name(job, reply)).await.unwrap_or(Err(LookupError::NoAnswer))
     }
 
     /// The event stream; `None` if the loop does not answer.
@@ -62,10 +62,8 @@ impl QueryHandle {
     }
 
     /// Requests a change.
-    pub(crate) async fn request(&self, request: ControlRequest) -> Result<Reply, JobLookupError> {
-        self.query(|reply| Query::ControlRequest(request, reply))
-            .await
-            .unwrap_or(Err(JobLookupError::NoAnswer))
+    pub(crate) async fn request(&self, request: ControlRequest) -> Result<Reply, LookupError> {
+        self.query(|reply| Query::ControlRequest(request, reply)).await.unwrap_or(Err(LookupError::NoAnswer))
     }
 
     /// Reloads the configuration, or reports what that would do; `None` if the loop does not answer.

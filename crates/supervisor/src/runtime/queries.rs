@@ -7,14 +7,10 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use containerpilot_api::SubjectKind;
-use containerpilot_api::job_names::unknown_job_hint;
-use containerpilot_config::suggest;
+use containerpilot_api::job_names::{self, NamedJob, unknown_name_hint};
 use containerpilot_core::SortedMap;
 use containerpilot_core::ids::{EventId, FileIx, JobIx, LockIx, WatchIx};
 use containerpilot_core::plan::{Command, Plan, Target};
-use containerpilot_core::report::explain_file::FileExplanation;
-use containerpilot_core::report::explain_lock::LockExplanation;
-use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::report::redact::Disclosure;
 use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::state::journal::{Event, Start};
@@ -27,7 +23,7 @@ use tokio::sync::{broadcast, oneshot};
 use crate::discovery::Discovery;
 use crate::messages::query::{
     ControlRequest, EventRecord, EventStream, ExecutionError, Explained, ExplainedJob, ExplainedSubject,
-    JobAction, JobLookupError, PublicSnapshot, Query, Record, Snapshot, StartRecord, Subject, WallClock,
+    JobAction, LookupError, PublicSnapshot, Query, Record, Snapshot, StartRecord, Subject, WallClock,
 };
 
 /// How many events are kept for slow clients.
@@ -38,7 +34,7 @@ const EVENT_RING: usize = 4096;
 pub(crate) struct QueryHandler {
     clock: WallClock,
     next: u64,
-    waiting: SortedMap<RequestId, oneshot::Sender<Result<Reply, JobLookupError>>>,
+    waiting: SortedMap<RequestId, oneshot::Sender<Result<Reply, LookupError>>>,
     /// The last snapshot, until the state changes.
     snapshot: Option<Arc<Snapshot>>,
     /// Where the processes of runs are.
@@ -109,7 +105,7 @@ impl QueryHandler {
             Query::Name(name, reply) => {
                 let found = match find_job(core.plan(), &name) {
                     Ok(job) => Ok(core.plan().jobs.get(job.index()).map_or(name, |job| job.name.clone())),
-                    Err(JobLookupError::Ambiguous(_)) => Ok(name),
+                    Err(LookupError::Ambiguous(_)) => Ok(name),
                     Err(error) => Err(error),
                 };
                 drop(reply.send(found));
@@ -215,7 +211,7 @@ fn records<'a>(
 /// X12: what a process of this job would get now.
 pub(crate) fn execution(core: &Core, spawner: &mut Spawner, name: &str) -> Result<Execution, ExecutionError> {
     let job = find_job(core.plan(), name)?;
-    let planned = core.plan().jobs.get(job.index()).ok_or(JobLookupError::NoAnswer)?;
+    let planned = core.plan().jobs.get(job.index()).ok_or(LookupError::NoAnswer)?;
     spawner.execution(&planned.process, &core.environment(job)).map_err(ExecutionError::Setup)
 }
 
@@ -225,17 +221,31 @@ fn explain(
     catalog: &Discovery,
     subject: &Subject,
     shown: Option<Disclosure>,
-) -> Result<ExplainedSubject, JobLookupError> {
+) -> Result<ExplainedSubject, LookupError> {
     let viewed = shown.map_or(Cow::Borrowed(core), |shown| Cow::Owned(core.redacted(shown)));
     let name = &subject.name;
     Ok(match subject.kind {
-        SubjectKind::Watch => ExplainedSubject::Watch(explain_watch(&viewed, catalog, name)?),
-        SubjectKind::Lock => ExplainedSubject::Lock(explain_lock(&viewed, catalog, name)?),
-        SubjectKind::File => ExplainedSubject::File(explain_file(&viewed, name)?),
+        SubjectKind::Watch => {
+            let names: Vec<&str> = viewed.plan().watches.iter().map(|watch| watch.name.as_str()).collect();
+            let watch = WatchIx::at(find(subject.kind, name, &names)?);
+            let explained = viewed.explain_watch(watch, catalog.watch_trouble(name).as_ref());
+            ExplainedSubject::Watch(explained.ok_or(LookupError::NoAnswer)?)
+        }
+        SubjectKind::Lock => {
+            let names: Vec<&str> = viewed.plan().locks.iter().map(|lock| lock.name.as_str()).collect();
+            let lock = LockIx::at(find(subject.kind, name, &names)?);
+            let explained = viewed.explain_lock(lock, catalog.lock_trouble(name).as_ref());
+            ExplainedSubject::Lock(explained.ok_or(LookupError::NoAnswer)?)
+        }
+        SubjectKind::File => {
+            let names: Vec<&str> = viewed.plan().files.iter().map(|file| file.name.as_str()).collect();
+            let file = FileIx::at(find(subject.kind, name, &names)?);
+            ExplainedSubject::File(viewed.explain_file(file).ok_or(LookupError::NoAnswer)?)
+        }
         SubjectKind::Job => {
             let job = find_job(viewed.plan(), name)?;
             // Not of the copy: a name may be another one there.
-            let planned = core.plan().jobs.get(job.index()).ok_or(JobLookupError::NoAnswer)?;
+            let planned = core.plan().jobs.get(job.index()).ok_or(LookupError::NoAnswer)?;
             let service = planned.service.as_ref().map(|service| catalog.known(service));
             let mut explanation = viewed.explain(job, service.as_ref());
             explanation.add_troubles(|watch| catalog.watch_trouble(watch));
@@ -251,51 +261,13 @@ fn explain(
     })
 }
 
-/// Explains a rendered file by its name.
-fn explain_file(core: &Core, name: &str) -> Result<FileExplanation, JobLookupError> {
-    let files = &core.plan().files;
-    let place = files.iter().position(|file| file.name == name);
-    place.and_then(|place| core.explain_file(FileIx::at(place))).ok_or_else(|| {
-        let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
-        JobLookupError::NotFound(match suggest::nearest(name, names.iter().copied()) {
-            Some(near) => format!("did you mean `file.{near}`?"),
-            None if names.is_empty() => "the configuration has no files".to_owned(),
-            None => format!("the files are: {}", names.join(", ")),
-        })
-    })
+/// The place of a watch, lock or file with this name.
+fn find(kind: SubjectKind, name: &str, known: &[&str]) -> Result<usize, LookupError> {
+    let place = known.iter().position(|other| *other == name);
+    place.ok_or_else(|| LookupError::NotFound(unknown_name_hint(kind, name, known)))
 }
 
-/// Explains a watch by its name.
-fn explain_watch(core: &Core, catalog: &Discovery, name: &str) -> Result<WatchExplanation, JobLookupError> {
-    let watches = &core.plan().watches;
-    let place = watches.iter().position(|watch| watch.name == name);
-    let trouble = catalog.watch_trouble(name);
-    place.and_then(|place| core.explain_watch(WatchIx::at(place), trouble.as_ref())).ok_or_else(|| {
-        let names: Vec<&str> = watches.iter().map(|watch| watch.name.as_str()).collect();
-        JobLookupError::NotFound(match suggest::nearest(name, names.iter().copied()) {
-            Some(near) => format!("did you mean `watch.{near}`?"),
-            None if names.is_empty() => "the configuration has no watches".to_owned(),
-            None => format!("the watches are: {}", names.join(", ")),
-        })
-    })
-}
-
-/// Explains a lock by its name.
-fn explain_lock(core: &Core, catalog: &Discovery, name: &str) -> Result<LockExplanation, JobLookupError> {
-    let locks = &core.plan().locks;
-    let place = locks.iter().position(|lock| lock.name == name);
-    let trouble = catalog.lock_trouble(name);
-    place.and_then(|place| core.explain_lock(LockIx::at(place), trouble.as_ref())).ok_or_else(|| {
-        let names: Vec<&str> = locks.iter().map(|lock| lock.name.as_str()).collect();
-        JobLookupError::NotFound(match suggest::nearest(name, names.iter().copied()) {
-            Some(near) => format!("did you mean `lock.{near}`?"),
-            None if names.is_empty() => "the configuration has no locks".to_owned(),
-            None => format!("the locks are: {}", names.join(", ")),
-        })
-    })
-}
-
-fn command(plan: &Plan, request: ControlRequest) -> Result<Request, JobLookupError> {
+fn command(plan: &Plan, request: ControlRequest) -> Result<Request, LookupError> {
     let (name, action) = match request {
         ControlRequest::Supervisor(command) => return Ok(command),
         ControlRequest::Job(name, action) => (name, action),
@@ -316,9 +288,9 @@ fn command(plan: &Plan, request: ControlRequest) -> Result<Request, JobLookupErr
 }
 
 /// The job with this name, or all jobs of a group or all replicas of a job (W20, W22).
-fn find_jobs(plan: &Plan, name: &str) -> Result<Vec<JobIx>, JobLookupError> {
+fn find_jobs(plan: &Plan, name: &str) -> Result<Vec<JobIx>, LookupError> {
     match find_job(plan, name) {
-        Err(error @ (JobLookupError::NotFound(_) | JobLookupError::Replicas(_))) => {
+        Err(error @ (LookupError::NotFound(_) | LookupError::Replicas(_))) => {
             let target = Target::named(name);
             let included = plan.jobs.iter().enumerate().filter(|(_, job)| target.includes(job));
             let jobs: Vec<JobIx> = included.map(|(nth, _)| JobIx::at(nth)).collect();
@@ -329,29 +301,20 @@ fn find_jobs(plan: &Plan, name: &str) -> Result<Vec<JobIx>, JobLookupError> {
 }
 
 /// The job with this name. One of several jobs with the same name is `NAME:2`.
-fn find_job(plan: &Plan, name: &str) -> Result<JobIx, JobLookupError> {
-    let named = |name: &str| {
-        let name = name.to_owned();
-        plan.jobs.iter().enumerate().filter(move |(_, job)| job.name == name).map(|(nth, _)| JobIx::at(nth))
-    };
-    let not_found = || match plan.jobs.iter().filter(|job| job.is_replica_of(name)).count() {
-        0 => JobLookupError::NotFound(unknown_job_hint(name, plan.jobs.iter().map(|job| job.name.as_str()))),
-        replicas => JobLookupError::Replicas(replicas),
-    };
+fn find_job(plan: &Plan, name: &str) -> Result<JobIx, LookupError> {
+    let names: Vec<&str> = plan.jobs.iter().map(|job| job.name.as_str()).collect();
     // `service.NAME` is the job that advertises the service.
-    let name = match name.strip_prefix("service.") {
-        Some(service) if named(name).next().is_none() => service,
+    let job = match name.strip_prefix("service.") {
+        Some(service) if !names.contains(&name) => service,
         _ => name,
     };
-    match named(name).count() {
-        1 => named(name).next().ok_or_else(not_found),
-        0 => {
-            let numbered = name
-                .rsplit_once(':')
-                .and_then(|(name, number)| named(name).nth(number.parse::<usize>().ok()?.checked_sub(1)?));
-            numbered.ok_or_else(not_found)
-        }
-        count => Err(JobLookupError::Ambiguous(count)),
+    match job_names::find_job(job, &names) {
+        NamedJob::At(place) => Ok(JobIx::at(place)),
+        NamedJob::Ambiguous(count) => Err(LookupError::Ambiguous(count)),
+        NamedJob::Unknown => Err(match plan.jobs.iter().filter(|job| job.is_replica_of(name)).count() {
+            0 => LookupError::NotFound(unknown_name_hint(SubjectKind::Job, name, &names)),
+            replicas => LookupError::Replicas(replicas),
+        }),
     }
 }
 

@@ -32,7 +32,7 @@ use tokio::sync::watch;
 use self::details::{Details, ExplainError};
 use self::feed::Feed;
 use crate::logs::Tails;
-use crate::messages::query::{JobLookupError, Subject};
+use crate::messages::query::{LookupError, Subject};
 use crate::messages::query_handle::QueryHandle;
 use crate::net::server::{JSON, Response, StatusCode, error, ok};
 
@@ -128,7 +128,7 @@ impl PageServer {
             Route::Subject(subject) => match self.details.explain(&settings, subject).await {
                 Ok(text) => ok(JSON, text),
                 Err(ExplainError::Busy) => busy(),
-                Err(ExplainError::Lookup(JobLookupError::NoAnswer)) => no_answer(),
+                Err(ExplainError::Lookup(LookupError::NoAnswer)) => no_answer(),
                 Err(ExplainError::Lookup(_)) => not_found(),
             },
             Route::InvalidName => error(StatusCode::BAD_REQUEST, "the name is not percent-encoded UTF-8"),

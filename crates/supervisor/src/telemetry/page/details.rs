@@ -19,7 +19,7 @@ use super::super::job_usage::{self, Usage};
 use super::shown;
 use super::state::milliseconds;
 use crate::logs::Tails;
-use crate::messages::query::{self, ExplainedSubject, JobLookupError, Subject};
+use crate::messages::query::{self, ExplainedSubject, LookupError, Subject};
 use crate::messages::query_handle::QueryHandle;
 use crate::net::server::Limits;
 
@@ -81,11 +81,11 @@ struct UsageNow {
 pub(super) enum ExplainError {
     /// Too many requests wait.
     Busy,
-    Lookup(JobLookupError),
+    Lookup(LookupError),
 }
 
-impl From<JobLookupError> for ExplainError {
-    fn from(error: JobLookupError) -> Self {
+impl From<LookupError> for ExplainError {
+    fn from(error: LookupError) -> Self {
         Self::Lookup(error)
     }
 }
@@ -119,7 +119,7 @@ impl Details {
         Ok(serde_json::to_string(&explained).unwrap_or_default())
     }
 
-    async fn query(&self, shown: Disclosure, subject: Subject) -> Result<query::Explained, JobLookupError> {
+    async fn query(&self, shown: Disclosure, subject: Subject) -> Result<query::Explained, LookupError> {
         let mut next = self.next.lock().await;
         sleep_until(*next).await;
         let explained = self.queries.explain(subject, Some(shown)).await;
