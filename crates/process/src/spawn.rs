@@ -26,8 +26,9 @@ use nix::errno::Errno;
 
 pub use self::error::NotAProgram;
 use self::error::SpawnError;
-pub use self::execution::Execution;
+pub use self::execution::{Execution, SetupError};
 use self::identity::Identity;
+pub use self::identity::IdentityError;
 use self::start::Attempt;
 pub use self::start::{Progress, Start};
 use self::variables::{OwnVariables, SharedVariables};

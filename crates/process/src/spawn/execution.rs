@@ -16,7 +16,7 @@ use containerpilot_core::variables::{self, JobVariables};
 use nix::errno::Errno;
 
 use super::error::SpawnError;
-use super::identity::Identity;
+use super::identity::{Identity, IdentityError};
 use super::start::Attempt;
 use super::{DEFAULT_PATH, Reports, Request, Spawner, in_path, is_path};
 use crate::{secrets, sys};
@@ -34,16 +34,25 @@ pub struct Execution {
     pub process: Process,
 }
 
+/// Why a process cannot be set up as a job has it.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    #[error("a variable contains a NUL byte")]
+    NulByte,
+}
+
 impl Spawner {
     /// What a process with this setup and these variables would get now.
     pub fn execution(
         &mut self,
         process: &Process,
         environment: &variables::Environment,
-    ) -> Result<Execution, String> {
-        let identity = Identity::of(process).map_err(|error| error.to_string())?;
+    ) -> Result<Execution, SetupError> {
+        let identity = Identity::of(process)?;
         let variables = self.variables(process, environment, identity.home.as_deref());
-        let variables = variables.map_err(|_| "a variable contains a NUL byte".to_owned())?;
+        let variables = variables.map_err(|_| SetupError::NulByte)?;
         let (user, group) = sys::effective_ids();
         let cwd = match &process.cwd {
             Some(cwd) => std::path::absolute(cwd).ok(),

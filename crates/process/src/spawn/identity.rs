@@ -18,7 +18,7 @@ pub(super) struct Identity {
 
 /// A user or group that was removed after the configuration was loaded, or cannot be looked up.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum IdentityError {
+pub enum IdentityError {
     #[error("there is no user `{0}`")]
     NoUser(String),
     #[error("there is no group `{0}`")]

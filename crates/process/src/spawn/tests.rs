@@ -187,6 +187,8 @@ isolated! {
         assert_eq!(spawn_error(&["/bin/true"], &no_directory), (Other, message));
         let no_user = Process { user: Some(Principal::Name("nonesuch".to_owned())), ..Process::default() };
         assert_eq!(spawn_error(&["/bin/true"], &no_user), (Other, "/bin/true: there is no user `nonesuch`".to_owned()));
+        let execution = spawner().execution(&no_user, &containerpilot_core::variables::Environment::default());
+        assert!(matches!(execution, Err(SetupError::Identity(IdentityError::NoUser(_)))), "{execution:?}");
         let core = Limit { resource: Resource::Core, soft: Some(0), hard: Some(0) };
         // A soft limit must not be above the hard one.
         let refused = Limit { resource: Resource::Nofile, soft: Some(9), hard: Some(5) };

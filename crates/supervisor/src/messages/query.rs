@@ -23,7 +23,7 @@ use containerpilot_core::request::{Reply, Request};
 use containerpilot_core::state::journal::{Detail, Origin};
 use containerpilot_core::{Core, Time};
 use containerpilot_process::orphans::RunProcesses;
-use containerpilot_process::spawn::Execution;
+use containerpilot_process::spawn::{Execution, SetupError};
 use tokio::sync::{broadcast, oneshot};
 
 use super::reload::ReloadRequest;
@@ -98,11 +98,11 @@ pub(crate) enum LookupError {
 }
 
 /// Why there is nothing to run a command with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum ExecutionError {
     Job(LookupError),
     /// Its user does not exist any more, for example.
-    Setup(String),
+    Setup(SetupError),
 }
 
 impl From<LookupError> for ExecutionError {
