@@ -32,6 +32,22 @@ pub fn find_job(name: &str, jobs: &[&str]) -> NamedJob {
     }
 }
 
+/// The name that identifies each job, as [`find_job`] understands it.
+pub fn job_ids(jobs: &[&str]) -> Vec<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for job in jobs {
+        *counts.entry(job).or_default() += 1;
+    }
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut ids = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        let nth = seen.entry(job).or_default();
+        *nth += 1;
+        ids.push(if counts.get(job) == Some(&1) { (*job).to_owned() } else { format!("{job}:{nth}") });
+    }
+    ids
+}
+
 /// Why a name does not identify one job.
 pub fn ambiguous_job(name: &str, count: usize) -> String {
     let last = if count == 2 { "or" } else { "to" };
@@ -76,15 +92,10 @@ pub fn group_members<'a>(
     jobs: impl Iterator<Item = (&'a str, &'a [String])> + Clone,
 ) -> Result<Vec<String>, String> {
     let group = name.strip_prefix('@').unwrap_or(name);
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut members = Vec::new();
-    for (job, groups) in jobs.clone() {
-        let nth = counts.entry(job).or_default();
-        *nth += 1;
-        if groups.iter().any(|other| other == group) {
-            members.push((job, *nth));
-        }
-    }
+    let names: Vec<&str> = jobs.clone().map(|(job, _)| job).collect();
+    let members = job_ids(&names).into_iter().zip(jobs.clone());
+    let members = members.filter(|(_, (_, groups))| groups.iter().any(|other| other == group));
+    let members: Vec<String> = members.map(|(id, _)| id).collect();
     if members.is_empty() {
         let groups: BTreeSet<String> =
             inserted(jobs.flat_map(|(_, groups)| groups).map(|group| format!("@{group}")));
@@ -93,9 +104,5 @@ pub fn group_members<'a>(
         let hint = hint(name, &groups, "", "groups", none);
         return Err(format!("there is no group `{name}`; {hint}"));
     }
-    let is_alone = |job: &str| counts.get(job).is_none_or(|count| *count == 1);
-    let names = members
-        .into_iter()
-        .map(|(job, nth)| if is_alone(job) { job.to_owned() } else { format!("{job}:{nth}") });
-    Ok(names.collect())
+    Ok(members)
 }

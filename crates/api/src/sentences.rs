@@ -43,7 +43,7 @@ impl Status {
         NotOneJob(format!("there is no job `{name}`; {hint}"))
     }
 
-    fn job_names(&self) -> Vec<&str> {
+    pub fn job_names(&self) -> Vec<&str> {
         self.jobs.iter().map(|job| job.name.as_str()).collect()
     }
 }

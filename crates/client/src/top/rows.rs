@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use containerpilot_api::job_names::job_ids;
 use containerpilot_api::responses::{Job, Status};
 use containerpilot_api::timestamps;
 use containerpilot_api::timestamps::short_duration;
@@ -122,13 +123,8 @@ pub(super) struct Usage {
 pub(super) fn rows(status: &Status, before: &mut Usage) -> Vec<Row> {
     let elapsed = timestamps::seconds_between(&before.now, &status.now).filter(|elapsed| *elapsed > 0.0);
     let mut usage = Usage { now: status.now.clone(), ..Usage::default() };
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut rows = Vec::with_capacity(status.jobs.len());
-    for job in &status.jobs {
-        let nth = counts.entry(&job.name).or_default();
-        *nth += 1;
-        let is_alone = status.jobs.iter().filter(|other| other.name == job.name).take(2).count() < 2;
-        let name = if is_alone { job.name.clone() } else { format!("{}:{nth}", job.name) };
+    for (job, name) in status.jobs.iter().zip(job_ids(&status.job_names())) {
         let mut percent = None;
         if let (Some(cpu), Some(pid)) = (job.cpu_seconds, job.pid) {
             let key = (name.clone(), pid);

@@ -25,8 +25,8 @@ use containerpilot_core::{Outcome, State};
 use serde::Serialize;
 
 use crate::messages::query::{
-    CatalogReport, ConsulReport, EventRecord, Explained, ExplainedJob, ExplainedSubject, Snapshot,
-    StartRecord, WallClock,
+    CatalogReport, EventRecord, Explained, ExplainedJob, ExplainedSubject, Snapshot, StartRecord, WallClock,
+    started_by,
 };
 use crate::messages::reload::ReloadSummary;
 use crate::telemetry::job_usage::Usage;
@@ -210,15 +210,12 @@ pub(super) fn health(snapshot: &Snapshot) -> (bool, String) {
     (healthy, line(&responses::Health { healthy, reason, jobs: jobs.collect() }))
 }
 
-fn catalog_json(CatalogReport { consul, .. }: &CatalogReport, clock: Clock) -> responses::Catalog {
-    let Some(ConsulReport { up, trouble }) = consul else {
-        return responses::Catalog { kind: "embedded".to_owned(), up: Some(true), error: None, since: None };
-    };
+fn catalog_json(catalog: &CatalogReport, clock: Clock) -> responses::Catalog {
     responses::Catalog {
-        kind: "consul".to_owned(),
-        up: *up,
-        error: trouble.as_ref().map(|trouble| trouble.error.clone()),
-        since: trouble.as_ref().map(|trouble| clock.at(trouble.since)),
+        kind: catalog.kind().to_owned(),
+        up: catalog.is_up(),
+        error: catalog.trouble().map(|trouble| trouble.error.clone()),
+        since: catalog.trouble().map(|trouble| clock.at(trouble.since)),
     }
 }
 
@@ -289,16 +286,7 @@ fn job_json<'a>(
         requires: job.requires.iter().map(requirement_json).collect(),
         hooks: job.hooks.iter().map(|job| names(*job).to_owned()).collect(),
         stops_after: job.stops_after.iter().map(|job| names(*job).to_owned()).collect(),
-        started_by: job.cause.map(|cause| {
-            match cause {
-                Cause::Event(_) => "event",
-                Cause::ByHand => "hand",
-                Cause::Tick(_) if job.cron.is_some() => "cron",
-                Cause::Action(_) => "action",
-                Cause::Tick(_) => "interval",
-            }
-            .to_owned()
-        }),
+        started_by: started_by(job).map(str::to_owned),
         cause: cause.map(|event| journaled_json(event, source(event.origin), clock)),
         action: job.action.clone(),
         groups: job.groups.clone(),

@@ -18,7 +18,7 @@ use containerpilot_core::report::explain_file::FileExplanation;
 use containerpilot_core::report::explain_lock::LockExplanation;
 use containerpilot_core::report::explain_watch::WatchExplanation;
 use containerpilot_core::report::redact::Disclosure;
-use containerpilot_core::report::status::Overview;
+use containerpilot_core::report::status::{Cause, JobOverview, Overview};
 use containerpilot_core::request::{Reply, Request};
 use containerpilot_core::state::journal::{Detail, Origin};
 use containerpilot_core::{Core, Time};
@@ -123,6 +123,17 @@ pub(crate) struct Snapshot {
     pub(crate) clock: WallClock,
 }
 
+/// What started the current or last run of a job, in one word for clients.
+pub(crate) fn started_by(job: &JobOverview) -> Option<&'static str> {
+    job.cause.map(|cause| match cause {
+        Cause::Event(_) => "event",
+        Cause::ByHand => "hand",
+        Cause::Tick(_) if job.cron.is_some() => "cron",
+        Cause::Action(_) => "action",
+        Cause::Tick(_) => "interval",
+    })
+}
+
 /// What is known about the catalog (D11).
 #[derive(Debug, Default)]
 pub(crate) struct CatalogReport {
@@ -130,6 +141,21 @@ pub(crate) struct CatalogReport {
     pub(crate) consul: Option<ConsulReport>,
     /// The service of each job, by its index; `None` for a job without a service.
     pub(crate) services: Vec<Option<Known>>,
+}
+
+impl CatalogReport {
+    pub(crate) fn kind(&self) -> &'static str {
+        if self.consul.is_some() { "consul" } else { "embedded" }
+    }
+
+    /// The embedded catalog is always up.
+    pub(crate) fn is_up(&self) -> Option<bool> {
+        self.consul.as_ref().map_or(Some(true), |consul| consul.up)
+    }
+
+    pub(crate) fn trouble(&self) -> Option<&Trouble> {
+        self.consul.as_ref()?.trouble.as_ref()
+    }
 }
 
 /// What is known about Consul.

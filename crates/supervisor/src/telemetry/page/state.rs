@@ -5,19 +5,20 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use containerpilot_api::job_names::job_ids;
 use containerpilot_core::catalog::connectivity::Known;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::EventId;
 use containerpilot_core::input::{Answer, ExitStatus};
 use containerpilot_core::plan::fmt_utc;
 use containerpilot_core::report::dependencies::Dependency;
-use containerpilot_core::report::status::{Cause, JobOverview};
+use containerpilot_core::report::status::JobOverview;
 use containerpilot_core::report::words;
 use containerpilot_core::state::journal::{Detail, EndReason, Origin};
 use containerpilot_core::time::Time;
 use serde::Serialize;
 
-use crate::messages::query::{PublicSnapshot, Record, Snapshot, WallClock};
+use crate::messages::query::{PublicSnapshot, Record, Snapshot, WallClock, started_by};
 
 /// How many reasons why the container is not ready are listed.
 const REASONS: usize = 20;
@@ -187,8 +188,7 @@ pub(super) fn items(public: &PublicSnapshot, arguments: bool, logs: bool) -> Vec
     let at = |time: Time| milliseconds(clock.at(time));
     let mut not_ready = overview.not_ready();
     not_ready.truncate(REASONS);
-    let consul = catalog.consul.as_ref();
-    let trouble = consul.and_then(|consul| consul.trouble.as_ref());
+    let trouble = catalog.trouble();
     let head = Head {
         version: crate::VERSION,
         started_at: at(Time::ZERO),
@@ -196,8 +196,8 @@ pub(super) fn items(public: &PublicSnapshot, arguments: bool, logs: bool) -> Vec
         maintenance: overview.maintenance,
         not_ready,
         catalog: Catalog {
-            kind: if consul.is_some() { "consul" } else { "embedded" },
-            up: consul.map_or(Some(true), |consul| consul.up),
+            kind: catalog.kind(),
+            up: catalog.is_up(),
             error: trouble.map(|trouble| trouble.error.as_str()),
             since: trouble.map(|trouble| at(trouble.since)),
         },
@@ -206,19 +206,9 @@ pub(super) fn items(public: &PublicSnapshot, arguments: bool, logs: bool) -> Vec
     };
     let edges: Vec<Edge<'_>> = dependencies.iter().filter_map(edge).collect();
     let mut items = vec![("head".to_owned(), json(&head)), ("edges".to_owned(), json(&edges))];
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for job in &overview.jobs {
-        *counts.entry(&job.name).or_default() += 1;
-    }
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-    for (nth, job) in overview.jobs.iter().enumerate() {
-        let place = seen.entry(&job.name).or_default();
-        *place += 1;
-        let id = match counts.get(job.name.as_str()) {
-            Some(2..) => format!("{}:{place}", job.name),
-            _ => job.name.clone(),
-        };
-        let known = catalog.services.get(nth).and_then(Option::as_ref).filter(|_| consul.is_some());
+    let names: Vec<&str> = overview.jobs.iter().map(|job| job.name.as_str()).collect();
+    for (nth, (job, id)) in overview.jobs.iter().zip(job_ids(&names)).enumerate() {
+        let known = catalog.services.get(nth).and_then(Option::as_ref).filter(|_| catalog.consul.is_some());
         items.push((format!("j{nth}"), json(&job_item(job, id, known, *clock, logs))));
     }
     for (nth, watch) in overview.watches.iter().enumerate() {
@@ -300,13 +290,7 @@ fn job_item<'a>(
         runs: [job.runs.success, job.runs.failure, job.runs.timeout, job.runs.stopped],
         waits: waits.chain(missing.map(|required| format!("{} is there", required.source))).collect(),
         any: !job.needs_all && job.waits_for.len() > 1,
-        started_by: job.cause.map(|cause| match cause {
-            Cause::Event(_) => "event",
-            Cause::ByHand => "hand",
-            Cause::Tick(_) if job.cron.is_some() => "cron",
-            Cause::Action(_) => "action",
-            Cause::Tick(_) => "interval",
-        }),
+        started_by: started_by(job),
         next: job
             .deadlines
             .first()
