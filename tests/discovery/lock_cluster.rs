@@ -222,8 +222,10 @@ fn d14_a_frozen_holder_is_refused_by_its_fencing_number_and_killed_when_it_wakes
         // A supervisor alone is frozen, and a whole container.
         let scenes = [false, true].map(|is_job_frozen| {
             let resource = cluster.resource(if is_job_frozen { "locks/both" } else { "locks/alone" });
-            let frozen = cluster.contender(0, &resource);
+            let mut frozen = cluster.contender(0, &resource);
             resource.wait_for_write(0, 0.0);
+            // The job can write before its supervisor has read that its program was executed.
+            frozen.wait_for_line("app started");
             let other = cluster.contender(1, &resource);
             let jobs = if is_job_frozen { child_pids(frozen.pid()) } else { vec![] };
             frozen.signal("-STOP");
