@@ -125,6 +125,8 @@ fn d14_a_frozen_supervisor_kills_its_job_when_it_continues() {
     let agent = agent();
     let mut frozen = contender(&agent, "");
     wait_for_run(&frozen, 1);
+    // The job can run before its supervisor has read that its program was executed.
+    frozen.wait_for_line("app started");
     let other = contender(&agent, "");
     frozen.signal("-STOP");
     // Its session expires after two TTLs, and is left alone for one more.
