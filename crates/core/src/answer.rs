@@ -1,4 +1,5 @@
-//! What a watch is answered (E6, D13). An adapter only tells what is there now; `rules/watch.rs` decides what is an event.
+//! What a watch is answered (E6, D13). An adapter only tells what is there now; `rules/watch.rs` decides what is an
+//! event.
 
 use alloc::collections::BTreeMap;
 use alloc::format;

@@ -1,8 +1,8 @@
-//! How the core talks to the parts that have a state of their own: watches, rendered files and locks.
+//! The interface of the parts of the core that have a state of their own: watches, rendered files and locks.
 //!
 //! A part is told that something has happened. It changes its own state, and nothing else; what is to be done in the
-//! rest of the core it returns as [`Decision`]s, which `Core` carries out in their order (`rules/parts.rs`). It sees the
-//! plan, but no job: `Core` knows which jobs require a file, and what it means for them.
+//! rest of the core it returns as [`Decision`]s, which `Core` carries out in their order (`rules/parts.rs`). It sees
+//! the plan, but no job: `Core` knows which jobs require a file, and what it means for them.
 
 use alloc::format;
 use alloc::string::String;
@@ -54,8 +54,10 @@ pub(crate) enum Decision {
     Recheck(Origin),
     /// Jobs that wait for an event may have become unreachable (W10).
     RecheckReachability,
-    /// The variable of a watch or a lock has another value (D12, D14).
-    SetVariable(Origin),
+    /// The variable of a watch has another value (D12).
+    SetWatchVariable(WatchIx),
+    /// The variable of a lock has another value (D14).
+    SetLockVariable(LockIx),
     /// The answer of a watch is another one for templates (D15).
     RenderFilesOf(WatchIx),
     /// Has the test of a file run when it is its turn (P14).

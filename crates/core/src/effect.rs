@@ -33,9 +33,9 @@ pub enum Effect {
         /// The run.
         run: RunId,
     },
-    /// Send a signal to the process of a run and to its process group, also before its program was executed. SIGKILL also
-    /// goes to processes of the run that have left the group. If the process has exited, send it to all that is left of
-    /// the run (S14).
+    /// Send a signal to the process of a run and to its process group, also before its program was executed. SIGKILL
+    /// also goes to processes of the run that have left the group. If the process has exited, send it to all that is
+    /// left of the run (S14).
     Kill {
         /// The run.
         run: RunId,
@@ -51,7 +51,8 @@ pub enum Effect {
         /// The run.
         run: RunId,
     },
-    /// Forget the process of a run: SIGKILL has not ended it (P6). No input about the run follows, except `OrphansFound`.
+    /// Forget the process of a run: SIGKILL has not ended it (P6). No input about the run follows, except
+    /// `OrphansFound`.
     Abandon {
         /// The run.
         run: RunId,
@@ -127,8 +128,8 @@ pub enum Effect {
         /// The job.
         job: JobIx,
     },
-    /// Release a lock: the jobs that require it have ended, and the supervisor shuts down (D14). A lock that a new plan does
-    /// not have is released when the plan is replaced, and all others before the process exits.
+    /// Release a lock: the jobs that require it have ended, and the supervisor shuts down (D14). A lock that a new plan
+    /// does not have is released when the plan is replaced, and all others before the process exits.
     ReleaseLock {
         /// The lock.
         lock: LockIx,

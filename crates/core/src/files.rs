@@ -90,8 +90,8 @@ impl Files {
         self.proceed(file, watches, context);
     }
 
-    /// Renders a file whose inputs have changed, now or when they have been calm for long enough. The first rendering is not
-    /// delayed. A file in progress is continued when that is done.
+    /// Renders a file whose inputs have changed, now or when they have been calm for long enough. The first rendering
+    /// is not delayed. A file in progress is continued when that is done.
     fn proceed(&mut self, file: FileIx, watches: &Watches, context: &mut Context<'_>) {
         let state = &mut self.states[file.index()];
         let (Some(pending), true) = (state.pending, state.is_waiting()) else { return };

@@ -167,8 +167,8 @@ pub enum Remains {
     /// Other processes of its process group: their names and pids, for people. They have already been sent SIGTERM,
     /// unless they got a signal that ends the run together with the process. `OrphansGone` follows.
     Group(String),
-    /// Perhaps processes that have left the process group. `OrphansGone` follows, after `OrphansFound` if there are any.
-    /// Only for a run that was sent a signal that ends it.
+    /// Perhaps processes that have left the process group. `OrphansGone` follows, after `OrphansFound` if there are
+    /// any. Only for a run that was sent a signal that ends it.
     Unknown,
 }
 

@@ -28,8 +28,8 @@ pub enum LockWait {
     Unknown,
     /// Another holder has it, or as many as there are slots; with the name of a holder, if it tells its name.
     Taken(Option<String>),
-    /// The last holder has not released it. It is left alone for this time, because that holder may not know yet that it has
-    /// lost the lock.
+    /// The last holder has not released it. It is left alone for this time, because that holder may not know yet that
+    /// it has lost the lock.
     NotReleased(Duration),
     /// Consul has invalidated the session.
     SessionInvalidated,

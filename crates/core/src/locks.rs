@@ -1,6 +1,7 @@
 //! Locks: who has them, and when their jobs stop (D14).
 //!
-//! A holder can rely on a lock until the TTL has passed since it sent the last request that Consul has answered with yes:
+//! A holder can rely on a lock until the TTL has passed since it sent the last request that Consul has answered with
+//! yes:
 //!
 //! ```text
 //! sent                       give up               kill         until = sent + TTL
@@ -119,7 +120,7 @@ impl Locks {
         let state = &mut self.states[lock.index()];
         (state.hold, state.since) = (Hold::Held { fencing, until }, Some(context.now));
         self.set_timer(lock, context);
-        context.decide(Decision::SetVariable(Origin::Lock(lock)));
+        context.decide(Decision::SetLockVariable(lock));
         let name = context.name(Origin::Lock(lock));
         let message = format!("{name} acquired, fencing number {fencing}");
         context.log(Level::Info, LogEvent::Event(Code::Acquired), message);
@@ -132,7 +133,7 @@ impl Locks {
         let state = &mut self.states[lock.index()];
         (state.hold, state.since) = (Hold::Ending { until }, Some(context.now));
         let (why, name) = (state.wait.words(), context.name(Origin::Lock(lock)));
-        context.decide(Decision::SetVariable(Origin::Lock(lock)));
+        context.decide(Decision::SetLockVariable(lock));
         let fields = LogEvent::Event(Code::Lost).fields().cause(why.as_str());
         context.log(Level::Warn, fields, format!("{name} {how}: {why}"));
         context.decide(Decision::Send(Origin::Lock(lock), Code::Lost));
@@ -219,8 +220,8 @@ fn kill_at(lock: LockIx, until: Time, context: &Context<'_>) -> Time {
     awake_time(until, context.plan.locks[lock.index()].margin(), context)
 }
 
-/// A time so long before another one, which is on the clock that counts while the machine is asleep, on the clock of the
-/// core.
+/// A time so long before another one, which is on the clock that counts while the machine is asleep, on the clock of
+/// the core.
 fn awake_time(time: Time, before: Duration, context: &Context<'_>) -> Time {
     let before = u64::try_from((before + context.asleep).as_nanos()).unwrap_or(u64::MAX);
     Time::from_nanos(time.as_nanos().saturating_sub(before))

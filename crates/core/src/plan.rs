@@ -1,6 +1,7 @@
 //! The plan: a validated configuration with every default filled in.
 //!
-//! Nothing in a plan needs further parsing. `crates/config` builds plans from files; `crates/oracle` builds random ones.
+//! Nothing in a plan needs further parsing. `crates/config` builds plans from files; `crates/oracle` builds random
+//! ones.
 
 mod consul;
 mod control;
@@ -90,7 +91,7 @@ pub struct Plan {
     /// True if every signal is forwarded to the main program (S7).
     pub pass_signals: bool,
     /// True for the maintenance mode of ContainerPilot 2 (C8): SIGUSR1 toggles it, and it pauses periodic jobs and the
-    /// events of watches. Otherwise SIGUSR1 only reopens the log file. SIGHUP needs no such flag: it reloads unless a job
-    /// waits for it (R1).
+    /// events of watches. Otherwise SIGUSR1 only reopens the log file. SIGHUP needs no such flag: it reloads unless a
+    /// job waits for it (R1).
     pub legacy_maintenance: bool,
 }

@@ -1,7 +1,8 @@
 //! Requests to a running supervisor, and their replies (X1, X2, D8).
 //!
-//! Every request is answered exactly once: in its own step, or after startup if it arrives before. A reload, a
-//! change of the number of replicas and a rolling restart are answered when they are done. Other replies report what was started; they do not wait for a process to exit.
+//! Every request is answered exactly once: in its own step, or after startup if it arrives before. A reload, a change
+//! of the number of replicas and a rolling restart are answered when they are done. Other replies report what was
+//! started; they do not wait for a process to exit.
 
 use alloc::boxed::Box;
 use alloc::format;

@@ -12,12 +12,11 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use crate::files::report::FileView;
-
 use crate::SortedMap;
 use crate::context::origin_name;
 use crate::effect::Effect;
 use crate::event::Code;
+use crate::files::report::FileView;
 use crate::ids::{CheckIx, CheckRunId, EventId, JobIx, RunId};
 use crate::input::Input;
 use crate::log_entry::{Entry, Fields, LogEvent};

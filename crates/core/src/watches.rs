@@ -136,7 +136,7 @@ fn learn(state: &mut WatchState, watch: WatchIx, answer: Answer, context: &mut C
     context.decide(Decision::Recheck(Origin::Watch(watch)));
     let list = change.list.map(Arc::new);
     if change.contents || is_first {
-        context.decide(Decision::SetVariable(Origin::Watch(watch)));
+        context.decide(Decision::SetWatchVariable(watch));
     }
     if change.contents {
         context.decide(Decision::SendChange(watch, Code::Changed, list.clone()));

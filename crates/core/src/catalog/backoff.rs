@@ -11,8 +11,8 @@ pub(super) const FIRST_DELAY: Duration = Duration::from_millis(100);
 /// The longest retry delay when the catalog has answered another client.
 const BESIDE_ANSWERS: Duration = Duration::from_secs(1);
 
-/// When a client whose request failed retries it, if the catalog has answered another client since: it may be back. That
-/// is the first answer in an outage, so a catalog that works in part does not get more requests.
+/// When a client whose request failed retries it, if the catalog has answered another client since: it may be back.
+/// That is the first answer in an outage, so a catalog that works in part does not get more requests.
 pub(super) fn sooner(not_before: Time, failed_at: Option<Time>, answered_at: Option<Time>) -> Time {
     match (failed_at, answered_at) {
         (Some(failed), Some(answered)) if answered > failed => not_before.min(failed + BESIDE_ANSWERS),

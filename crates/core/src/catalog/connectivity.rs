@@ -1,5 +1,5 @@
-//! Connectivity of the catalog: reports every change once and a lasting trouble from time to time, and no single attempt
-//! (D5); tells what is known about a service in the catalog (D11).
+//! Connectivity of the catalog: reports every change once and a lasting trouble from time to time, and no single
+//! attempt (D5); tells what is known about a service in the catalog (D11).
 
 use alloc::string::String;
 use core::time::Duration;
@@ -90,7 +90,8 @@ pub struct Connectivity<K> {
     answered_at: Option<Time>,
     /// With the time of the last report.
     refused: SortedMap<K, (Trouble, Time)>,
-    /// The clients whose service id another supervisor holds, with the time of the last report. The catalog is available for them.
+    /// The clients whose service id another supervisor holds, with the time of the last report. The catalog is
+    /// available for them.
     held: SortedMap<K, (Trouble, Time)>,
 }
 
@@ -267,7 +268,8 @@ impl Trouble {
     }
 }
 
-/// Records the trouble of a client. Returns `Some` if it must be reported: `None` if it is new, otherwise since when it lasts.
+/// Records the trouble of a client. Returns `Some` if it must be reported: `None` if it is new, otherwise since when it
+/// lasts.
 fn report<K: Ord>(
     troubles: &mut SortedMap<K, (Trouble, Time)>,
     client: K,

@@ -1,9 +1,9 @@
 //! A lock in Consul (D14): which request comes next, when, and what its outcome means. By Consul's guides for leader
 //! elections (one slot) and for semaphores (several slots).
 //!
-//! A session with a TTL is created and renewed. With one slot, the session locks the key itself. With several, the session
-//! locks a contender key of its own below the key, and the list of holders is in the key `.lock`, which is changed by
-//! check-and-set.
+//! A session with a TTL is created and renewed. With one slot, the session locks the key itself. With several, the
+//! session locks a contender key of its own below the key, and the list of holders is in the key `.lock`, which is
+//! changed by check-and-set.
 //!
 //! # Why no two supervisors have the same slot
 //!
@@ -21,10 +21,10 @@
 //!   does not rely on the lock. And a holder that does not rely on it, although it is in the list, is one again only by a change of the
 //!   list that it sent less than a TTL ago. This change makes the contender's request fail, or the other way round.
 //!
-//! So the lock is safe without Consul's lock delay, which is limited to a minute and does not cover deleted keys; it is set
-//! for other tools that use the same key. Nothing is safe if a holder is frozen for longer than the TTL; for this, jobs get a
-//! fencing number. Each change in Consul has a higher index than all before it, so the index of the change that made this
-//! session the holder grows from holder to holder, also when the key was deleted in between.
+//! So the lock is safe without Consul's lock delay, which is limited to a minute and does not cover deleted keys; it is
+//! set for other tools that use the same key. Nothing is safe if a holder is frozen for longer than the TTL; for this,
+//! jobs get a fencing number. Each change in Consul has a higher index than all before it, so the index of the change
+//! that made this session the holder grows from holder to holder, also when the key was deleted in between.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -158,15 +158,16 @@ pub struct LockRequests {
     /// What the last look has found.
     seen: Option<Seen>,
     hold: Option<Hold>,
-    /// The key was seen without a holder and without the mark that it was released; with several slots, without a complete
-    /// list of holders. The index at which this began, and when it was seen first.
+    /// The key was seen without a holder and without the mark that it was released; with several slots, without a
+    /// complete list of holders. The index at which this began, and when it was seen first.
     unclear: Option<(u64, Time)>,
     /// With several slots, since when holders were seen without their contender keys.
     absent: BTreeMap<String, Time>,
     /// When the last look was sent.
     looked_at: Time,
-    /// With several slots, a number between the indices of the last attempt to become a holder and of the change before it, and when
-    /// the attempt was sent. `None` if it is not known to have succeeded: then another supervisor may have this number.
+    /// With several slots, a number between the indices of the last attempt to become a holder and of the change before
+    /// it, and when the attempt was sent. `None` if it is not known to have succeeded: then another supervisor may have
+    /// this number.
     attempt: Option<(u64, Time)>,
     wait: LockWait,
     pending: Option<Pending>,
@@ -306,7 +307,8 @@ impl LockRequests {
         if renew_at <= now {
             return Ok(LockRequest::Renew);
         }
-        // After each renewal the key is looked at without waiting: both must be recent for a holder to rely on the lock.
+        // After each renewal the key is looked at without waiting: both must be recent for a holder to rely on the
+        // lock.
         let Some(seen) = self.seen.as_ref().filter(|_| session.looked) else {
             return Ok(LockRequest::Look { index: None, wait: Duration::ZERO });
         };
@@ -498,7 +500,8 @@ impl LockRequests {
         key.is_some_and(|key| key.value.holders.len() >= self.settings.slots)
     }
 
-    /// Notes since when it is not known who has the lock. Each change begins a new time: there may have been a holder in between.
+    /// Notes since when it is not known who has the lock. Each change begins a new time: there may have been a holder
+    /// in between.
     fn see_unclear(&mut self, now: Time, seen: &Seen) {
         let is_semaphore = self.settings.slots > 1;
         let index = seen.key.as_ref().and_then(|key| match is_semaphore {

@@ -1,7 +1,7 @@
 //! Who has registered a service id: this supervisor, a crashed predecessor, or another supervisor that is alive (D10).
 //!
-//! Every registration carries the mark of its supervisor, a random value, in its metadata. Before a service is registered, its id is looked
-//! up, and again whenever a TTL has passed since the last look-up.
+//! Every registration carries the mark of its supervisor, a random value, in its metadata. Before a service is
+//! registered, its id is looked up, and again whenever a TTL has passed since the last look-up.
 //!
 //! ```text
 //! the catalog has under the id                          then
@@ -94,7 +94,8 @@ impl Ownership {
         &self.mark
     }
 
-    /// Returns true if the id must be looked up before a request is sent. Others can only take it over after its TTL has expired.
+    /// Returns true if the id must be looked up before a request is sent. Others can only take it over after its TTL
+    /// has expired.
     #[must_use]
     pub fn must_look_up(&self, now: Time, request: CatalogRequest, ttl: Duration) -> bool {
         match request {

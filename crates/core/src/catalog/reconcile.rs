@@ -12,10 +12,11 @@
 //! present     present, heartbeat due       Update                       present, for another TTL
 //! ```
 //!
-//! There is at most one request at a time. `Forgotten` as an answer means absent. So does `Held`, an id of another supervisor (D10):
-//! registering is tried again later, and nothing is deregistered. A request without an answer may still
-//! be carried out later (a suspended agent does when it resumes): its result is in doubt, and everything is sent again
-//! when the doubt has passed. After an interruption of the contact with the catalog, the desired state is sent again at once.
+//! There is at most one request at a time. `Forgotten` as an answer means absent. So does `Held`, an id of another
+//! supervisor (D10): registering is tried again later, and nothing is deregistered. A request without an answer may
+//! still be carried out later (a suspended agent does when it resumes): its result is in doubt, and everything is sent
+//! again when the doubt has passed. After an interruption of the contact with the catalog, the desired state is sent
+//! again at once.
 
 use core::time::Duration;
 
@@ -185,8 +186,8 @@ impl Reconciler {
         }
     }
 
-    /// Sets the desired state. A change is sent at once, without the retry delay of earlier requests: a failed check must
-    /// not wait for it.
+    /// Sets the desired state. A change is sent at once, without the retry delay of earlier requests: a failed check
+    /// must not wait for it.
     pub fn set_desired(&mut self, now: Time, desired: DesiredService) {
         if self.last_attempts.is_some() {
             return;
@@ -416,8 +417,8 @@ impl Reconciler {
         self.confirmed = Some(Confirmation { state, since, at: now, expires });
     }
 
-    /// Returns true if the catalog may have lost the service while it was unavailable. A service that the catalog drops by
-    /// itself when it is critical is not registered again.
+    /// Returns true if the catalog may have lost the service while it was unavailable. A service that the catalog drops
+    /// by itself when it is critical is not registered again.
     fn is_in_question(&self, status: Status) -> bool {
         let is_kept = status == Status::Passing || self.needs_refresh(status);
         let at = self.confirmed.map(|known| known.at);

@@ -90,7 +90,8 @@ pub struct WatchQueries {
 }
 
 impl WatchQueries {
-    /// A watch before its first query. The interval is the longest time between two queries, and the longest retry delay.
+    /// A watch before its first query. The interval is the longest time between two queries, and the longest retry
+    /// delay.
     #[must_use]
     pub const fn new(interval: Duration, seed: u64) -> Self {
         Self {
@@ -140,7 +141,8 @@ impl WatchQueries {
         self.index = if index < self.index { 0 } else { index.max(1) };
     }
 
-    /// The query was answered with the index alone. If it has changed, the next query is sent at once and does not wait.
+    /// The query was answered with the index alone. If it has changed, the next query is sent at once and does not
+    /// wait.
     pub fn answered_with_index(&mut self, now: Time, index: u64) {
         self.count();
         if index.max(1) == self.index {

@@ -1,21 +1,20 @@
-//! Replicas: the events of a group (W20).
+//! Which events have come and still hold, which jobs they are for, and whether a job causes its own (E2, W14, W20).
 //!
 //! A job that waits for an event of a group waits for that event of its replicas. For most events, that of any replica
 //! counts. Some count only when they hold for all of them: then the event of the last replica is the one that counts.
 
 use alloc::vec::Vec;
 
-use crate::plan::Repeat;
-use crate::state::job::{State, StopReason, StopStage};
-use crate::state::run::LastExit;
-use crate::supervisor::plan_state::PlanState;
-
 use crate::event::Code;
 use crate::ids::JobIx;
+use crate::plan::Repeat;
 use crate::sort_by;
 use crate::state::dependency_graph::{NameId, SourceKey, Subscription};
+use crate::state::job::{State, StopReason, StopStage};
 use crate::state::journal::{Event, Origin};
+use crate::state::run::LastExit;
 use crate::supervisor::Core;
+use crate::supervisor::plan_state::PlanState;
 
 impl Core {
     /// Returns true if this event of a source counts only when it holds for all replicas.
@@ -110,8 +109,8 @@ impl Core {
         }
     }
 
-    /// W14: returns true if an event that starts a job follows from the job's own events, directly or through other jobs
-    /// that run at every event. A job sends stop events only once.
+    /// W14: returns true if an event that starts a job follows from the job's own events, directly or through other
+    /// jobs that run at every event. A job sends stop events only once.
     pub(crate) fn triggers_itself(&self, job: JobIx, event: &Event) -> bool {
         let each = self.planned(job).when.repeat() == Repeat::Each && !event.code.is_stop_event();
         // An action can start what it waits for again, also for a job that waits once.

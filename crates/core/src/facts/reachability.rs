@@ -5,9 +5,9 @@
 //! has started to wait or become complete. It starts with the jobs that are not waiting, adds the jobs that those could
 //! start, and so on; the rest are unreachable.
 //!
-//! A job that waits for the stop of another one is reachable: a shutdown or a command may stop that one. If nothing else can
-//! start it, and the same holds for every job that keeps the supervisor running, nothing happens any more by itself. This
-//! is reported.
+//! A job that waits for the stop of another one is reachable: a shutdown or a command may stop that one. If nothing
+//! else can start it, and the same holds for every job that keeps the supervisor running, nothing happens any more by
+//! itself. This is reported.
 
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -118,8 +118,8 @@ impl Core {
         self.only_waits(job) && !self.can_be_started(job, &|_| true, Stops::FromOutside)
     }
 
-    /// Returns true if a job does nothing until its trigger comes. A job with a pending start timeout does not count: it
-    /// sends `timerExpired` by itself (W5).
+    /// Returns true if a job does nothing until its trigger comes. A job with a pending start timeout does not count:
+    /// it sends `timerExpired` by itself (W5).
     fn only_waits(&self, job: JobIx) -> bool {
         let state = self.job(job);
         state.waits()
@@ -167,8 +167,8 @@ impl Core {
         }
     }
 
-    /// Why a job can never be started: the unmet conditions that can no longer be met; those of a cycle of jobs that wait
-    /// only for each other could be, one by one.
+    /// Why a job can never be started: the unmet conditions that can no longer be met; those of a cycle of jobs that
+    /// wait only for each other could be, one by one.
     pub(crate) fn why_unreachable(&self, job: JobIx) -> String {
         if let Some(why) = self.why_never_required(job) {
             return why;
@@ -191,8 +191,8 @@ impl Core {
         if reasons.is_empty() { "no event can start it".into() } else { reasons.join("; ") }
     }
 
-    /// W10: why nothing can happen any more without a shutdown or a command: every job that keeps the supervisor running
-    /// waits, and only for the stop of others that wait. `None` if something can happen.
+    /// W10: why nothing can happen any more without a shutdown or a command: every job that keeps the supervisor
+    /// running waits, and only for the stop of others that wait. `None` if something can happen.
     #[must_use]
     pub fn deadlock(&self) -> Option<String> {
         let PlanState { graph, waiting, holding_open, secondary, .. } = &self.plan_state;

@@ -1,7 +1,5 @@
-//! What a job requires (W18): a start waits until every requirement holds, and a job whose bound source is gone is stopped.
-//!
-//! A start that waits is kept as the event, tick or restart that caused it. When the state of a source changes, the jobs that
-//! require it are rechecked; nothing polls.
+//! What a job requires (W18): whether it holds, can hold later, or is gone, and how that is said. What follows from it
+//! is in `rules/defer.rs`.
 
 use alloc::format;
 use alloc::string::String;
@@ -47,8 +45,8 @@ impl Core {
         }
     }
 
-    /// Returns true if what is required of a name holds: for all replicas of a group (W20), or for any of several jobs with
-    /// one name.
+    /// Returns true if what is required of a name holds: for all replicas of a group (W20), or for any of several jobs
+    /// with one name.
     fn holds_for_name(&self, name: NameId, holds: impl Fn(JobIx) -> bool) -> bool {
         let graph = &self.plan_state.graph;
         let mut jobs = graph.jobs_named(name).iter();
@@ -98,8 +96,8 @@ impl Core {
         }
     }
 
-    /// Returns true if the requirements of a job hold, or can hold later, assuming that only jobs for which `can_start` returns
-    /// true can start.
+    /// Returns true if the requirements of a job hold, or can hold later, assuming that only jobs for which `can_start`
+    /// returns true can start.
     pub(crate) fn requirements_can_hold(&self, job: JobIx, can_start: &dyn Fn(JobIx) -> bool) -> bool {
         self.missing(job).all(|(_, key)| self.can_get_there(key, can_start))
     }

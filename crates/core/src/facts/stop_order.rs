@@ -9,8 +9,8 @@ use crate::state::job::StopStage;
 use crate::supervisor::Core;
 
 impl Core {
-    /// Returns true if a job that is to stop must wait for another one to end: in a shutdown for every job that requires it or
-    /// is in its `stopAfter`, otherwise for those of them that stop, too.
+    /// Returns true if a job that is to stop must wait for another one to end: in a shutdown for every job that
+    /// requires it or is in its `stopAfter`, otherwise for those of them that stop, too.
     pub(crate) fn waits_for_requirers(&self, job: JobIx) -> bool {
         self.job(job).is_active() && self.outstanding_requirers(job).next().is_some()
     }

@@ -9,8 +9,8 @@
 //! | `Testing` | the exit of the test program, or its timeout |
 //! | `Installing` | `FileInstalled` |
 //!
-//! A change of an input in the last three stages is remembered in `pending`, however many there are, and leads to one further
-//! rendering. Nothing interrupts a rendering: inputs that always change could prevent it forever.
+//! A change of an input in the last three stages is remembered in `pending`, however many there are, and leads to one
+//! further rendering. Nothing interrupts a rendering: inputs that always change could prevent it forever.
 
 use alloc::string::String;
 use core::time::Duration;

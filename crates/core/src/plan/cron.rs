@@ -1,8 +1,8 @@
 //! Times of day and date, as cron knows them (W15).
 //!
-//! A schedule is a set of local times. Each of them becomes one moment: a time that the clock skips becomes the moment after
-//! the gap, and one that the clock shows twice becomes the first of both. Moments are in the order of their local times, so
-//! that the next moment is found by going through the local times.
+//! A schedule is a set of local times. Each of them becomes one moment: a time that the clock skips becomes the moment
+//! after the gap, and one that the clock shows twice becomes the first of both. Moments are in the order of their local
+//! times, so that the next moment is found by going through the local times.
 
 use alloc::string::String;
 use core::fmt;
@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 
-/// The longest time without a date is 40 years: from one 29th of February on a given weekday to the next, across a year such
-/// as 2100.
+/// The longest time without a date is 40 years: from one 29th of February on a given weekday to the next, across a year
+/// such as 2100.
 const LONGEST_SEARCH: u32 = 41 * 366;
 
 /// A schedule of five fields in a time zone.

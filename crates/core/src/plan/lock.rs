@@ -30,15 +30,15 @@ pub struct Lock {
 
 impl Lock {
     /// How long before the end of the TTL every process of the holder must have got SIGKILL. Consul's leader may be
-    /// replaced without knowing it for half a second, a killed process needs time to exit, and the clocks of two machines
-    /// differ by less than a thousandth.
+    /// replaced without knowing it for half a second, a killed process needs time to exit, and the clocks of two
+    /// machines differ by less than a thousandth.
     #[must_use]
     pub fn margin(&self) -> Duration {
         Duration::from_secs(1) + self.ttl / 1000
     }
 
-    /// How long before the end of the TTL a holder gives up, if its jobs need `stop_time` to stop. A longer stop time is
-    /// cut: then the processes get SIGKILL before they are done.
+    /// How long before the end of the TTL a holder gives up, if its jobs need `stop_time` to stop. A longer stop time
+    /// is cut: then the processes get SIGKILL before they are done.
     #[must_use]
     pub fn give_up_before(&self, stop_time: Duration) -> Duration {
         self.margin() + stop_time.min(self.longest_stop_time())

@@ -14,7 +14,8 @@ pub struct Process {
     pub group: Option<Principal>,
     /// The working directory.
     pub cwd: Option<String>,
-    /// The variables of the top level, shared by all processes (P10). Those set by `putenv` and those of P7 win over them.
+    /// The variables of the top level, shared by all processes (P10). Those set by `putenv` and those of P7 win over
+    /// them.
     pub shared_env: Arc<BTreeMap<String, String>>,
     /// Variables of the job (P9, P10). They win over all others except `secrets`.
     pub env: BTreeMap<String, String>,

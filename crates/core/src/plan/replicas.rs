@@ -1,7 +1,7 @@
 //! Replicas: several jobs from one definition (W20).
 //!
-//! A plan has both: the definition, as a [`ReplicaGroup`], and the jobs made from it. So another number of replicas needs no
-//! file.
+//! A plan has both: the definition, as a [`ReplicaGroup`], and the jobs made from it. So another number of replicas
+//! needs no file.
 
 use alloc::boxed::Box;
 use alloc::format;

@@ -89,8 +89,8 @@ impl Job {
 }
 
 impl Plan {
-    /// Returns true if something runs or is stopped only after other jobs: hooks (S3), coprocesses (C6), and jobs that others
-    /// require (S10).
+    /// Returns true if something runs or is stopped only after other jobs: hooks (S3), coprocesses (C6), and jobs that
+    /// others require (S10).
     pub(crate) fn stops_in_order(&self) -> bool {
         let is_ordered =
             |job: &Job| job.is_stop_hook() || job.role == super::Role::Coprocess || job.has_stop_order();

@@ -89,7 +89,8 @@ impl Stop {
     };
 
     /// The signal that follows if the process does not exit, and how long after the last one. `sent` signals of the
-    /// escalation were sent, `elapsed` is the time since the stop signal: a reload may have changed the escalation meanwhile (R5).
+    /// escalation were sent, `elapsed` is the time since the stop signal: a reload may have changed the escalation
+    /// meanwhile (R5).
     #[must_use]
     pub fn next_signal(&self, sent: usize, elapsed: Duration, stop_timeout: Duration) -> (Duration, Signal) {
         let kill = self.kill_timeout(stop_timeout).saturating_sub(elapsed);

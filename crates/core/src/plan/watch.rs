@@ -136,8 +136,8 @@ impl Watch {
         }
     }
 
-    /// Returns true if a rendered file needs it, and the configuration does not name it (D15). Names in a configuration have
-    /// no colon.
+    /// Returns true if a rendered file needs it, and the configuration does not name it (D15). Names in a configuration
+    /// have no colon.
     #[must_use]
     pub fn is_internal(&self) -> bool {
         self.name.contains(':')

@@ -59,8 +59,8 @@ impl Job {
 }
 
 impl Plan {
-    /// Returns true if something depends on the system clock, or on how long the machine was asleep: a schedule (W15), or a
-    /// lock (D14).
+    /// Returns true if something depends on the system clock, or on how long the machine was asleep: a schedule (W15),
+    /// or a lock (D14).
     #[must_use]
     pub fn needs_clock(&self) -> bool {
         self.has_cron() || !self.locks.is_empty()
@@ -85,7 +85,8 @@ impl Plan {
         if work.contains(&true) { work } else { vec![true; self.jobs.len()] }
     }
 
-    /// A job that keeps the supervisor running and never completes by itself; `None` if another job can end the container.
+    /// A job that keeps the supervisor running and never completes by itself; `None` if another job can end the
+    /// container.
     #[must_use]
     pub fn endless_job(&self) -> Option<&Job> {
         let can_end = |job: &Job| {

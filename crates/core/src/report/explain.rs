@@ -389,7 +389,8 @@ impl Core {
 }
 
 impl Explanation {
-    /// Adds why the catalog does not answer the watches for which the job waits. `trouble` is asked for the name of each.
+    /// Adds why the catalog does not answer the watches for which the job waits. `trouble` is asked for the name of
+    /// each.
     pub fn add_troubles(&mut self, trouble: impl Fn(&str) -> Option<Trouble>) {
         let unmet = self.job.waits_for.iter().filter(|awaited| !awaited.holds);
         let troubles = unmet.filter_map(|awaited| trouble(awaited.source.strip_prefix("watch.")?));

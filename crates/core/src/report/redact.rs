@@ -1,7 +1,7 @@
 //! A copy of the core for reports to viewers that must not see everything (T5).
 //!
-//! The texts are removed from the state, not from the sentences about it, so that no sentence can contain one, neither today's nor
-//! later ones.
+//! The texts are removed from the state, not from the sentences about it, so that no sentence can contain one, neither
+//! today's nor later ones.
 
 use alloc::format;
 use alloc::string::String;

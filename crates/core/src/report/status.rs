@@ -211,7 +211,8 @@ pub struct JobOverview {
     pub holds_open: bool,
     /// True if it can end without being stopped: it runs a program, and its restarts are limited.
     pub ends_by_itself: bool,
-    /// Restarts in total, without the ticks of a periodic job; the count in `status` is reset by each event that starts it.
+    /// Restarts in total, without the ticks of a periodic job; the count in `status` is reset by each event that starts
+    /// it.
     pub restarts_total: u64,
     /// The runs that have ended.
     pub runs: RunCounts,
@@ -343,8 +344,8 @@ impl Core {
         }
     }
 
-    /// How a job ended, or will end when its stop hooks are done. A job that is being stopped may still fail, and a user
-    /// may have it started again.
+    /// How a job ended, or will end when its stop hooks are done. A job that is being stopped may still fail, and a
+    /// user may have it started again.
     fn certain_outcome(&self, job: JobIx) -> Option<Outcome> {
         let state = self.job(job);
         match (state.state(), state.stop_reason()) {

@@ -80,8 +80,8 @@ pub fn missed(source: &str, code: Code) -> String {
     }
 }
 
-/// A condition that a job waits for and that is not met, as a clause after "until", with the state of its source. `seen` is
-/// true if its event has come before: the job waits for the next one.
+/// A condition that a job waits for and that is not met, as a clause after "until", with the state of its source.
+/// `seen` is true if its event has come before: the job waits for the next one.
 #[must_use]
 pub fn unmet(condition: &str, state: &str, possible: bool, seen: bool) -> String {
     let again = if seen { " again" } else { "" };
@@ -164,8 +164,8 @@ pub fn cron(next: Option<&str>, text: &str, zone: &str) -> String {
     format!("{at} ({text}, {zone})")
 }
 
-/// A service in the catalog (D11): its desired state, the one that the catalog has confirmed (`unknown` if none), since when, and
-/// the last error.
+/// A service in the catalog (D11): its desired state, the one that the catalog has confirmed (`unknown` if none), since
+/// when, and the last error.
 #[must_use]
 pub fn service(desired: &str, confirmed: &str, since: Option<impl Display>, error: Option<&str>) -> String {
     let since = since.map_or_else(String::new, |since| format!(" for {since}"));
@@ -223,8 +223,8 @@ pub fn failed_start(ago: impl Display, why: &str) -> String {
     format!("failed to start {ago} ago: {why}")
 }
 
-/// A health check that fails, and why. Until `needed` failures in a row the job is not unhealthy. The default name of a check
-/// already says that it is one.
+/// A health check that fails, and why. Until `needed` failures in a row the job is not unhealthy. The default name of a
+/// check already says that it is one.
 #[must_use]
 pub fn failing_check(name: &str, failures: u64, needed: u64, message: &str) -> String {
     let times = match failures {

@@ -1,7 +1,7 @@
 //! Actions of the supervisor in place of a program (W19).
 //!
-//! A run of an action begins and ends in one step. It is queued when the job is started, and performed before the next event
-//! is dispatched: an action that starts another action does not nest.
+//! A run of an action begins and ends in one step. It is queued when the job is started, and performed before the next
+//! event is dispatched: an action that starts another action does not nest.
 
 use alloc::format;
 use alloc::string::String;

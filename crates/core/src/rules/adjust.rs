@@ -1,7 +1,7 @@
 //! A reload that changes a job without its process (R5).
 //!
-//! Most of a definition is read when it is needed: the new one applies from the next restart, stop or exit on. Only checks,
-//! heartbeats, ticks and the registration in the catalog are going on, and must be changed.
+//! Most of a definition is read when it is needed: the new one applies from the next restart, stop or exit on. Only
+//! checks, heartbeats, ticks and the registration in the catalog are going on, and must be changed.
 
 use crate::effect::{DesiredService, Effect};
 use crate::ids::JobIx;
@@ -61,8 +61,8 @@ impl Core {
         }
     }
 
-    /// D4: a service that has got an initial status is registered with it, or as critical if it is unhealthy, unless its job
-    /// stops.
+    /// D4: a service that has got an initial status is registered with it, or as critical if it is unhealthy, unless
+    /// its job stops.
     fn advertise_new_initial_status(&mut self, job: JobIx) {
         let (state, service) = (self.job(job), self.planned(job).service.as_ref());
         let has_one = service.is_some_and(|service| service.initial_status.is_some());

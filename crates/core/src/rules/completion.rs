@@ -1,4 +1,4 @@
-//! When a job has ended (W9), and when the supervisor stops by itself (W10). `plan/work.rs` lists the jobs that count.
+//! The end of a job (W9), and whether it ends the container (S5).
 
 use crate::effect::DesiredService;
 use crate::event::Code;

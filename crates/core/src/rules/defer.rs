@@ -1,4 +1,7 @@
 //! Starts that wait for what a job requires, and stops because a bound source is gone (W18).
+//!
+//! A start that waits is kept as the event, tick or restart that caused it. When the state of a source changes, the
+//! jobs that require it are rechecked; nothing polls.
 
 use crate::ids::JobIx;
 use crate::log_entry::LogEvent;
@@ -54,8 +57,8 @@ impl Core {
         self.enqueue_recheck(job);
     }
 
-    /// The state of a source of a job has changed: starts the job if its requirements hold now, or stops it if a bound source
-    /// is gone.
+    /// The state of a source of a job has changed: starts the job if its requirements hold now, or stops it if a bound
+    /// source is gone.
     pub(crate) fn recheck_requirements(&mut self, job: JobIx) {
         if self.planned(job).requires.is_empty() || self.phase != Phase::Running || !self.job(job).is_up() {
             return;
@@ -124,8 +127,8 @@ impl Core {
         self.start(job, None);
     }
 
-    /// Creates the next generation of a job that stopped because a source was gone. It starts when its requirements hold, as
-    /// if its trigger had just come.
+    /// Creates the next generation of a job that stopped because a source was gone. It starts when its requirements
+    /// hold, as if its trigger had just come.
     pub(crate) fn begin_resumed_generation(&mut self, job: JobIx) {
         let state = self.job(job);
         let (cause, early_exits, started_at) = (state.cause, state.early_exits, state.started_at);

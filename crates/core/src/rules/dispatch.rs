@@ -1,4 +1,4 @@
-//! Events: queued, recorded in the journal, and given to the jobs that wait for them (E2).
+//! Events from the queue are given to the jobs that wait for them (E2). `supervisor/events.rs` queues them.
 
 use alloc::format;
 use alloc::vec::Vec;

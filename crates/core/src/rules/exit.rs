@@ -78,8 +78,8 @@ impl Core {
         }
     }
 
-    /// Returns true if the supervisor has ended the current run, or would have soon. An exit by itself is followed by what
-    /// the job does next, whatever is left of the run (P4).
+    /// Returns true if the supervisor has ended the current run, or would have soon. An exit by itself is followed by
+    /// what the job does next, whatever is left of the run (P4).
     fn was_ended(&self, job: JobIx) -> bool {
         let state = self.job(job);
         state.is_past_hooks() || state.run().is_some_and(|run| run.stop_signal_at.is_some() || run.killed)

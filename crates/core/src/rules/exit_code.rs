@@ -1,7 +1,7 @@
 //! The exit code of the supervisor (S5, S7) and its reason (S12).
 //!
-//! A signal, or a job with `onFailure` or `onSuccess`, decides it. Otherwise it is the code of the first job that failed;
-//! jobs that only react to events count only if no other job failed. Coprocesses and sensors never count (C6).
+//! A signal, or a job with `onFailure` or `onSuccess`, decides it. Otherwise it is the code of the first job that
+//! failed; jobs that only react to events count only if no other job failed. Coprocesses and sensors never count (C6).
 
 use alloc::format;
 use alloc::string::ToString;

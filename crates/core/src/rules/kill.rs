@@ -66,8 +66,8 @@ impl Core {
         }
     }
 
-    /// P6: has a run abandoned if its process does not exit after SIGKILL. When all jobs are killed, the shutdown has its
-    /// own timeout.
+    /// P6: has a run abandoned if its process does not exit after SIGKILL. When all jobs are killed, the shutdown has
+    /// its own timeout.
     fn set_abandon_timer(&mut self, job: JobIx) {
         let was_killed =
             self.job_mut(job).run_mut().is_none_or(|run| core::mem::replace(&mut run.killed, true));

@@ -11,8 +11,8 @@ use crate::state::phase::Phase;
 use crate::supervisor::Core;
 
 impl Core {
-    /// Enters or leaves maintenance mode: services leave the catalog and checks are suspended, or both resume. Jobs keep
-    /// running.
+    /// Enters or leaves maintenance mode: services leave the catalog and checks are suspended, or both resume. Jobs
+    /// keep running.
     pub(crate) fn set_maintenance(&mut self, on: bool) -> Reply {
         if self.maintenance == on {
             return Reply::Updated(false);

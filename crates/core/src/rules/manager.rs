@@ -29,8 +29,8 @@ impl Core {
         self.effects.push(Effect::NotifyManager(notice));
     }
 
-    /// Returns true unless the job starts at startup and is not ready yet: one with checks is healthy, one that runs once
-    /// has succeeded, any other has a process, or has had one and waits for its next event.
+    /// Returns true unless the job starts at startup and is not ready yet: one with checks is healthy, one that runs
+    /// once has succeeded, any other has a process, or has had one and waits for its next event.
     fn is_up_for_manager(&self, job: JobIx) -> bool {
         let (planned, state) = (self.planned(job), self.job(job));
         if planned.role.is_secondary() || !planned.when.starts_at_startup() {

@@ -4,14 +4,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::state::start_queue::NewProcess;
-
 use crate::context::{Context, Decision};
 use crate::effect::KillReason;
 use crate::ids::{EventId, JobIx, LockIx, WatchIx};
 use crate::plan::Level;
 use crate::state::job::StopReason;
 use crate::state::journal::Origin;
+use crate::state::start_queue::NewProcess;
 use crate::supervisor::Core;
 use crate::supervisor::plan_state::{Parts, PlanState};
 
@@ -60,12 +59,11 @@ impl Core {
                 *reachability_dirty = true;
             }
             Decision::RecheckReachability => self.plan_state.reachability_dirty = true,
-            Decision::SetVariable(Origin::Watch(watch)) => self.set_watch_variable(watch),
-            Decision::SetVariable(Origin::Lock(lock)) => {
+            Decision::SetWatchVariable(watch) => self.set_watch_variable(watch),
+            Decision::SetLockVariable(lock) => {
                 let PlanState { parts, variables, .. } = &mut self.plan_state;
                 Arc::make_mut(variables).set_lock(lock, parts.locks.fencing(lock));
             }
-            Decision::SetVariable(_) => {}
             Decision::RenderFilesOf(watch) => {
                 for file in self.plan_state.graph.files_of_watch(watch).to_vec() {
                     self.tell(|Parts { files, watches, .. }, context| {
@@ -107,8 +105,8 @@ impl Core {
         self.kill_all_orphans();
     }
 
-    /// S4: releases each lock in a shutdown when the jobs that require it have ended. A lock that no job requires is released
-    /// at the exit.
+    /// S4: releases each lock in a shutdown when the jobs that require it have ended. A lock that no job requires is
+    /// released at the exit.
     pub(crate) fn release_locks(&mut self) {
         for lock in self.plan_state.parts.locks.all() {
             let jobs = self.plan_state.graph.lock_requirers(lock);

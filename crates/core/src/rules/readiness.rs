@@ -1,4 +1,4 @@
-//! Readiness: what a process says about itself, and what the service manager of the supervisor is told (H11, H12).
+//! Readiness: what a process says about itself (H11, H12).
 
 use alloc::format;
 

@@ -7,8 +7,8 @@
 //!    everything that continues is moved into it. A [`JobIx`] is always an index of the plan in force: effects before
 //!    [`Effect::PlanReplaced`] use the old indices, effects after it the new ones.
 //!
-//! Then `startup` is sent to jobs that are new or changed, or were unreachable before they ever ran. They also
-//! get the events that hold already and will not be sent again, such as `healthy` or an exit of another job. So a reload leads
+//! Then `startup` is sent to jobs that are new or changed, or were unreachable before they ever ran. They also get the
+//! events that hold already and will not be sent again, such as `healthy` or an exit of another job. So a reload leads
 //! to the same state as a start with the new plan, and a reload of the same plan does nothing.
 
 use alloc::boxed::Box;
@@ -38,7 +38,8 @@ use crate::supervisor::{Core, PendingReload};
 use crate::time::fmt_duration;
 
 impl Core {
-    /// Starts a reload. The plan has been validated (R2). What `scale` has set stays, where `replicas` is unchanged (W20).
+    /// Starts a reload. The plan has been validated (R2). What `scale` has set stays, where `replicas` is unchanged
+    /// (W20).
     pub(crate) fn request_reload(&mut self, id: RequestId, plan: Box<Plan>) {
         let plan = Box::new(plan.with_scale_of(self.next_plan()));
         self.request_plan(id, plan, true);
@@ -68,8 +69,8 @@ impl Core {
         }
     }
 
-    /// How long a reload waits for the jobs that it stops: the time of hooks, which is their own (S15), and then the stop
-    /// timeout.
+    /// How long a reload waits for the jobs that it stops: the time of hooks, which is their own (S15), and then the
+    /// stop timeout.
     fn reload_limit(&self) -> Duration {
         hook_time(self.plan(), &self.plan_state.graph) + self.plan().stop_timeout
     }
@@ -104,8 +105,8 @@ impl Core {
         }
     }
 
-    /// The jobs that must be complete before the pending plan replaces the current one: the changed and removed ones, and
-    /// those that are unreachable and get a new generation, because the old one must have ended (E3).
+    /// The jobs that must be complete before the pending plan replaces the current one: the changed and removed ones,
+    /// and those that are unreachable and get a new generation, because the old one must have ended (E3).
     fn jobs_to_stop(&self) -> Vec<JobIx> {
         let Some(pending) = &self.reload else { return Vec::new() };
         let mut jobs = self.diff(pending).replaced();
@@ -123,8 +124,8 @@ impl Core {
             || (pending.renews_variables && self.plan_state.parts.files.has_failed())
     }
 
-    /// Continues a reload: stops what is replaced, and replaces the plan when that is complete. Returns true if something
-    /// follows. Only called when no event is queued.
+    /// Continues a reload: stops what is replaced, and replaces the plan when that is complete. Returns true if
+    /// something follows. Only called when no event is queued.
     pub(crate) fn continue_reload(&mut self) -> bool {
         let jobs = self.jobs_to_stop();
         let up: Vec<JobIx> = jobs.iter().copied().filter(|job| self.job(*job).is_up()).collect();
@@ -160,7 +161,8 @@ impl Core {
         }
     }
 
-    /// Of the jobs that a reload has changed, only those that were started are restarted. The others wait for their condition.
+    /// Of the jobs that a reload has changed, only those that were started are restarted. The others wait for their
+    /// condition.
     pub(crate) fn name_waiting_jobs(&self, effects: &mut [Effect]) {
         for effect in effects {
             let Effect::Reply { reply: Reply::Reloaded(changes), .. } = effect else { continue };
@@ -219,8 +221,8 @@ impl Core {
         self.tell(|parts, context| parts.locks.acquire_local(context));
     }
 
-    /// Moves the state of unchanged jobs. Returns the jobs that start: new and changed ones, and unchanged ones that were
-    /// unreachable before they ever ran.
+    /// Moves the state of unchanged jobs. Returns the jobs that start: new and changed ones, and unchanged ones that
+    /// were unreachable before they ever ran.
     fn move_jobs(&mut self, old: &mut PlanState, diff: &PlanDiff) -> Vec<JobIx> {
         let after = EventId(self.last_ids.event);
         let mut starting = Vec::new();

@@ -1,4 +1,4 @@
-//! Requests of users: start, stop, restart, signal (X2).
+//! Requests of users, and who handles them (X2).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -50,8 +50,8 @@ impl Core {
         self.enqueue_recheck(job);
     }
 
-    /// S3: during a shutdown a job runs once for its stop event, also if the event came while it was running (W7), and if
-    /// several are queued (W21).
+    /// S3: during a shutdown a job runs once for its stop event, also if the event came while it was running (W7), and
+    /// if several are queued (W21).
     pub(crate) fn run_again_during_shutdown(&mut self, job: JobIx) {
         self.change(job, Transition::To(Activity::Waiting));
         let state = self.job_mut(job);
@@ -149,7 +149,8 @@ impl Core {
         self.change(job, Transition::To(Activity::Delaying(timer)));
     }
 
-    /// W14: the delay of a start by a user or an action has passed. As without a delay, only bound sources must be there (W18).
+    /// W14: the delay of a start by a user or an action has passed. As without a delay, only bound sources must be
+    /// there (W18).
     pub(crate) fn start_after_delay(&mut self, job: JobIx) {
         if self.job(job).state() != State::Delaying {
             return;

@@ -1,4 +1,4 @@
-//! A rolling restart: jobs are restarted one at a time, each healthy before the next (W20).
+//! What the jobs of a rolling restart do (W20). Whose turn it is, `crate::rolling_restart` knows.
 
 use alloc::boxed::Box;
 use alloc::format;

@@ -1,15 +1,15 @@
-//! The shutdown of the supervisor (S1, S3, S4, C6).
+//! The shutdown of the supervisor: by request, or because no work is left (S1, S3, S4, C6, W10). `plan/work.rs` lists
+//! the jobs that count as work.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::log_entry::{Fields, LogEvent, few};
-
 use crate::effect::{Effect, Exit, KillReason};
 use crate::event::Code;
 use crate::ids::JobIx;
+use crate::log_entry::{Fields, LogEvent, few};
 use crate::outcome::{Outcome, SkipReason};
 use crate::plan::{Level, Role, Signal};
 use crate::request::SHUTTING_DOWN;
@@ -96,8 +96,8 @@ impl Core {
         self.plan_state.runs.values().all(waits)
     }
 
-    /// S4: no process is left, or all wait, so every job that still waits for a stop event waits in a cycle. Stops the first of them.
-    /// Returns true if there was one. A coprocess is in a cycle if another job stops after it (C6, S10).
+    /// S4: no process is left, or all wait, so every job that still waits for a stop event waits in a cycle. Stops the
+    /// first of them. Returns true if there was one. A coprocess is in a cycle if another job stops after it (C6, S10).
     pub(crate) fn break_stop_cycle(&mut self) -> bool {
         let stops_first = |job: JobIx| {
             let mut others = self.all_jobs();

@@ -48,8 +48,8 @@ fn is_awaited(plan: &Plan, signal: Signal) -> bool {
     patterns.any(|pattern| pattern.source == Source::Signal(signal))
 }
 
-/// Returns true if a signal requests a reload: SIGHUP, unless a job waits for it, it shuts down, or signals are forwarded
-/// (R1, S7, S8).
+/// Returns true if a signal requests a reload: SIGHUP, unless a job waits for it, it shuts down, or signals are
+/// forwarded (R1, S7, S8).
 #[must_use]
 pub fn reloads_at(plan: &Plan, signal: Signal) -> bool {
     signal == Signal::HUP

@@ -39,7 +39,8 @@ impl Core {
         if let Some(event) = event {
             state.cause = Some(Cause::Event(event));
             if !periodic {
-                // W6, W8: each event starts the job with all its restarts and, unless it triggers itself, without delay.
+                // W6, W8: each event starts the job with all its restarts and, unless it triggers itself, without
+                // delay.
                 state.restarts = 0;
                 state.early_exits = if by_itself { state.early_exits } else { 0 };
             }

@@ -1,4 +1,4 @@
-//! The start of everything (E4).
+//! Startup: the first event (E4).
 
 use crate::event::Code;
 use crate::state::journal::Origin;

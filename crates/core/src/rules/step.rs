@@ -40,7 +40,8 @@ impl Core {
         core::mem::swap(&mut self.effects, effects);
         self.now = self.now.max(now);
         self.current_event = None;
-        // D14: a supervisor that was suspended stops the jobs of locks that others may have by now, before anything else.
+        // D14: a supervisor that was suspended stops the jobs of locks that others may have by now, before anything
+        // else.
         self.expire_locks();
         if self.phase == Phase::Starting && self.waits_for_startup(&input) {
             self.early_inputs.push_back(input);
@@ -215,8 +216,8 @@ impl Core {
         self.recheck_requirements(job);
     }
 
-    /// Continues a reload or a shutdown, and completes unreachable jobs, when nothing is queued. Returns true if something
-    /// follows.
+    /// Continues a reload or a shutdown, and completes unreachable jobs, when nothing is queued. Returns true if
+    /// something follows.
     fn on_empty_queue(&mut self) -> bool {
         if self.phase == Phase::Running && self.reload.is_none() && self.continue_rolling_restart() {
             return true;

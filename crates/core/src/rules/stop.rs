@@ -4,8 +4,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::state::start_queue::NewProcess;
-
 use crate::effect::{DesiredService, Effect, KillReason};
 use crate::event::Code;
 use crate::ids::{CheckRunId, JobIx};
@@ -14,6 +12,7 @@ use crate::log_entry::{Fields, LogEvent};
 use crate::plan::{Level, Signal};
 use crate::state::job::{Activity, Stage, State, StopReason, StopStage, Transition};
 use crate::state::journal::Origin;
+use crate::state::start_queue::NewProcess;
 use crate::state::timers::JobTimer;
 use crate::supervisor::Core;
 use crate::time::fmt_duration;
@@ -50,8 +49,8 @@ impl Core {
         self.enqueue_recheck(job);
     }
 
-    /// S2: how long a job waits for its hooks. Without a limit, their own times bound it (S15). One whose source is gone
-    /// has to stop soon: another supervisor may get its lock (D14).
+    /// S2: how long a job waits for its hooks. Without a limit, their own times bound it (S15). One whose source is
+    /// gone has to stop soon: another supervisor may get its lock (D14).
     fn hooks_limit(&self, job: JobIx) -> Option<Duration> {
         let is_urgent = self.job(job).stop_reason() == Some(StopReason::SourceGone);
         let urgent = is_urgent.then_some(self.plan().stop_timeout);

@@ -16,7 +16,8 @@ impl Core {
     pub(crate) fn matched(&mut self, subscription: Subscription, event: Event) {
         let Subscription { job, condition, clears } = subscription;
         let state = self.job(job);
-        // A job that was skipped keeps the conditions that it gave up with. What was sent before a generation is not for it.
+        // A job that was skipped keeps the conditions that it gave up with. What was sent before a generation is not
+        // for it.
         if !state.is_up() || event.id <= state.generation.created_after {
             return;
         }

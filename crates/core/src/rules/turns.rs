@@ -1,4 +1,5 @@
-//! Processes that had to wait for their turn (P14), and programs that are done: checks, drain programs and tests of files.
+//! Processes that had to wait for their turn (P14), and programs that are done: checks, drain programs and tests of
+//! files.
 
 use crate::ids::CheckRunId;
 use crate::input::CheckError;

@@ -1,4 +1,4 @@
-//! Completes jobs that can never start, and reports that nothing can happen any more (W10).
+//! Jobs that can never start are completed, and a deadlock is reported (W10). `facts/reachability.rs` finds them.
 
 use alloc::vec::Vec;
 

@@ -53,8 +53,9 @@ pub(crate) struct DependencyGraph {
     subscriptions: BTreeMap<(SourceKey, Code), Vec<Subscription>>,
     /// For each name, the jobs that wait for any of its events.
     dependents: Vec<Vec<JobIx>>,
-    /// For each name, the jobs that run at every one of its events other than stop events (W14). If a job has an action,
-    /// all jobs that may run because of it: an action can start again what a job waits for, also for a job that runs once.
+    /// For each name, the jobs that run at every one of its events other than stop events (W14). If a job has an
+    /// action, all jobs that may run because of it: an action can start again what a job waits for, also for a job that
+    /// runs once.
     followers: Vec<Vec<JobIx>>,
     /// The jobs whose actions enter, and those whose actions leave maintenance mode (W19).
     maintainers: [Vec<JobIx>; 2],
@@ -64,8 +65,8 @@ pub(crate) struct DependencyGraph {
     starters: Vec<Vec<JobIx>>,
     /// For each name, its stop hooks: the jobs that wait for its `stopping` (S2).
     hooks: Vec<Vec<JobIx>>,
-    /// For each watch of a service of the embedded catalog, the jobs whose services it sees. `None` for any other watch,
-    /// which may change at any time.
+    /// For each watch of a service of the embedded catalog, the jobs whose services it sees. `None` for any other
+    /// watch, which may change at any time.
     pub(crate) advertisers: Vec<Option<Vec<JobIx>>>,
     /// For each watch, the jobs that wait for its events.
     pub(crate) watchers: Vec<Vec<JobIx>>,

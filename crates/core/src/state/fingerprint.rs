@@ -1,5 +1,5 @@
-//! Fingerprints of states, for the exhaustive search of `crates/oracle`: two states with the same fingerprint decide the
-//! same from here on, even if their histories differ.
+//! Fingerprints of states, for the exhaustive search of `crates/oracle`: two states with the same fingerprint decide
+//! the same from here on, even if their histories differ.
 //!
 //! What decides nothing is left out: the journal, counters that only reports use, the texts of logs and environments.
 //! What is only compared is made relative: times count from now, ids are replaced by their order.

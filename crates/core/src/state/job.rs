@@ -32,8 +32,8 @@
 //! Waiting, Starting, Running or Outlived. In Deregister, Drain and Terminate it is Starting, Running or Outlived. An
 //! Ended job keeps the stage in which it ended.
 //!
-//! The stop stage only moves down this list. A job that has ended is never resumed. A start by hand, or a reload that changes
-//! the job, creates a new generation with a fresh state.
+//! The stop stage only moves down this list. A job that has ended is never resumed. A start by hand, or a reload that
+//! changes the job, creates a new generation with a fresh state.
 //!
 //! Every change goes through [`JobState::transition`], which enforces both tables.
 
@@ -259,8 +259,8 @@ pub(crate) struct JobState {
     pub(crate) triggered_at: Option<u64>,
     /// Which conditions of `all` hold (W12).
     pub(crate) conditions: Vec<bool>,
-    /// Events that came while it ran, in its restart delay or while a requirement was missing, and start the next runs (W7,
-    /// W14, W18, W21).
+    /// Events that came while it ran, in its restart delay or while a requirement was missing, and start the next runs
+    /// (W7, W14, W18, W21).
     pub(crate) pending: PendingEvents,
     /// A start without an event that waits for a requirement.
     pub(crate) deferred: Option<Deferred>,
@@ -446,8 +446,8 @@ impl JobState {
         self.stop_stage() > Some(StopStage::Hooks)
     }
 
-    /// Records how the last run ended: with this exit code if it failed. A run that was ended because it was unhealthy has
-    /// failed, too, but has no code of its own.
+    /// Records how the last run ended: with this exit code if it failed. A run that was ended because it was unhealthy
+    /// has failed, too, but has no code of its own.
     pub(crate) const fn set_failure(&mut self, failure: Option<u8>, unhealthy: bool) {
         self.failure = failure;
         self.failed_runs =
@@ -470,8 +470,8 @@ impl JobState {
         })
     }
 
-    /// Returns true if it may run again although it has ended or stops: a user has stopped it, a reload is about to replace
-    /// it, or a source is gone that may come back.
+    /// Returns true if it may run again although it has ended or stops: a user has stopped it, a reload is about to
+    /// replace it, or a source is gone that may come back.
     pub(crate) fn may_start_again(&self) -> bool {
         matches!(self.stop_reason(), Some(StopReason::ByHand | StopReason::Reload | StopReason::SourceGone))
     }
@@ -576,8 +576,8 @@ impl JobState {
         cause.into_iter().chain(by).chain(pending)
     }
 
-    /// The only way to change the state and the stop stage. A change that the tables do not allow is a bug in the rules;
-    /// it is not applied. Returns the timers of the state and the stage that were left.
+    /// The only way to change the state and the stop stage. A change that the tables do not allow is a bug in the
+    /// rules; it is not applied. Returns the timers of the state and the stage that were left.
     pub(crate) fn transition(&mut self, change: Transition) -> Result<[Option<TimerId>; 4], Forbidden> {
         let from = (self.state(), self.stop_stage());
         let to = match &change {

@@ -20,10 +20,11 @@ pub(crate) struct Run {
     pub(crate) id: RunId,
     /// The variables of `putenv` that it was started with.
     pub(crate) overrides: Arc<Overrides>,
-    /// The timeout of the start (P3), from then on that of the run (P5), and after the exit of its process the time until
-    /// it is logged who is left (S14).
+    /// The timeout of the start (P3), from then on that of the run (P5), and after the exit of its process the time
+    /// until it is logged who is left (S14).
     pub(crate) timeout: Option<TimerId>,
-    /// The next signal of the escalation, or SIGKILL, follows if the process has not exited after its stop signal by then.
+    /// The next signal of the escalation, or SIGKILL, follows if the process has not exited after its stop signal by
+    /// then.
     pub(crate) kill_timer: Option<TimerId>,
     /// It is abandoned if it has not exited after SIGKILL by then (P6).
     pub(crate) abandon_timer: Option<TimerId>,
@@ -53,8 +54,8 @@ pub(crate) struct Notified {
     pub(crate) announced: (Time, u8),
 }
 
-/// How many `ready` events one process causes per second. A process that says without end that it is ready must not fill the
-/// log and start other jobs all the time.
+/// How many `ready` events one process causes per second. A process that says without end that it is ready must not
+/// fill the log and start other jobs all the time.
 pub(crate) const MAX_READY_PER_SECOND: u8 = 5;
 
 impl Notified {

@@ -198,7 +198,8 @@ impl<'a> Search<'a> {
         (StopStep { job, is_hook: true, from, to }, before)
     }
 
-    /// S2: a job waits for others, for its hooks, for the catalog and its drain; then it gets its stop signal, and then SIGKILL.
+    /// S2: a job waits for others, for its hooks, for the catalog and its drain; then it gets its stop signal, and then
+    /// SIGKILL.
     fn process(&mut self, job: JobIx) -> (StopStep, Option<JobIx>) {
         let Some(planned) = self.plan.jobs.get(job.index()) else { return (self.none(job), None) };
         let (begin, first) = self.stopping(job);

@@ -54,8 +54,8 @@ pub(crate) struct PlanState {
     pub(crate) variables: Arc<JobVariables>,
     pub(crate) runs: SortedMap<RunId, JobIx>,
     pub(crate) check_runs: SortedMap<CheckRunId, (JobIx, CheckIx)>,
-    /// Jobs to check again when the event queue is empty: what they wait for may have come, or cannot come any more, or their hooks may be
-    /// done. The first of the configuration comes first (W18).
+    /// Jobs to check again when the event queue is empty: what they wait for may have come, or cannot come any more, or
+    /// their hooks may be done. The first of the configuration comes first (W18).
     pub(crate) recheck: BTreeSet<JobIx>,
     /// Complete jobs that start a new generation when the event queue is empty.
     pub(crate) start_again: VecDeque<JobIx>,

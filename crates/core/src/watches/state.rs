@@ -64,8 +64,8 @@ impl WatchState {
         }
     }
 
-    /// The text of its variable (D12): addresses or names, or the value without a newline at its end. `None` if there is
-    /// nothing, or not a text.
+    /// The text of its variable (D12): addresses or names, or the value without a newline at its end. `None` if there
+    /// is nothing, or not a text.
     pub(crate) fn variable(&self) -> Option<String> {
         let text = match (self.listed(), self.value()) {
             (Some(list), _) => joined(list.iter()),
@@ -121,8 +121,8 @@ impl WatchState {
         }
     }
 
-    /// Returns true if it will send an event: an instance that it has reported will also be reported as gone, and one of
-    /// a postponed answer will be reported.
+    /// Returns true if it will send an event: an instance that it has reported will also be reported as gone, and one
+    /// of a postponed answer will be reported.
     pub(crate) fn will_change(&self) -> bool {
         self.is_healthy() || self.postponed.as_ref().is_some_and(Answer::is_healthy)
     }

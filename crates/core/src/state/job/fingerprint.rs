@@ -12,7 +12,8 @@ use crate::state::run::{LastExit, Notified, Run};
 impl JobState {
     /// Adds everything that decides the future of this job.
     pub(crate) fn fingerprint(&self, planned: &Job, in_ring: bool, print: &mut Fingerprint) {
-        // Both a job that triggers itself (W14) and one that comes back with its source (W18) are delayed like a restart.
+        // Both a job that triggers itself (W14) and one that comes back with its source (W18) are delayed like a
+        // restart.
         let is_delayed = in_ring || planned.is_bound();
         let Self {
             activity,
