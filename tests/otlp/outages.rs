@@ -72,7 +72,7 @@ fn t6_collector_that_goes_away_is_said_once_and_once_when_it_is_back() {
     collector.wait_for_span("startup");
     collector.behave(Behaviour::Close);
     let line = supervisor.wait_for_line("otlp: cannot send spans");
-    assert!(line.contains("the connection was closed before the answer was complete; retrying"), "{line}");
+    assert!(line.contains("the connection was closed before the response was complete; retrying"), "{line}");
     collector.behave(Behaviour::Refuse("503 Service Unavailable", "Retry-After: 1\r\n", Vec::new()));
     let before = collector.recorded("/v1/traces").len();
     crate::support::supervisor::wait_until("it is asked again", || {
@@ -124,7 +124,7 @@ fn t6_a_hanging_slow_or_dead_collector_delays_the_exit_by_a_second_at_most() {
         let mut supervisor = Supervisor::start(Mode::Plain, &config(address));
         supervisor.wait_for_line("tick exited");
         if [hanging.address, slow.address].contains(&address) {
-            supervisor.wait_for_line("no answer within 1s; retrying");
+            supervisor.wait_for_line("no response within 1s; retrying");
         }
         let (took, log) = end(supervisor);
         // `sleep` ends at once; the bound is a second, the rest is for a busy machine. Every collector takes longer.

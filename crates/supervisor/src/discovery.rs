@@ -34,7 +34,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
-use self::client::{Client, Response};
+use self::client::{ConsulClient, Response};
 use self::connectivity_log::{ConnectivityLog, Failure, FailureKind};
 use self::embedded::Embedded;
 use self::locks::{LockHandle, LockTask};
@@ -277,7 +277,7 @@ impl Backend {
 /// Shared by all tasks.
 #[derive(Debug)]
 struct Shared {
-    client: Client,
+    client: ConsulClient,
     connectivity: ConnectivityLog,
     sender: LoopSender,
     request_slots: Semaphore,
@@ -340,7 +340,7 @@ impl ConsulBackend {
             ConsulAddress::Unix(path) => format!("unix://{path}"),
         };
         let shared = Shared {
-            client: Client::new(consul),
+            client: ConsulClient::new(consul),
             connectivity: ConnectivityLog::new(address, sender.clone()),
             sender,
             request_slots: Semaphore::new(CONCURRENT_REQUESTS),

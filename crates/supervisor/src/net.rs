@@ -5,6 +5,7 @@
 //! hostile peer can delay these tasks, never the event loop. The thread is started when something first needs it.
 
 pub(crate) mod connect;
+pub(crate) mod http_client;
 pub(crate) mod http_probe;
 pub(crate) mod limits;
 pub(crate) mod resolve;

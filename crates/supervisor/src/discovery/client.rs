@@ -1,34 +1,22 @@
-//! HTTP requests to the Consul agent, over a few connections that are kept open, with a deadline and bounds on
-//! everything.
+//! Requests to the Consul agent: its address, its token, and what a response says.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use containerpilot_core::plan::{Consul, ConsulAddress, TokenSource};
-use containerpilot_core::time::fmt_duration;
-use containerpilot_process::error_text::root_cause;
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::client::conn::http1::{self, SendRequest};
+use http_body_util::Full;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Uri};
-use hyper_util::rt::TokioIo;
-use thiserror::Error;
-use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout_at};
 
-use crate::net::connect::{Address, ConnectError, Connector};
-use crate::net::limits::{HEAD_BYTES, HEAD_FIELDS};
+use crate::net::connect::{Address, Connector};
+use crate::net::http_client::{HttpClient, NotSent, RequestError, Wanted};
 use crate::net::tls::{FileError, read_file};
 
 /// Longest response. A service with ten thousand instances needs a few megabytes.
 const RESPONSE_BYTES: usize = 8 * 1024 * 1024;
-/// Longer responses are read [`LARGE_RESPONSES`] at a time.
-const SMALL_RESPONSE_BYTES: usize = 64 * 1024;
-const LARGE_RESPONSES: usize = 4;
 /// How much of an error response is logged, in characters.
 const REASON_LENGTH: usize = 160;
 
@@ -41,84 +29,32 @@ pub(super) struct Response {
     pub(super) body: Bytes,
 }
 
-/// Why a request has no response.
-#[derive(Debug, Error)]
-pub(super) enum RequestError {
-    /// The request was not sent.
-    #[error(transparent)]
-    NotSent(#[from] NotSent),
-    /// The request was sent, and Consul may have carried it out.
-    #[error(transparent)]
-    NoResponse(#[from] NoResponse),
-}
-
-#[derive(Debug, Error)]
-pub(super) enum NotSent {
-    #[error("`{0}` is not a valid request path")]
-    InvalidPath(String),
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-}
-
-#[derive(Debug, Error)]
-pub(super) enum NoResponse {
-    #[error("no response within {}", fmt_duration(*.0))]
-    Timeout(Duration),
-    #[error("invalid HTTP response: {0}")]
-    Invalid(#[source] hyper::Error),
-    #[error("the connection was closed before the response was complete")]
-    Closed(#[source] hyper::Error),
-    #[error("{}", root_cause(.0))]
-    Connection(#[source] hyper::Error),
-    #[error("the response is longer than {RESPONSE_BYTES} bytes")]
-    TooLong,
-}
-
-impl From<hyper::Error> for NoResponse {
-    fn from(error: hyper::Error) -> Self {
-        if error.is_parse() {
-            Self::Invalid(error)
-        } else if error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
-            Self::Closed(error)
-        } else {
-            Self::Connection(error)
-        }
-    }
-}
-
 /// A client of the agent.
 #[derive(Debug)]
-pub(super) struct Client {
-    connector: Connector,
+pub(super) struct ConsulClient {
+    http: HttpClient,
     host: HeaderValue,
     path_prefix: String,
     token: Mutex<Option<HeaderValue>>,
     token_file: Option<PathBuf>,
     token_source: Option<TokenSource>,
     token_file_read: AtomicBool,
-    /// Open connections without a request.
-    idle: Mutex<Vec<Connection>>,
-    /// One permit for each large response that is being read.
-    large_responses: Semaphore,
 }
 
-type Connection = SendRequest<Full<Bytes>>;
-
-impl Client {
+impl ConsulClient {
     pub(super) fn new(consul: &Consul) -> Self {
         let parts = consul.address.network_parts(consul.https);
         // A unix socket has no host name, but Consul requires the header.
         let host = parts.as_ref().and_then(|parts| HeaderValue::from_str(parts.authority).ok());
+        let connector = Connector::new(address(consul), consul.https.then(|| consul.tls.clone()));
         Self {
-            connector: Connector::new(address(consul), consul.https.then(|| consul.tls.clone())),
+            http: HttpClient::keeping_connections(connector),
             host: host.unwrap_or_else(|| HeaderValue::from_static("localhost")),
             path_prefix: parts.map(|parts| parts.prefix.trim_end_matches('/').to_owned()).unwrap_or_default(),
             token: Mutex::new(consul.token.as_deref().and_then(secret)),
             token_file: consul.token_file.as_ref().map(PathBuf::from),
             token_source: consul.token_source,
             token_file_read: AtomicBool::new(false),
-            idle: Mutex::default(),
-            large_responses: Semaphore::new(LARGE_RESPONSES),
         }
     }
 
@@ -148,7 +84,7 @@ impl Client {
         Ok(())
     }
 
-    /// Sends a request and reads the response. If a kept connection fails, a new one is opened.
+    /// Sends a request and reads the response.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -156,41 +92,19 @@ impl Client {
         body: Bytes,
         within: Duration,
     ) -> Result<Response, RequestError> {
-        let deadline = Instant::now() + within;
         if !self.token_file_read.swap(true, Ordering::Relaxed) {
             // An unreadable file is reported when Consul refuses the request.
             let _ = self.reload_token();
         }
-        let mut kept = self.idle_connection();
-        loop {
-            let request = self.request(method.clone(), path, body.clone())?;
-            let was_kept = kept.is_some();
-            let connection = match kept.take() {
-                Some(connection) => connection,
-                // Boxed, because a blocking query would otherwise keep the memory for connecting while it waits.
-                None => Box::pin(self.connect(deadline)).await?,
-            };
-            match timeout_at(deadline, self.exchange(connection, request)).await {
-                Ok(Ok(response)) => return Ok(response),
-                Ok(Err(_)) if was_kept => {}
-                Ok(Err(error)) => {
-                    // With TLS 1.3, a server reports a missing client certificate only after the handshake.
-                    self.connector.reload_tls();
-                    return Err(error.into());
-                }
-                Err(_) => return Err(NoResponse::Timeout(within).into()),
-            }
-        }
-    }
-
-    async fn connect(&self, deadline: Instant) -> Result<Connection, RequestError> {
-        let stream = self.connector.connect(deadline).await.map_err(NotSent::from)?;
-        let mut builder = http1::Builder::new();
-        builder.max_buf_size(HEAD_BYTES).max_headers(HEAD_FIELDS);
-        let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(NoResponse::from)?;
-        // It ends when the sender is dropped. Its errors are reported to the sender.
-        tokio::spawn(async { drop(connection.await) });
-        Ok(sender)
+        let request = self.request(method, path, body)?;
+        let whole = Wanted::Whole { most: RESPONSE_BYTES };
+        let response = self.http.send(request, &|_| whole, within).await?;
+        let index = response.headers.get("x-consul-index");
+        Ok(Response {
+            status: response.status.as_u16(),
+            index: index.and_then(|index| index.to_str().ok()?.parse().ok()),
+            body: response.body,
+        })
     }
 
     fn request(&self, method: Method, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, NotSent> {
@@ -215,49 +129,6 @@ impl Client {
             headers.insert(CONTENT_LENGTH, length.into());
         }
         Ok(request)
-    }
-
-    /// Sends a request on a connection and keeps the connection if it can be used again.
-    async fn exchange(
-        &self,
-        mut connection: Connection,
-        request: Request<Full<Bytes>>,
-    ) -> Result<Response, NoResponse> {
-        connection.ready().await?;
-        let response = connection.send_request(request).await?;
-        let index = response.headers().get("x-consul-index");
-        let index = index.and_then(|index| index.to_str().ok()?.parse().ok());
-        let status = response.status().as_u16();
-        let body = self.read_body(response.into_body()).await?;
-        if !connection.is_closed() {
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-        }
-        Ok(Response { status, index, body })
-    }
-
-    async fn read_body(&self, mut incoming: Incoming) -> Result<Bytes, NoResponse> {
-        let mut body = BytesMut::new();
-        let mut permit = None;
-        while let Some(frame) = incoming.frame().await {
-            let Ok(chunk) = frame?.into_data() else { continue };
-            let length = body.len().saturating_add(chunk.len());
-            if length > RESPONSE_BYTES {
-                return Err(NoResponse::TooLong);
-            }
-            if length > SMALL_RESPONSE_BYTES && permit.is_none() {
-                // One permit is enough for the whole response, so that two half-read ones never wait for each other.
-                permit = self.large_responses.acquire().await.ok();
-            }
-            body.extend_from_slice(&chunk);
-        }
-        drop(permit);
-        Ok(body.freeze())
-    }
-
-    fn idle_connection(&self) -> Option<Connection> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.retain(|connection| !connection.is_closed());
-        idle.pop()
     }
 
     /// An error response for the log: its status and its first line, shortened and without the token.
@@ -307,9 +178,10 @@ mod tests {
     use containerpilot_core::plan::Tls;
 
     use super::*;
+    use crate::net::http_client::NoResponse;
 
-    fn client(address: &str, token: Option<&str>) -> Client {
-        Client::new(&Consul {
+    fn client(address: &str, token: Option<&str>) -> ConsulClient {
+        ConsulClient::new(&Consul {
             address: ConsulAddress::Network(address.to_owned()),
             https: false,
             token: token.map(str::to_owned),
@@ -393,13 +265,13 @@ mod tests {
         assert_eq!(good(), (200, None, "three".into()), "on a second connection");
         assert_eq!(good(), (404, None, "to the end".into()), "on a third one");
         let error = send().unwrap_err();
-        assert!(matches!(error, RequestError::NoResponse(NoResponse::Invalid(_))), "{error}");
+        assert!(matches!(error, RequestError::NoResponse(NoResponse::NotHttp(_))), "{error}");
         let received = serving.join().unwrap();
         let counts: Vec<usize> =
             received.iter().map(|all| all.matches("GET /v1/x HTTP/1.1\r\n").count()).collect();
         assert_eq!(counts, [3, 1, 1, 1]);
         let fields =
-            format!("host: {address}\r\nuser-agent: containerpilot\r\nx-consul-token: t0ken\r\n\r\n");
+            format!("Host: {address}\r\nUser-Agent: containerpilot\r\nX-Consul-Token: t0ken\r\n\r\n");
         assert!(received.iter().all(|all| all.ends_with(&fields)), "{received:?}");
     }
 

@@ -9,8 +9,8 @@ use containerpilot_core::plan::Level;
 use containerpilot_core::time::Time;
 use tokio::sync::watch;
 
-use super::client::RequestError;
 use crate::messages::{LoopMessage, LoopSender};
+use crate::net::http_client::RequestError;
 
 /// A request that did not succeed.
 #[derive(Clone, Debug)]

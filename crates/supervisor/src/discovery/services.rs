@@ -21,10 +21,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
 use super::api;
-use super::client::RequestError;
 use super::connectivity_log::{Failure, FailureKind};
 use super::{PANIC_PAUSE, Shared};
 use crate::messages::LoopMessage;
+use crate::net::http_client::RequestError;
 
 /// A command to the task of a service.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use containerpilot_core::plan::{Consul, ConsulAddress, Tls};
 use containerpilot_test_support::openssl::{Server, certificate};
 use hyper::Method;
 
-use super::client::Client;
+use super::client::ConsulClient;
 use crate::net::tls::SUPPORTED;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -23,8 +23,14 @@ fn request_file(server: &Server, tls: Tls) -> Result<String, String> {
 
 fn request(address: &str, tls: Tls) -> Result<String, String> {
     let address = ConsulAddress::Network(address.to_owned());
-    let client =
-        Client::new(&Consul { address, https: true, token: None, token_file: None, token_source: None, tls });
+    let client = ConsulClient::new(&Consul {
+        address,
+        https: true,
+        token: None,
+        token_file: None,
+        token_source: None,
+        tls,
+    });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let response = runtime.block_on(client.send(Method::GET, "/file", Bytes::new(), TIMEOUT));
     response

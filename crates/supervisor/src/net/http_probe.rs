@@ -1,43 +1,38 @@
 //! The HTTP requests of health checks and watches (H10).
 //!
-//! [`HttpClient`] sends a request on the network thread, with TLS if the URL has https. A check by plain HTTP that
+//! [`ProbeClient`] sends a request on the network thread, with TLS if the URL has https. A check by plain HTTP that
 //! needs no body runs in the event loop instead (`runtime::probe`), without this thread; both send the headers of
 //! [`headers`].
 
 use std::borrow::Cow;
 use std::fmt::Write;
-use std::io;
+use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use containerpilot_config::template::Pattern;
 use containerpilot_core::input::CheckError;
 use containerpilot_core::plan::{HttpProbe, HttpTarget, Tls};
-use containerpilot_process::error_text::{describe, root_cause};
-use http_body_util::{BodyExt, Empty};
-use hyper::body::Incoming;
-use hyper::client::conn::http1;
+use containerpilot_process::error_text::describe;
+use http_body_util::Full;
 use hyper::header::{HeaderName, HeaderValue};
-use hyper::{Method, Request, Uri};
-use hyper_util::rt::TokioIo;
-use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
+use hyper::{Method, Request, StatusCode, Uri};
 
 use super::connect::{Address, ConnectError, Connector};
-use super::limits::{HEAD_BYTES, HEAD_FIELDS};
+use super::http_client::{HttpClient, NotSent, RequestError, Wanted};
 
 /// How much of a body must match.
 pub(crate) const BODY_BYTES: usize = 64 * 1024;
 
 /// Sends the request of a probe, and compares the response with the expected one. It keeps the certificates and TLS
-/// sessions for the next request.
+/// sessions for the next request, but no connection.
 #[derive(Debug)]
-pub(crate) struct HttpClient {
+pub(crate) struct ProbeClient {
     probe: HttpProbe,
-    connector: Connector,
+    http: HttpClient,
     body: Option<Pattern>,
 }
 
-impl HttpClient {
+impl ProbeClient {
     pub(crate) fn new(probe: &HttpProbe) -> Self {
         let HttpTarget { https, host, port, .. } = &probe.target;
         let tls = https.then(|| Tls {
@@ -48,9 +43,10 @@ impl HttpClient {
             server_name: None,
             verify: true,
         });
+        let address = Address::Network { host: host.clone(), port: *port };
         Self {
             probe: probe.clone(),
-            connector: Connector::new(Address::Network { host: host.clone(), port: *port }, tls),
+            http: HttpClient::new(Connector::new(address, tls)),
             // The configuration has checked it.
             body: probe.body.as_deref().and_then(|pattern| Pattern::new(pattern).ok()),
         }
@@ -59,18 +55,33 @@ impl HttpClient {
     /// Sends the request. Fails if the response is not the expected one: the error says what was sent, and what is
     /// wrong. Returns the first bytes of the body, as many as the caller wants. If the body must match, its first 64
     /// KiB are read.
-    pub(crate) async fn send(&self, wanted: usize, deadline: Instant) -> Result<Bytes, CheckError> {
+    pub(crate) async fn send(&self, wanted: usize, within: Duration) -> Result<Bytes, CheckError> {
         let limit = if self.body.is_some() { wanted.max(BODY_BYTES) } else { wanted };
-        let body = match timeout_at(deadline, self.exchange(limit, deadline)).await {
-            Ok(body) => body,
-            Err(_) => Err("timed out".into()),
-        };
+        let body = self.exchange(limit, within).await;
         body.map_err(|error| error.map(|why| format!("{}: {why}", self.probe)))
     }
 
-    async fn exchange(&self, limit: usize, deadline: Instant) -> Result<Bytes, CheckError> {
+    async fn exchange(&self, limit: usize, within: Duration) -> Result<Bytes, CheckError> {
         let request = request(&self.probe)?;
-        let stream = self.connector.connect(deadline).await.map_err(|error| {
+        // A wrong status is enough to know: its body may never end.
+        let is_expected = |status: StatusCode| self.probe.check_status(status.as_u16()).is_ok();
+        let wanted = |status| Wanted::Start(if is_expected(status) { limit } else { 0 });
+        let response = self.http.send(request, &wanted, within).await.map_err(check_error)?;
+        self.probe.check_status(response.status.as_u16())?;
+        match (&self.body, &self.probe.body) {
+            (Some(pattern), Some(written))
+                if !pattern.is_match(response.body.get(..BODY_BYTES).unwrap_or(&response.body)) =>
+            {
+                Err(format!("the body does not match \"{written}\"").into())
+            }
+            _ => Ok(response.body),
+        }
+    }
+}
+
+fn check_error(error: RequestError) -> CheckError {
+    match error {
+        RequestError::NotSent(NotSent::Connect(error)) => {
             let is_own = error.is_own();
             let why = match error {
                 // The URL has the address.
@@ -78,61 +89,14 @@ impl HttpClient {
                 other => other.to_string(),
             };
             if is_own { CheckError::NotRun(why) } else { CheckError::Failed(why) }
-        })?;
-        let mut builder = http1::Builder::new();
-        builder.max_buf_size(HEAD_BYTES).max_headers(HEAD_FIELDS).title_case_headers(true);
-        let handshake = builder.handshake::<_, Empty<Bytes>>(TokioIo::new(stream)).await;
-        let (mut sender, connection) = handshake.map_err(|error| response_error(&error))?;
-        // Its errors are reported to the sender. It ends with this function, also if that is cancelled.
-        let mut task = JoinSet::new();
-        task.spawn(async { drop(connection.await) });
-        let response = sender.send_request(request).await.map_err(|error| response_error(&error))?;
-        self.probe.check_status(response.status().as_u16())?;
-        if limit == 0 {
-            return Ok(Bytes::new());
         }
-        let body = body_start(response.into_body(), limit).await?;
-        match (&self.body, &self.probe.body) {
-            (Some(pattern), Some(written)) if !pattern.is_match(body.get(..BODY_BYTES).unwrap_or(&body)) => {
-                Err(format!("the body does not match \"{written}\"").into())
-            }
-            _ => Ok(body),
-        }
+        other => CheckError::Failed(other.to_string()),
     }
 }
 
-/// The first bytes of a body.
-async fn body_start(mut incoming: Incoming, limit: usize) -> Result<Bytes, String> {
-    let mut body = BytesMut::new();
-    while let Some(frame) = incoming.frame().await {
-        let Ok(chunk) = frame.map_err(|error| response_error(&error))?.into_data() else { continue };
-        body.extend_from_slice(&chunk);
-        if body.len() >= limit {
-            body.truncate(limit);
-            break;
-        }
-    }
-    Ok(body.freeze())
-}
-
-fn response_error(error: &hyper::Error) -> String {
-    let cause = root_cause(error);
-    let io = cause.downcast_ref::<io::Error>();
-    let is_end = io.is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof);
-    if error.is_parse_too_large() {
-        "the headers of the response are too long".to_owned()
-    } else if error.is_parse() {
-        "the response is not HTTP".to_owned()
-    } else if is_end || error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
-        "the connection was closed before the response was complete".to_owned()
-    } else {
-        io.map_or_else(|| cause.to_string(), describe)
-    }
-}
-
-fn request(probe: &HttpProbe) -> Result<Request<Empty<Bytes>>, String> {
+fn request(probe: &HttpProbe) -> Result<Request<Full<Bytes>>, String> {
     let invalid = || "the request is not valid HTTP".to_owned();
-    let mut request = Request::new(Empty::new());
+    let mut request = Request::new(Full::default());
     *request.method_mut() = Method::from_bytes(probe.method.name().as_bytes()).map_err(|_| invalid())?;
     *request.uri_mut() = path(&probe.target).parse::<Uri>().map_err(|_| invalid())?;
     for (name, value) in headers(probe) {

@@ -21,7 +21,7 @@ use containerpilot_core::{Core, Effect, Input, Time};
 use containerpilot_otlp::{Ids, Key, Kind, Span, Step, Tracer};
 use tokio::sync::watch;
 
-use self::client::Client;
+use self::client::CollectorClient;
 use self::exporter::{Exporter, Phase};
 use self::log_tap::LogTap;
 use self::outbox::Outbox;
@@ -93,7 +93,7 @@ impl Export {
         let (running, stopped) = mpsc::channel();
         let resource = Arc::new(resource::of(wanted, &ids));
         let exporter = |kind: Kind| Exporter {
-            client: Client::new(wanted, kind),
+            client: CollectorClient::new(wanted, kind),
             kind,
             resource: Arc::clone(&resource),
             metrics: metrics.clone(),

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Followed;
 use crate::net::connect::{Address, Connector};
-use crate::net::http_probe::HttpClient;
+use crate::net::http_probe::ProbeClient;
 use crate::net::resolve::{self, Data, Found};
 
 /// Connections and look-ups at the same time. If there are more watches, they take turns.
@@ -37,7 +37,7 @@ pub(super) struct PollTask {
 /// What is polled.
 enum Target {
     Tcp(Box<Connector>),
-    Http(Box<HttpClient>),
+    Http(Box<ProbeClient>),
     Dns { name: String, record: DnsRecord },
 }
 
@@ -70,7 +70,7 @@ impl PollTask {
             let slot = self.slots.acquire().await;
             failpoint("poll");
             // In a box, so that a task that waits is small.
-            let Polled { answer, ttl } = Box::pin(target.poll(Instant::now() + timeout)).await;
+            let Polled { answer, ttl } = Box::pin(target.poll(timeout)).await;
             drop(slot);
             if known.as_ref() != Some(&answer) {
                 known = Some(answer.clone());
@@ -91,20 +91,21 @@ impl Target {
                 let address = Address::Network { host: host.clone(), port: *port };
                 Some(Self::Tcp(Box::new(Connector::new(address, None))))
             }
-            WatchKind::Http(probe) => Some(Self::Http(Box::new(HttpClient::new(probe)))),
+            WatchKind::Http(probe) => Some(Self::Http(Box::new(ProbeClient::new(probe)))),
             WatchKind::Dns { name, record } => Some(Self::Dns { name: name.clone(), record: *record }),
             _ => None,
         }
     }
 
-    async fn poll(&self, deadline: Instant) -> Polled {
+    async fn poll(&self, within: Duration) -> Polled {
+        let deadline = Instant::now() + within;
         match self {
             Self::Tcp(connector) => Polled::lasting(match connector.connect(deadline).await {
                 Ok(_) => Ok(Answer::Up),
                 Err(error) if error.is_own() => Err(error.to_string()),
                 Err(error) => Ok(Answer::Down(error.to_string())),
             }),
-            Self::Http(client) => Polled::lasting(match client.send(MAX_VALUE_BYTES + 1, deadline).await {
+            Self::Http(client) => Polled::lasting(match client.send(MAX_VALUE_BYTES + 1, within).await {
                 Ok(body) if body.len() > MAX_VALUE_BYTES => {
                     Err("the body has more than 1 MiB; watch a smaller document".to_owned())
                 }

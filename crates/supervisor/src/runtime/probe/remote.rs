@@ -9,11 +9,10 @@ use containerpilot_core::plan::HttpProbe;
 use containerpilot_process::error_text::describe;
 use containerpilot_process::failpoints::guarded;
 use tokio::task::AbortHandle;
-use tokio::time::Instant;
 
 use crate::messages::{LoopMessage, LoopSender};
 use crate::net::LazyNet;
-use crate::net::http_probe::HttpClient;
+use crate::net::http_probe::ProbeClient;
 
 /// No check takes as long: the core cancels one that times out.
 const FOREVER: Duration = Duration::from_secs(86_400);
@@ -23,7 +22,7 @@ pub(super) struct RemoteChecks {
     sender: LoopSender,
     running: SortedMap<CheckRunId, Running>,
     /// The client of each request of the plan, which keeps certificates and TLS sessions.
-    clients: Vec<(HttpProbe, Arc<HttpClient>)>,
+    clients: Vec<(HttpProbe, Arc<ProbeClient>)>,
 }
 
 /// A check in progress. Dropping it aborts its task.
@@ -52,7 +51,7 @@ impl RemoteChecks {
             net.get().map_err(|error| format!("cannot start the network thread: {}", describe(&error)))?;
         let (client, sender) = (self.client(probe), self.sender.clone());
         let task = net.handle().spawn(async move {
-            let result = guarded(client.send(0, Instant::now() + FOREVER)).await;
+            let result = guarded(client.send(0, FOREVER)).await;
             let panicked = |_| Err("internal error, please report it; see the log".into());
             sender.send(LoopMessage::CheckDone(run, result.unwrap_or_else(panicked).map(drop)));
         });
@@ -69,11 +68,11 @@ impl RemoteChecks {
         self.clients.clear();
     }
 
-    fn client(&mut self, probe: &HttpProbe) -> Arc<HttpClient> {
+    fn client(&mut self, probe: &HttpProbe) -> Arc<ProbeClient> {
         if let Some((_, client)) = self.clients.iter().find(|(known, _)| known == probe) {
             return Arc::clone(client);
         }
-        let client = Arc::new(HttpClient::new(probe));
+        let client = Arc::new(ProbeClient::new(probe));
         self.clients.push((probe.clone(), Arc::clone(&client)));
         client
     }

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::super::Metrics;
-use super::client::Client;
+use super::client::CollectorClient;
 use super::metrics;
 use super::outbox::Outbox;
 use crate::messages::query::Snapshot;
@@ -31,7 +31,7 @@ pub(super) enum Phase {
 }
 
 pub(super) struct Exporter {
-    pub(super) client: Client,
+    pub(super) client: CollectorClient,
     pub(super) kind: Kind,
     pub(super) resource: Arc<Resource>,
     pub(super) metrics: Metrics,
