@@ -16,6 +16,7 @@ pub mod event;
 pub mod exit_status;
 mod facts;
 pub mod files;
+mod health;
 pub mod ids;
 pub mod input;
 pub mod lock_report;

@@ -33,8 +33,8 @@
 //!
 //! Who calls whom: `step` calls everything here. `start`, `stop`, `exit`, `restart`, `periodic`, `defer` and
 //! `start_limit` call each other: the end of a run starts the next one or stops the job. No other file does. Questions
-//! about jobs are answered by `facts`; watches, files, locks and the rolling restart have folders of their own, and
-//! are told what they need (`parts.rs`).
+//! about jobs are answered by `facts`; watches, files, locks, the health of jobs and the rolling restart have folders of
+//! their own, and are told what they need (`parts.rs`).
 //!
 //! [`Deferred`]: crate::state::job::Deferred
 

@@ -3,7 +3,6 @@
 pub(crate) mod dependency_graph;
 pub(crate) mod exit_codes;
 pub mod fingerprint;
-pub mod health;
 pub(crate) mod job;
 pub mod journal;
 pub(crate) mod last_ids;

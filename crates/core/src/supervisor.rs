@@ -17,7 +17,7 @@ use crate::context::origin_name;
 use crate::effect::Effect;
 use crate::event::Code;
 use crate::files::report::FileView;
-use crate::ids::{CheckIx, CheckRunId, EventId, JobIx, RunId};
+use crate::ids::{CheckRunId, EventId, JobIx, RunId};
 use crate::input::Input;
 use crate::log_entry::{Entry, Fields, LogEvent};
 use crate::plan::{Job, Level, Plan, Role, Signal};
@@ -92,8 +92,6 @@ pub struct Core {
     pub(crate) reload: Option<PendingReload>,
     /// The rolling restart in progress.
     pub(crate) rolling_restart: Option<Box<RollingRestart>>,
-    /// Why the telemetry server does not listen; `None` if it does.
-    pub(crate) telemetry_error: Option<String>,
     /// What the service manager of the supervisor still has to be told.
     pub(crate) manager: Manager,
 }
@@ -163,7 +161,6 @@ impl Core {
             last_ids: LastIds::default(),
             reload: None,
             rolling_restart: None,
-            telemetry_error: None,
             manager: Manager::Silent,
         }
     }
@@ -271,12 +268,6 @@ impl Core {
     pub(crate) fn new_run(&mut self, job: JobIx) -> RunId {
         let run = self.last_ids.new_run();
         self.plan_state.runs.insert(run, job);
-        run
-    }
-
-    pub(crate) fn new_check_run(&mut self, job: JobIx, check: CheckIx) -> CheckRunId {
-        let run = self.last_ids.new_program();
-        self.plan_state.check_runs.insert(run, (job, check));
         run
     }
 

@@ -91,7 +91,7 @@ impl Core {
                 && (state.has_run && !state.is_active() && self.planned(source).exec.is_some())
                 && state.last_exit.as_ref().map(LastExit::is_success) == Some(success)
         };
-        let healthy = state.health.as_ref().and_then(|health| health.healthy);
+        let healthy = self.is_healthy(source);
         match code {
             Code::Healthy | Code::BecameHealthy => healthy == Some(true),
             Code::Unhealthy | Code::BecameUnhealthy => healthy == Some(false),

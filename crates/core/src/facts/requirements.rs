@@ -59,7 +59,7 @@ impl Core {
         let stays = state.is_stopping_in(StopStage::Requirers) && self.phase == Phase::Stopping;
         let serves = state.is_up() || stays;
         match self.planned(job).dependency_condition() {
-            DependencyCondition::Healthy => serves && state.is_healthy() == Some(true),
+            DependencyCondition::Healthy => serves && self.is_healthy(job) == Some(true),
             DependencyCondition::Succeeded => state.state() == State::Ended(Outcome::Complete),
             DependencyCondition::Running => serves && state.state() == State::Running,
         }
@@ -87,7 +87,7 @@ impl Core {
         let state = self.job(job);
         let runs = state.is_up() && state.state() == State::Running;
         match self.planned(job).dependency_condition() {
-            DependencyCondition::Healthy => !runs || state.is_healthy() == Some(false),
+            DependencyCondition::Healthy => !runs || self.is_healthy(job) == Some(false),
             // A job that has succeeded stays there while it runs again.
             DependencyCondition::Succeeded => {
                 state.state().has_ended() && state.state() != State::Ended(Outcome::Complete)
@@ -207,7 +207,7 @@ impl Core {
             (State::Delaying, _) => "is waiting to restart",
             (State::Running, DependencyCondition::Succeeded) => "is running and has not succeeded yet",
             (State::Running, DependencyCondition::Running) => "is running",
-            (State::Running, DependencyCondition::Healthy) => match state.is_healthy() {
+            (State::Running, DependencyCondition::Healthy) => match self.is_healthy(job) {
                 Some(true) => "is healthy",
                 Some(false) => "is running but unhealthy",
                 None if self.maintenance => "is running, but its checks are suspended",

@@ -35,10 +35,6 @@ impl Core {
                 if planned.exec.action().is_none() && job.start_error.is_some() {
                     job.start_error = Some(HIDDEN.into());
                 }
-                let checks = job.health.iter_mut().flat_map(|health| &mut health.checks);
-                for last in checks.filter_map(|check| check.last.as_mut()) {
-                    last.result = last.result.as_ref().map_err(|_| String::new()).copied();
-                }
             }
             if !shown.output
                 && let Some(notified) = job.run_mut().and_then(|run| run.notified.as_mut())
@@ -49,6 +45,7 @@ impl Core {
         state.parts.files.redact(HIDDEN);
         if !shown.commands {
             state.parts.watches.redact(HIDDEN);
+            state.parts.health.redact();
         }
         if !shown.commands && (has_urls(&state.plan) || state.plan.jobs.iter().any(has_command_name)) {
             hide_commands(Arc::make_mut(&mut state.plan));

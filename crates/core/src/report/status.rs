@@ -10,13 +10,13 @@ use core::net::IpAddr;
 use crate::effect::DesiredService;
 use crate::event::Code;
 use crate::files::FileOverview;
+use crate::health::state::{CheckRun, CheckState};
 use crate::ids::{EventId, JobIx, RunId};
 use crate::input::ExitStatus;
 use crate::locks::LockOverview;
 use crate::outcome::{Outcome, SkipReason};
 use crate::plan::{Check, Repeat, Restarts, Role};
 use crate::report::words;
-use crate::state::health::{CheckRun, CheckState};
 use crate::state::job::{State, StopReason, StopStage};
 use crate::state::journal::EndReason;
 use crate::state::phase::Phase;
@@ -26,7 +26,7 @@ use crate::supervisor::Core;
 use crate::time::{Time, fmt_duration};
 use crate::watches::WatchOverview;
 
-pub use crate::state::health::CheckResult;
+pub use crate::health::state::CheckResult;
 
 pub use self::awaited::{Awaited, RequirementOverview};
 pub use crate::report::deadlines::{Deadline, DeadlineKind};
@@ -305,7 +305,7 @@ impl Core {
             created_after: state.generation.created_after,
             run: state.run_id(),
             pid: state.pid(),
-            healthy: state.health.as_ref().and_then(|health| health.healthy),
+            healthy: self.is_healthy(job),
             readiness: self.readiness(job),
             restarts: state.restarts,
             last_exit: state.last_exit.map(|exit| exit.status),
@@ -474,7 +474,7 @@ impl Core {
 
     fn checks_overview(&self, job: JobIx) -> Vec<CheckOverview> {
         let planned = self.planned(job).health.iter().flat_map(|health| &health.checks);
-        let states = self.job(job).health.iter().flat_map(|health| &health.checks);
+        let states = self.health_of(job).into_iter().flat_map(|health| &health.checks);
         let overview = |(planned, state): (&Check, &CheckState)| CheckOverview {
             name: planned.name.clone(),
             running: matches!(state.run, CheckRun::Running { .. }),

@@ -6,9 +6,9 @@
 use crate::effect::{DesiredService, Effect};
 use crate::ids::JobIx;
 use crate::plan::{Job, Status};
-use crate::state::health::HealthState;
 use crate::state::job::State;
 use crate::supervisor::Core;
+use crate::supervisor::plan_state::PlanState;
 
 impl Core {
     /// Applies the new definition of a job that was `old` before. The plan in force is the new one.
@@ -69,7 +69,7 @@ impl Core {
         if !has_one || state.is_past_hooks() || state.has_ended() {
             return;
         }
-        match state.health.as_ref().and_then(|health| health.healthy) {
+        match self.is_healthy(job) {
             None => self.advertise_initial_status(job),
             Some(false) => self.advertise(job, DesiredService::Present(Status::Critical)),
             Some(true) => {}
@@ -79,20 +79,15 @@ impl Core {
     /// Cancels the old checks and runs the new ones. The job stays healthy, or unhealthy, until they say otherwise.
     fn replace_checks(&mut self, job: JobIx) {
         self.stop_checks(job);
-        let Some(planned) = &self.planned(job).health else { return };
-        let mut health = HealthState::new(planned);
-        let state = self.job_mut(job);
-        if let Some(old) = state.health.take() {
-            (health.healthy, health.healthy_since) = (old.healthy, old.healthy_since);
-            health.continue_from(old);
-        }
-        let is_healthy = health.healthy == Some(true);
-        state.health = Some(health);
-        if state.state() == State::Running {
+        let PlanState { plan, parts, .. } = &mut self.plan_state;
+        parts.health.replace_checks(job, &plan.jobs[job.index()]);
+        if self.job(job).state() == State::Running {
             self.begin_checks(job);
         }
-        if is_healthy && self.job(job).health.as_ref().is_some_and(|health| health.active) {
-            self.set_heartbeat(job);
-        }
+        self.tell_health(job, |health, context| {
+            if health.active && health.healthy == Some(true) {
+                health.set_heartbeat(context);
+            }
+        });
     }
 }

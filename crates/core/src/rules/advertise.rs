@@ -3,7 +3,6 @@
 use crate::effect::{DesiredService, Effect};
 use crate::ids::JobIx;
 use crate::plan::Status;
-use crate::state::timers::JobTimer;
 use crate::supervisor::Core;
 
 impl Core {
@@ -31,17 +30,6 @@ impl Core {
         }
     }
 
-    /// H6: a passing check is a heartbeat, unless heartbeats have their own interval.
-    pub(crate) fn heartbeat_for_check(&mut self, job: JobIx) {
-        if !self.has_heartbeat_interval(job) {
-            self.send_heartbeat(job);
-        }
-    }
-
-    pub(crate) fn has_heartbeat_interval(&self, job: JobIx) -> bool {
-        self.planned(job).health.as_ref().is_some_and(|health| health.heartbeat.is_some())
-    }
-
     /// Sends a heartbeat if the service is registered as passing. Returns true if it was sent.
     pub(crate) fn send_heartbeat(&mut self, job: JobIx) -> bool {
         let passing = self.job(job).desired == DesiredService::Present(Status::Passing);
@@ -51,27 +39,9 @@ impl Core {
         passing
     }
 
-    /// Starts the timer of the next heartbeat, if heartbeats have their own interval.
-    pub(crate) fn set_heartbeat(&mut self, job: JobIx) {
-        let planned = self.planned(job);
-        let interval = planned.health.as_ref().and_then(|health| health.heartbeat);
-        if let Some(interval) = interval.filter(|_| planned.service.is_some()) {
-            let timer = self.set_timer(job, interval, JobTimer::Heartbeat);
-            let (state, timers) = self.job_and_timers(job);
-            if let Some(health) = &mut state.health {
-                timers.cancel(&mut health.heartbeat);
-                health.heartbeat = Some(timer);
-            }
-        }
-    }
-
     /// The heartbeat interval has passed.
     pub(crate) fn heartbeat_due(&mut self, job: JobIx) {
-        if let Some(health) = &mut self.job_mut(job).health {
-            health.heartbeat = None;
-        }
-        if self.send_heartbeat(job) {
-            self.set_heartbeat(job);
-        }
+        let sent = self.send_heartbeat(job);
+        self.tell_health(job, |health, context| health.heartbeat_due(sent, context));
     }
 }

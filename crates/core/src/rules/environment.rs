@@ -5,11 +5,11 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::health::state::CheckVariables;
 use crate::ids::{JobIx, WatchIx};
 use crate::input::ExitStatus;
 use crate::log_entry::LogEvent;
 use crate::plan::{Level, PORT_VARIABLE, REPLICA_VARIABLE, Watch};
-use crate::state::health::CheckVariables;
 use crate::state::journal::{Event, Origin};
 use crate::supervisor::Core;
 use crate::variables::{CauseVariables, Environment, JobVariables, MAX_WATCH_VARIABLE, watch_variable};
@@ -34,12 +34,12 @@ impl Core {
     pub(crate) fn check_environment(&mut self, job: JobIx) -> Environment {
         let state = self.job(job);
         let key = (state.restarts, state.first_event().map(|event| event.id));
-        let cached = state.health.as_ref().and_then(|health| health.variables.as_ref());
+        let cached = self.health_of(job).and_then(|health| health.variables.as_ref());
         let cause = match cached {
             Some(cached) if cached.key == key => Arc::clone(&cached.variables),
             _ => Arc::new(self.cause_variables(job)),
         };
-        if let Some(health) = &mut self.job_mut(job).health {
+        if let Some(health) = self.plan_state.parts.health.of_mut(job) {
             health.variables = Some(CheckVariables { key, variables: Arc::clone(&cause) });
         }
         Environment { jobs: self.shared_variables(), cause }

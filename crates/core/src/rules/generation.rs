@@ -17,6 +17,9 @@ impl Core {
         let planned = &state.plan.jobs[job.index()];
         let next = state.jobs[job.index()].next_generation(planned, serial, after);
         state.jobs[job.index()] = next;
+        let health = &mut state.parts.health;
+        let old = health.take(job);
+        health.begin_generation(job, planned, old);
         state.note_waiting(job);
         state.incomplete += 1;
         state.holding_open += usize::from(state.graph.holds_open(job) && !was_counted);

@@ -2,6 +2,7 @@
 
 use crate::effect::DesiredService;
 use crate::event::Code;
+use crate::health::state::JobHealth;
 use crate::ids::JobIx;
 use crate::plan::Level;
 use crate::request::{Reply, SHUTTING_DOWN};
@@ -55,10 +56,7 @@ impl Core {
     fn suspend(&mut self, job: JobIx) {
         // A job that is past its stop hooks is not checked any more, and its health counts when it exits (H7).
         if !self.job(job).is_past_hooks() {
-            self.stop_checks(job);
-            if let Some(health) = &mut self.job_mut(job).health {
-                health.healthy = None;
-            }
+            self.tell_health(job, JobHealth::suspend);
         }
         self.advertise(job, DesiredService::Absent);
     }

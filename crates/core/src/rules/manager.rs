@@ -37,7 +37,7 @@ impl Core {
             return true;
         }
         match planned.dependency_condition() {
-            DependencyCondition::Healthy => state.is_healthy() == Some(true),
+            DependencyCondition::Healthy => self.is_healthy(job) == Some(true),
             // The program on the command line is not expected to end.
             DependencyCondition::Succeeded if planned.role != Role::Main => {
                 state.has_ended() && state.last_exit.as_ref().is_some_and(LastExit::is_success)

@@ -1,17 +1,14 @@
-//! Readiness: what a process says about itself (H11, H12).
-
-use alloc::format;
+//! Readiness: what a process says about itself (H11).
 
 use crate::event::Code;
-use crate::ids::{CheckIx, JobIx, RunId};
+use crate::health::state::JobHealth;
+use crate::ids::{JobIx, RunId};
 use crate::notice::Notice;
-use crate::plan::{Check, Level, Probe};
+use crate::plan::Level;
 use crate::state::job::State;
 use crate::state::journal::Origin;
 use crate::state::run::{Readiness, Run};
-use crate::state::timers::JobTimer;
 use crate::supervisor::Core;
-use crate::time::fmt_duration;
 
 impl Core {
     /// A process reported something about itself. What it says after `STOPPING=1` changes only its status: it has no
@@ -33,7 +30,7 @@ impl Core {
             // One that was never ready is still starting.
             (Notice::Reloading, Readiness::Ready) => Readiness::Reloading,
             (Notice::Reloading, _) => return,
-            (Notice::Watchdog, _) => return self.watchdog_received(job),
+            (Notice::Watchdog, _) => return self.tell_health(job, JobHealth::watchdog_received),
         };
         state.notified_mut().readiness = next;
         // E3: nothing follows from a process before its start. `Started` catches up.
@@ -65,12 +62,8 @@ impl Core {
 
     fn became_ready(&mut self, job: JobIx, before: Readiness) {
         self.announce_readiness(job);
-        // While it reloads, it stays healthy, and its watchdog goes on.
-        if before == Readiness::Starting && self.checks_are_active(job) {
-            if let Some(check) = self.ready_check(job) {
-                self.run_check(job, check);
-            }
-            self.set_watchdog(job);
+        if before == Readiness::Starting {
+            self.tell_health(job, JobHealth::became_ready);
         }
     }
 
@@ -90,62 +83,5 @@ impl Core {
     pub(crate) fn readiness(&self, job: JobIx) -> Option<Readiness> {
         let run = self.job(job).run().filter(|_| self.planned(job).ready.is_some());
         run.map(Run::readiness)
-    }
-
-    /// Returns true if the check for readiness passes: the process is ready, and has not missed its watchdog.
-    pub(crate) fn is_ready(&self, job: JobIx, check: CheckIx) -> bool {
-        let state = self.job(job);
-        let health = state.health.as_ref().and_then(|health| health.checks.get(check.index()));
-        let is_ready = state.run().is_some_and(|run| run.readiness().is_ready());
-        is_ready && health.is_some_and(|check| check.failures == 0)
-    }
-
-    /// The check that passes while the process is ready.
-    fn ready_check(&self, job: JobIx) -> Option<CheckIx> {
-        let checks = &self.planned(job).health.as_ref()?.checks;
-        let is_ready = |check: &Check| check.probe == Probe::Ready;
-        checks.iter().position(is_ready).map(CheckIx::at)
-    }
-
-    /// H12: starts the time for the next `WATCHDOG=1`, if the process is ready and checked.
-    pub(crate) fn set_watchdog(&mut self, job: JobIx) {
-        let Some(time) = self.planned(job).ready.as_ref().and_then(|ready| ready.watchdog()) else { return };
-        let is_ready = self.job(job).run().is_some_and(|run| run.readiness().is_ready());
-        if !is_ready || !self.checks_are_active(job) {
-            return;
-        }
-        let timer = self.set_timer(job, time, JobTimer::Watchdog);
-        let (state, timers) = self.job_and_timers(job);
-        if let Some(health) = &mut state.health {
-            timers.cancel(&mut health.watchdog);
-            health.watchdog = Some(timer);
-        }
-    }
-
-    /// `WATCHDOG=1`: the process is alive. It passes the check again if it had failed.
-    fn watchdog_received(&mut self, job: JobIx) {
-        self.set_watchdog(job);
-        let Some(check) = self.ready_check(job).filter(|_| self.checks_are_active(job)) else { return };
-        let Some(state) = self.check_mut(job, check) else { return };
-        if state.failures > 0 || state.passes == Some(false) {
-            state.failures = 0;
-            self.run_check(job, check);
-        }
-    }
-
-    /// H12: no `WATCHDOG=1` came in time, which is a failed check.
-    pub(crate) fn watchdog_missed(&mut self, job: JobIx) {
-        if let Some(health) = self.health_mut(job) {
-            health.watchdog = None;
-        }
-        let time = self.planned(job).ready.as_ref().and_then(|ready| ready.watchdog());
-        let (Some(time), Some(check)) = (time, self.ready_check(job)) else { return };
-        // Further failures are counted at the same pace.
-        self.set_watchdog(job);
-        let now = self.now;
-        if let Some(state) = self.check_mut(job, check) {
-            state.started_at = now;
-        }
-        self.check_failed(job, check, &format!("no WATCHDOG=1 within {}", fmt_duration(time)), false);
     }
 }

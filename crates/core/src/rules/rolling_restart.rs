@@ -55,7 +55,7 @@ impl Core {
                 self.end_rolling_restart(Some(why));
                 return true;
             }
-            let healthy = state.health.as_ref().is_none_or(|health| health.healthy == Some(true));
+            let healthy = self.health_of(job).is_none_or(|health| health.healthy == Some(true));
             let is_back = state.generation.number >= generation && state.is_up();
             if !is_back || state.state() != State::Running || !healthy {
                 return false;

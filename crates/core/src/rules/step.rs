@@ -11,6 +11,7 @@
 use alloc::vec::Vec;
 
 use crate::effect::Effect;
+use crate::health::state::JobHealth;
 use crate::ids::JobIx;
 use crate::input::Input;
 use crate::request::Request;
@@ -200,9 +201,13 @@ impl Core {
             JobTimer::Kill => self.kill_after_timeout(job),
             JobTimer::Abandon => self.abandon(job),
             JobTimer::Outlived => self.report_rest(job),
-            JobTimer::Check(check) => self.check_due(job, check),
-            JobTimer::CheckTimeout(check) => self.check_timeout(job, check),
-            JobTimer::Watchdog => self.watchdog_missed(job),
+            JobTimer::Check(check) => {
+                self.tell_health(job, |health, context| health.check_due(check, context))
+            }
+            JobTimer::CheckTimeout(check) => {
+                self.tell_health(job, |health, context| health.check_timeout(check, context));
+            }
+            JobTimer::Watchdog => self.tell_health(job, JobHealth::watchdog_missed),
             JobTimer::Heartbeat => self.heartbeat_due(job),
         }
     }

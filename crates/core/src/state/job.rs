@@ -49,7 +49,6 @@ use crate::effect::DesiredService;
 use crate::ids::{CheckRunId, EventId, RunId};
 use crate::outcome::{Outcome, SkipReason};
 use crate::plan::{Exec, Job, Trigger};
-use crate::state::health::HealthState;
 use crate::state::journal::{Event, Origin};
 use crate::state::pending::PendingEvents;
 use crate::state::run::{Cause, LastExit, Run, RunCounts};
@@ -290,7 +289,6 @@ pub(crate) struct JobState {
     pub(crate) failure: Option<u8>,
     /// Failed runs in a row, up to the last one (X9).
     pub(crate) failed_runs: u64,
-    pub(crate) health: Option<HealthState>,
     /// The desired state of its service, as last sent in `Effect::Advertise`.
     pub(crate) desired: DesiredService,
     /// The timer of `when.timeout` (W5).
@@ -329,10 +327,6 @@ impl JobState {
         matches!(self.state(), State::Queued | State::Starting | State::Running | State::Outlived)
     }
 
-    pub(crate) fn is_healthy(&self) -> Option<bool> {
-        self.health.as_ref().and_then(|health| health.healthy)
-    }
-
     pub(crate) fn new(job: &Job) -> Self {
         let conditions = match &job.when.trigger {
             Trigger::All { conditions, .. } => conditions.len(),
@@ -360,14 +354,12 @@ impl JobState {
             start_error: None,
             failure: None,
             failed_runs: 0,
-            health: job.health.as_ref().map(HealthState::new),
             desired: DesiredService::Absent,
             start_timeout: None,
         }
     }
 
-    /// The next generation of this job. It keeps the record of the last exit, the totals, and the check runs that
-    /// have not finished.
+    /// The next generation of this job. It keeps the record of the last exit and the totals.
     pub(crate) fn next_generation(&mut self, job: &Job, serial: u64, created_after: EventId) -> Self {
         let mut new = Self::new(job);
         new.generation = Generation { number: self.generation.number + 1, serial, created_after };
@@ -378,9 +370,6 @@ impl JobState {
         if matches!(job.exec, Exec::Action(_)) {
             // W14: an action may start its own job again, in no time.
             (new.started_at, new.early_exits) = (self.started_at, self.early_exits);
-        }
-        if let (Some(new), Some(old)) = (&mut new.health, self.health.take()) {
-            new.continue_from(old);
         }
         new
     }

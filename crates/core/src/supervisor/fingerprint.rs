@@ -49,18 +49,9 @@ impl Core {
             last_ids: _,
             reload,
             rolling_restart,
-            telemetry_error,
             manager,
         } = self;
-        print.add((
-            phase,
-            manager,
-            maintenance,
-            effects.len(),
-            oom_kills,
-            queue.len(),
-            telemetry_error.is_some(),
-        ));
+        print.add((phase, manager, maintenance, effects.len(), oom_kills, queue.len()));
         // A code that is decided wins, and stays decided.
         let ExitCodes { decided, first_failure, first_hook_failure, has_worked } = exit_codes;
         let code = |reason: &Option<ExitReason>| reason.as_ref().map(|reason| reason.code);
@@ -113,7 +104,7 @@ impl PlanState {
             // Follows from the plan.
             graph,
             jobs,
-            parts: Parts { watches, files, locks },
+            parts: Parts { watches, files, locks, health },
             // The text of environments. Which processes run is in `jobs`.
             variables: _,
             runs,
@@ -140,6 +131,7 @@ impl PlanState {
         watches.fingerprint(print);
         files.fingerprint(print);
         locks.fingerprint(print);
+        health.fingerprint(plan, print);
         print.add((recheck, start_again, reachability_dirty, holding_open, incomplete));
         print.add((startup_only_for, actions));
         print.named(Name::Run, runs.iter().map(|(run, job)| (run.0, job)));

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use crate::context::Context;
 use crate::files::Files;
+use crate::health::Health;
 use crate::ids::{CheckIx, CheckRunId, FileIx, JobIx, RunId, WatchIx};
 use crate::locks::Locks;
 use crate::plan::Plan;
@@ -16,18 +17,24 @@ use crate::variables::JobVariables;
 use crate::watches::Watches;
 use crate::{SortedMap, inserted};
 
-/// What is in a plan beside jobs. Each has a state of its own, and talks to the rest of the core as
+/// What is in a plan beside what jobs do. Each has a state of its own, and talks to the rest of the core as
 /// [`crate::context`] says.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parts {
     pub(crate) watches: Watches,
     pub(crate) files: Files,
     pub(crate) locks: Locks,
+    pub(crate) health: Health,
 }
 
 impl Parts {
     fn new(plan: &Plan) -> Self {
-        Self { watches: Watches::new(plan), files: Files::new(plan), locks: Locks::new(plan) }
+        Self {
+            watches: Watches::new(plan),
+            files: Files::new(plan),
+            locks: Locks::new(plan),
+            health: Health::new(plan),
+        }
     }
 
     /// A reload has replaced the plan. Returns the files that are new or changed.

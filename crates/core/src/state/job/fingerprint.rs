@@ -5,7 +5,6 @@ use core::time::Duration;
 use super::{Activity, CronTimes, Generation, JobState, Stage, State, StopState, Ticks};
 use crate::plan::{Job, Restarts};
 use crate::state::fingerprint::{Fingerprint, Name, Order};
-use crate::state::health::{CheckRun, CheckState, HealthState};
 use crate::state::journal::Event;
 use crate::state::run::{LastExit, Notified, Run};
 
@@ -39,14 +38,12 @@ impl JobState {
             start_error: _,
             failed_runs: _,
             failure,
-            health,
             desired,
             start_timeout,
         } = self;
         activity.fingerprint(print);
         print.order(Order::Generation, (*serial).into());
         print.add((desired, has_run, last_exit.as_ref().map(LastExit::is_success)));
-        print.option(health.as_ref(), |print, health| health.fingerprint(planned, print));
         if self.has_ended() {
             // The rest is not used any more. The next generation has its own.
             return print.add(self.stop_reason());
@@ -135,40 +132,5 @@ impl Activity {
             // Between two steps, no job acts.
             Self::Waiting | Self::RunningWithoutProcess | Self::Acting(_) | Self::Ended(_) => {}
         }
-    }
-}
-
-impl HealthState {
-    fn fingerprint(&self, planned: &Job, print: &mut Fingerprint) {
-        // The variables are text for the processes of checks; the time since it became healthy is only reported.
-        let Self { active, healthy, healthy_since: _, checks, heartbeat, watchdog, variables: _ } = self;
-        print.add((active, healthy));
-        print.option(*heartbeat, |print, timer| timer.fingerprint(print));
-        print.option(*watchdog, |print, timer| timer.fingerprint(print));
-        let planned = planned.health.iter().flat_map(|health| &health.checks);
-        print.list(checks.iter().zip(planned), |print, (check, planned)| {
-            // The last result is only reported.
-            let CheckState { run, started_at, last: _, passes, failures, successes, delay, next } = check;
-            print.add(core::mem::discriminant(run));
-            match run {
-                CheckRun::None => {}
-                CheckRun::Running { id, timeout } => {
-                    print.name(Name::Check, id.0);
-                    print.option(*timeout, |print, timer| timer.fingerprint(print));
-                    print.age(*started_at, planned.interval);
-                }
-                CheckRun::Stale { id, run_again } => {
-                    print.name(Name::Check, id.0);
-                    print.add(run_again);
-                }
-            }
-            if *active {
-                // Checks that begin forget all this.
-                let delay = passes.is_none().then_some(delay);
-                print.add((passes, (*failures).min(planned.failures), delay));
-                print.add((*successes).min(planned.successes));
-            }
-            print.option(*next, |print, timer| timer.fingerprint(print));
-        });
     }
 }

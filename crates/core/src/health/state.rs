@@ -1,4 +1,4 @@
-//! What is known about the health of a job.
+//! What is known about the checks of a job.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -6,14 +6,15 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::ids::{CheckIx, CheckRunId, EventId};
-use crate::plan::Health;
+use crate::plan::{self, Job};
+use crate::state::fingerprint::{Fingerprint, Name};
 use crate::state::timers::TimerId;
 use crate::time::Time;
 use crate::variables::CauseVariables;
 
 /// What is known about the health of a job.
 #[derive(Clone, Debug)]
-pub(crate) struct HealthState {
+pub(crate) struct JobHealth {
     /// True while checks are scheduled.
     pub(crate) active: bool,
     /// Healthy or unhealthy; `None` if unknown.
@@ -95,8 +96,8 @@ pub struct CheckResult {
     pub result: Result<(), String>,
 }
 
-impl HealthState {
-    pub(crate) fn new(health: &Health) -> Self {
+impl JobHealth {
+    pub(crate) fn new(health: &plan::Health) -> Self {
         Self {
             active: false,
             healthy: None,
@@ -119,6 +120,40 @@ impl HealthState {
 
     pub(crate) fn check_mut(&mut self, check: CheckIx) -> Option<&mut CheckState> {
         self.checks.get_mut(check.index())
+    }
+
+    /// Adds what decisions depend on, for the exhaustive search.
+    pub(crate) fn fingerprint(&self, planned: &Job, print: &mut Fingerprint) {
+        // The variables are text for the processes of checks; the time since it became healthy is only reported.
+        let Self { active, healthy, healthy_since: _, checks, heartbeat, watchdog, variables: _ } = self;
+        print.add((active, healthy));
+        print.option(*heartbeat, |print, timer| timer.fingerprint(print));
+        print.option(*watchdog, |print, timer| timer.fingerprint(print));
+        let planned = planned.health.iter().flat_map(|health| &health.checks);
+        print.list(checks.iter().zip(planned), |print, (check, planned)| {
+            // The last result is only reported.
+            let CheckState { run, started_at, last: _, passes, failures, successes, delay, next } = check;
+            print.add(core::mem::discriminant(run));
+            match run {
+                CheckRun::None => {}
+                CheckRun::Running { id, timeout } => {
+                    print.name(Name::Check, id.0);
+                    print.option(*timeout, |print, timer| timer.fingerprint(print));
+                    print.age(*started_at, planned.interval);
+                }
+                CheckRun::Stale { id, run_again } => {
+                    print.name(Name::Check, id.0);
+                    print.add(run_again);
+                }
+            }
+            if *active {
+                // Checks that begin forget all this.
+                let delay = passes.is_none().then_some(delay);
+                print.add((passes, (*failures).min(planned.failures), delay));
+                print.add((*successes).min(planned.successes));
+            }
+            print.option(*next, |print, timer| timer.fingerprint(print));
+        });
     }
 }
 

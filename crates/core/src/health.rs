@@ -1,0 +1,192 @@
+//! The health of jobs: when their checks run, what the results mean, and what follows from that (H1–H9, H12).
+//!
+//! The health of a job is told that its checks begin or end, and what has become of them ([`checks`]); that its process
+//! says it is ready or alive ([`watchdog`]); and which timers have fired. It decides whether the job is healthy. What
+//! that means for the service of the job and for other jobs is not known here.
+
+pub(crate) mod checks;
+pub(crate) mod state;
+mod watchdog;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::context::{Context, Decision};
+use crate::effect::Effect;
+use crate::event::Code;
+use crate::health::state::JobHealth;
+use crate::ids::{CheckIx, CheckRunId, JobIx};
+use crate::log_entry::Fields;
+use crate::plan::{Check, Job, Level, Plan, Repeat};
+use crate::state::fingerprint::Fingerprint;
+use crate::state::journal::Origin;
+use crate::state::timers::{JobTimer, TimerId, TimerKind};
+use crate::time::Time;
+
+/// The health of all jobs of a plan.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Health {
+    /// `None` for a job without checks.
+    jobs: Vec<Option<JobHealth>>,
+    /// T1: why the telemetry server does not listen; `None` if it does.
+    pub(crate) telemetry_error: Option<String>,
+}
+
+/// What the health of a job has to know about its process.
+#[derive(Clone, Copy)]
+pub(crate) struct ProcessState {
+    /// When the current or last run started.
+    pub(crate) started_at: Time,
+    /// True if it is ready, as it says itself (H11).
+    pub(crate) is_ready: bool,
+}
+
+/// What the health of one job may use beside its own state.
+pub(crate) struct HealthContext<'a, 'b> {
+    job: JobIx,
+    planned: &'b Job,
+    process: ProcessState,
+    telemetry_error: Option<&'a str>,
+    common: &'a mut Context<'b>,
+}
+
+impl Health {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let jobs = plan.jobs.iter().map(|job| job.health.as_ref().map(JobHealth::new)).collect();
+        Self { jobs, telemetry_error: None }
+    }
+
+    /// What is known about a job; `None` if it has no checks.
+    pub(crate) fn of(&self, job: JobIx) -> Option<&JobHealth> {
+        self.jobs.get(job.index())?.as_ref()
+    }
+
+    pub(crate) fn of_mut(&mut self, job: JobIx) -> Option<&mut JobHealth> {
+        self.jobs.get_mut(job.index())?.as_mut()
+    }
+
+    /// Healthy or unhealthy; `None` if that is unknown.
+    pub(crate) fn is_healthy(&self, job: JobIx) -> Option<bool> {
+        self.of(job)?.healthy
+    }
+
+    /// Tells the health of a job something, if it has checks.
+    pub(crate) fn tell(
+        &mut self,
+        job: JobIx,
+        process: ProcessState,
+        common: &mut Context<'_>,
+        message: impl FnOnce(&mut JobHealth, &mut HealthContext<'_, '_>),
+    ) {
+        let planned = &common.plan.jobs[job.index()];
+        let telemetry_error = self.telemetry_error.as_deref();
+        let Some(health) = self.jobs.get_mut(job.index()).and_then(Option::as_mut) else { return };
+        message(health, &mut HealthContext { job, planned, process, telemetry_error, common });
+    }
+
+    /// A reload continues a job: it is as healthy as it was.
+    pub(crate) fn keep(&mut self, job: JobIx, old: &mut Self, from: JobIx) {
+        core::mem::swap(&mut self.jobs[job.index()], &mut old.jobs[from.index()]);
+    }
+
+    /// A reload or a start creates the next generation of a job. `old` is that of the last one.
+    pub(crate) fn begin_generation(&mut self, job: JobIx, planned: &Job, old: Option<JobHealth>) {
+        let mut health = planned.health.as_ref().map(JobHealth::new);
+        if let (Some(new), Some(old)) = (&mut health, old) {
+            new.continue_from(old);
+        }
+        self.jobs[job.index()] = health;
+    }
+
+    pub(crate) fn take(&mut self, job: JobIx) -> Option<JobHealth> {
+        self.jobs.get_mut(job.index())?.take()
+    }
+
+    /// R5: a reload has changed the checks of a job whose process continues. The job stays healthy, or unhealthy, until
+    /// they say otherwise.
+    pub(crate) fn replace_checks(&mut self, job: JobIx, planned: &Job) {
+        let Some(planned) = &planned.health else { return };
+        let mut health = JobHealth::new(planned);
+        if let Some(old) = self.take(job) {
+            (health.healthy, health.healthy_since) = (old.healthy, old.healthy_since);
+            health.continue_from(old);
+        }
+        self.jobs[job.index()] = Some(health);
+    }
+
+    /// Hides the reasons of failed checks, for reports.
+    pub(crate) fn redact(&mut self) {
+        let checks = self.jobs.iter_mut().flatten().flat_map(|health| &mut health.checks);
+        for last in checks.filter_map(|check| check.last.as_mut()) {
+            last.result = last.result.as_ref().map_err(|_| String::new()).copied();
+        }
+    }
+
+    /// Adds what decisions depend on, for the exhaustive search.
+    pub(crate) fn fingerprint(&self, plan: &Plan, print: &mut Fingerprint) {
+        let Self { jobs, telemetry_error } = self;
+        print.add(telemetry_error.is_some());
+        print.list(jobs.iter().zip(&plan.jobs), |print, (health, planned)| {
+            print.option(health.as_ref(), |print, health| health.fingerprint(planned, print));
+        });
+    }
+}
+
+impl<'b> HealthContext<'_, 'b> {
+    fn now(&self) -> Time {
+        self.common.now
+    }
+
+    fn planned_check(&self, check: CheckIx) -> Option<&'b Check> {
+        self.planned.health.as_ref()?.checks.get(check.index())
+    }
+
+    fn new_check_run(&mut self, check: CheckIx) -> CheckRunId {
+        let run = self.common.ids.new_program();
+        self.common.check_runs.insert(run, (self.job, check));
+        run
+    }
+
+    fn set_timer(&mut self, at: Time, timer: JobTimer) -> TimerId {
+        self.common.timers.set(at, TimerKind::Job(self.job, timer))
+    }
+
+    fn cancel(&mut self, timer: &mut Option<TimerId>) {
+        self.common.timers.cancel(timer);
+    }
+
+    fn decide(&mut self, decision: Decision) {
+        self.common.decide(decision);
+    }
+
+    fn effect(&mut self, effect: Effect) {
+        self.common.effect(effect);
+    }
+
+    fn log(&mut self, level: Level, fields: impl Into<Fields>, message: String) {
+        self.common.log(level, Some(self.job), fields, message);
+    }
+
+    fn send(&mut self, code: Code) {
+        self.decide(Decision::Send(Origin::Job(self.job), code));
+    }
+
+    /// Returns true if a job runs at every event with this code of this job (E5).
+    fn wants_repeats(&self, code: Code) -> bool {
+        let runs_each_time = |job: JobIx| {
+            let when = &self.common.plan.jobs[job.index()].when;
+            when.repeat() == Repeat::Each && !when.needs_all()
+        };
+        let (graph, origin) = (self.common.graph, Origin::Job(self.job));
+        let mut subscribers =
+            graph.subscribers(origin, code).iter().chain(graph.group_subscribers(origin, code));
+        subscribers.any(|other| runs_each_time(other.job))
+    }
+
+    /// E5: repeats `healthy` or `unhealthy`, if a job runs each time. Otherwise the repeats would fill the journal.
+    fn send_repeat(&mut self, code: Code) {
+        if self.wants_repeats(code) {
+            self.send(code);
+        }
+    }
+}
