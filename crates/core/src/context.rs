@@ -1,9 +1,8 @@
-//! The interface of the parts of the core that have a state of their own: watches, rendered files,
-//! locks and the health of jobs.
+//! The interface of the parts of the core that have a state of their own: watches, rendered files and locks.
 //!
 //! A part is told that something has happened. It changes its own state, and nothing else; what is to be done in the
 //! rest of the core it returns as [`Decision`]s, which `Core` carries out in their order (`rules/parts.rs`). It sees
-//! the plan, but not what jobs do: `Core` knows which of them require a file, and what it means for them.
+//! the plan, but no job: `Core` knows which jobs require a file, and what it means for them.
 
 use alloc::format;
 use alloc::string::String;
@@ -11,17 +10,15 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::SortedMap;
 use crate::effect::Effect;
 use crate::event::Code;
-use crate::ids::{CheckIx, CheckRunId, JobIx, LockIx, WatchIx};
+use crate::ids::{CheckRunId, LockIx, WatchIx};
 use crate::log_entry::Fields;
 use crate::plan::{Level, Plan};
 use crate::state::dependency_graph::DependencyGraph;
 use crate::state::journal::Origin;
 use crate::state::last_ids::LastIds;
 use crate::state::phase::Phase;
-use crate::state::start_queue::StartQueue;
 use crate::state::timers::Timers;
 use crate::state::watch_changes::ListChange;
 use crate::time::Time;
@@ -43,17 +40,13 @@ pub(crate) struct Context<'a> {
     pub(crate) variables: &'a Arc<JobVariables>,
     pub(crate) timers: &'a mut Timers,
     pub(crate) ids: &'a mut LastIds,
-    /// The processes that wait for their turn (P14).
-    pub(crate) starts: &'a mut StartQueue,
-    /// The checks in progress.
-    pub(crate) check_runs: &'a mut SortedMap<CheckRunId, (JobIx, CheckIx)>,
     pub(crate) decisions: Vec<Decision>,
 }
 
 /// What a part has decided.
 pub(crate) enum Decision {
     Do(Effect),
-    Log(Level, Option<JobIx>, Fields, String),
+    Log(Level, Fields, String),
     Send(Origin, Code),
     /// Sends an event of a watch, with what it has added and removed (D12).
     SendChange(WatchIx, Code, Option<Arc<ListChange>>),
@@ -72,16 +65,6 @@ pub(crate) enum Decision {
     CancelProgram(CheckRunId),
     /// Another supervisor may get this lock: the processes of the jobs that require it are killed (D14).
     KillRequirers(LockIx),
-    RunCheck(JobIx, CheckIx, CheckRunId),
-    BecameHealthy(JobIx),
-    /// The service of a job is passing still (H6).
-    Heartbeat(JobIx),
-    /// The service of a job is critical, if it is registered (H6).
-    NotHealthy(JobIx),
-    /// Jobs that require this one, or stop after it, are checked again.
-    RecheckRequirers(JobIx),
-    /// The run of a job that has become unhealthy is replaced (H8).
-    ReplaceUnhealthy(JobIx),
 }
 
 impl Context<'_> {
@@ -93,14 +76,8 @@ impl Context<'_> {
         self.decide(Decision::Do(effect));
     }
 
-    pub(crate) fn log(
-        &mut self,
-        level: Level,
-        job: Option<JobIx>,
-        fields: impl Into<Fields>,
-        message: String,
-    ) {
-        self.decide(Decision::Log(level, job, fields.into(), message));
+    pub(crate) fn log(&mut self, level: Level, fields: impl Into<Fields>, message: String) {
+        self.decide(Decision::Log(level, fields.into(), message));
     }
 
     /// The name of a source, as in a configuration: `file.NAME`.

@@ -255,7 +255,7 @@ impl Files {
         if is_new {
             state.changes += 1;
             let (name, to) = (context.name(Origin::File(file)), &context.plan.files[file.index()].to);
-            context.log(Level::Info, None, Code::Changed, format!("{name}: wrote {to}"));
+            context.log(Level::Info, Code::Changed, format!("{name}: wrote {to}"));
             context.decide(Decision::Send(Origin::File(file), Code::Changed));
         }
         context.decide(Decision::Recheck(Origin::File(file)));
@@ -293,7 +293,7 @@ impl Files {
     fn report_failure(&mut self, file: FileIx, why: String, context: &mut Context<'_>) {
         let (name, to) = (context.name(Origin::File(file)), &context.plan.files[file.index()].to);
         let fields = Fields::from(Code::Failed).cause(why.as_str());
-        context.log(Level::Warn, None, fields, format!("{name}: {to} is not changed: {why}"));
+        context.log(Level::Warn, fields, format!("{name}: {to} is not changed: {why}"));
         let state = &mut self.states[file.index()];
         state.failures += 1;
         state.failure = Some((context.now, why));

@@ -11,16 +11,18 @@ mod watchdog;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::context::{Context, Decision};
-use crate::effect::Effect;
+use crate::SortedMap;
 use crate::event::Code;
 use crate::health::state::JobHealth;
 use crate::ids::{CheckIx, CheckRunId, JobIx};
 use crate::log_entry::Fields;
 use crate::plan::{Check, Job, Level, Plan, Repeat};
+use crate::state::dependency_graph::DependencyGraph;
 use crate::state::fingerprint::Fingerprint;
 use crate::state::journal::Origin;
-use crate::state::timers::{JobTimer, TimerId, TimerKind};
+use crate::state::last_ids::LastIds;
+use crate::state::start_queue::StartQueue;
+use crate::state::timers::{JobTimer, TimerId, TimerKind, Timers};
 use crate::time::Time;
 
 /// The health of all jobs of a plan.
@@ -28,32 +30,55 @@ use crate::time::Time;
 pub(crate) struct Health {
     /// `None` for a job without checks.
     jobs: Vec<Option<JobHealth>>,
-    /// T1: why the telemetry server does not listen; `None` if it does.
-    pub(crate) telemetry_error: Option<String>,
 }
 
 /// What the health of a job has to know about its process.
-#[derive(Clone, Copy)]
 pub(crate) struct ProcessState {
     /// When the current or last run started.
     pub(crate) started_at: Time,
     /// True if it is ready, as it says itself (H11).
     pub(crate) is_ready: bool,
+    /// Why the telemetry server does not listen, of its job (T1).
+    pub(crate) telemetry_error: Option<String>,
 }
 
 /// What the health of one job may use beside its own state.
-pub(crate) struct HealthContext<'a, 'b> {
-    job: JobIx,
-    planned: &'b Job,
-    process: ProcessState,
-    telemetry_error: Option<&'a str>,
-    common: &'a mut Context<'b>,
+pub(crate) struct HealthContext<'a> {
+    pub(crate) now: Time,
+    pub(crate) job: JobIx,
+    pub(crate) process: ProcessState,
+    pub(crate) plan: &'a Plan,
+    pub(crate) graph: &'a DependencyGraph,
+    pub(crate) timers: &'a mut Timers,
+    pub(crate) ids: &'a mut LastIds,
+    /// The processes that wait for their turn (P14).
+    pub(crate) starts: &'a mut StartQueue,
+    /// The checks in progress.
+    pub(crate) check_runs: &'a mut SortedMap<CheckRunId, (JobIx, CheckIx)>,
+    pub(crate) decisions: Vec<HealthDecision>,
+}
+
+/// What the health of a job has decided.
+pub(crate) enum HealthDecision {
+    Log(Level, Fields, String),
+    Send(Code),
+    /// It is the turn of a check.
+    RunCheck(CheckIx, CheckRunId),
+    CancelCheck(CheckRunId),
+    BecameHealthy,
+    /// The job is healthy still, which is a heartbeat of its service (H6).
+    Heartbeat,
+    /// The job has become unhealthy, or its health is unknown and it was healthy.
+    NoLongerHealthy,
+    /// The service of the job is critical, if it is registered (H6).
+    MarkCritical,
+    /// The run of the job is replaced (H8).
+    ReplaceRun,
 }
 
 impl Health {
     pub(crate) fn new(plan: &Plan) -> Self {
-        let jobs = plan.jobs.iter().map(|job| job.health.as_ref().map(JobHealth::new)).collect();
-        Self { jobs, telemetry_error: None }
+        Self { jobs: plan.jobs.iter().map(|job| job.health.as_ref().map(JobHealth::new)).collect() }
     }
 
     /// What is known about a job; `None` if it has no checks.
@@ -63,25 +88,6 @@ impl Health {
 
     pub(crate) fn of_mut(&mut self, job: JobIx) -> Option<&mut JobHealth> {
         self.jobs.get_mut(job.index())?.as_mut()
-    }
-
-    /// Healthy or unhealthy; `None` if that is unknown.
-    pub(crate) fn is_healthy(&self, job: JobIx) -> Option<bool> {
-        self.of(job)?.healthy
-    }
-
-    /// Tells the health of a job something, if it has checks.
-    pub(crate) fn tell(
-        &mut self,
-        job: JobIx,
-        process: ProcessState,
-        common: &mut Context<'_>,
-        message: impl FnOnce(&mut JobHealth, &mut HealthContext<'_, '_>),
-    ) {
-        let planned = &common.plan.jobs[job.index()];
-        let telemetry_error = self.telemetry_error.as_deref();
-        let Some(health) = self.jobs.get_mut(job.index()).and_then(Option::as_mut) else { return };
-        message(health, &mut HealthContext { job, planned, process, telemetry_error, common });
     }
 
     /// A reload continues a job: it is as healthy as it was.
@@ -124,60 +130,50 @@ impl Health {
 
     /// Adds what decisions depend on, for the exhaustive search.
     pub(crate) fn fingerprint(&self, plan: &Plan, print: &mut Fingerprint) {
-        let Self { jobs, telemetry_error } = self;
-        print.add(telemetry_error.is_some());
-        print.list(jobs.iter().zip(&plan.jobs), |print, (health, planned)| {
+        print.list(self.jobs.iter().zip(&plan.jobs), |print, (health, planned)| {
             print.option(health.as_ref(), |print, health| health.fingerprint(planned, print));
         });
     }
 }
 
-impl<'b> HealthContext<'_, 'b> {
-    fn now(&self) -> Time {
-        self.common.now
+impl<'a> HealthContext<'a> {
+    pub(crate) fn planned(&self) -> &'a Job {
+        &self.plan.jobs[self.job.index()]
     }
 
-    fn planned_check(&self, check: CheckIx) -> Option<&'b Check> {
-        self.planned.health.as_ref()?.checks.get(check.index())
+    fn planned_check(&self, check: CheckIx) -> Option<&'a Check> {
+        self.planned().health.as_ref()?.checks.get(check.index())
     }
 
     fn new_check_run(&mut self, check: CheckIx) -> CheckRunId {
-        let run = self.common.ids.new_program();
-        self.common.check_runs.insert(run, (self.job, check));
+        let run = self.ids.new_program();
+        self.check_runs.insert(run, (self.job, check));
         run
     }
 
     fn set_timer(&mut self, at: Time, timer: JobTimer) -> TimerId {
-        self.common.timers.set(at, TimerKind::Job(self.job, timer))
+        self.timers.set(at, TimerKind::Job(self.job, timer))
     }
 
-    fn cancel(&mut self, timer: &mut Option<TimerId>) {
-        self.common.timers.cancel(timer);
-    }
-
-    fn decide(&mut self, decision: Decision) {
-        self.common.decide(decision);
-    }
-
-    fn effect(&mut self, effect: Effect) {
-        self.common.effect(effect);
+    fn decide(&mut self, decision: HealthDecision) {
+        self.decisions.push(decision);
     }
 
     fn log(&mut self, level: Level, fields: impl Into<Fields>, message: String) {
-        self.common.log(level, Some(self.job), fields, message);
+        self.decide(HealthDecision::Log(level, fields.into(), message));
     }
 
     fn send(&mut self, code: Code) {
-        self.decide(Decision::Send(Origin::Job(self.job), code));
+        self.decide(HealthDecision::Send(code));
     }
 
     /// Returns true if a job runs at every event with this code of this job (E5).
     fn wants_repeats(&self, code: Code) -> bool {
         let runs_each_time = |job: JobIx| {
-            let when = &self.common.plan.jobs[job.index()].when;
+            let when = &self.plan.jobs[job.index()].when;
             when.repeat() == Repeat::Each && !when.needs_all()
         };
-        let (graph, origin) = (self.common.graph, Origin::Job(self.job));
+        let (graph, origin) = (self.graph, Origin::Job(self.job));
         let mut subscribers =
             graph.subscribers(origin, code).iter().chain(graph.group_subscribers(origin, code));
         subscribers.any(|other| runs_each_time(other.job))

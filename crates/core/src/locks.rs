@@ -123,7 +123,7 @@ impl Locks {
         context.decide(Decision::SetLockVariable(lock));
         let name = context.name(Origin::Lock(lock));
         let message = format!("{name} acquired, fencing number {fencing}");
-        context.log(Level::Info, None, LogEvent::Event(Code::Acquired), message);
+        context.log(Level::Info, LogEvent::Event(Code::Acquired), message);
         context.decide(Decision::Send(Origin::Lock(lock), Code::Acquired));
         context.decide(Decision::Recheck(Origin::Lock(lock)));
     }
@@ -135,7 +135,7 @@ impl Locks {
         let (why, name) = (state.wait.words(), context.name(Origin::Lock(lock)));
         context.decide(Decision::SetLockVariable(lock));
         let fields = LogEvent::Event(Code::Lost).fields().cause(why.as_str());
-        context.log(Level::Warn, None, fields, format!("{name} {how}: {why}"));
+        context.log(Level::Warn, fields, format!("{name} {how}: {why}"));
         context.decide(Decision::Send(Origin::Lock(lock), Code::Lost));
         context.decide(Decision::Recheck(Origin::Lock(lock)));
         self.set_timer(lock, context);

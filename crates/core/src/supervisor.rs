@@ -92,6 +92,8 @@ pub struct Core {
     pub(crate) reload: Option<PendingReload>,
     /// The rolling restart in progress.
     pub(crate) rolling_restart: Option<Box<RollingRestart>>,
+    /// Why the telemetry server does not listen; `None` if it does.
+    pub(crate) telemetry_error: Option<String>,
     /// What the service manager of the supervisor still has to be told.
     pub(crate) manager: Manager,
 }
@@ -161,6 +163,7 @@ impl Core {
             last_ids: LastIds::default(),
             reload: None,
             rolling_restart: None,
+            telemetry_error: None,
             manager: Manager::Silent,
         }
     }

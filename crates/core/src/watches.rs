@@ -88,12 +88,7 @@ impl Watches {
             Ok(answer) => {
                 if state.trouble.take().is_some() {
                     let name = context.name(Origin::Watch(watch));
-                    context.log(
-                        Level::Info,
-                        None,
-                        LogEvent::WatchRecovered,
-                        format!("{name} is answered again"),
-                    );
+                    context.log(Level::Info, LogEvent::WatchRecovered, format!("{name} is answered again"));
                 }
                 if context.is_paused {
                     state.postponed = Some(answer);
@@ -164,6 +159,6 @@ fn not_answered(state: &mut WatchState, watch: WatchIx, error: String, context: 
     }
     let since = before.map_or(context.now, |trouble| trouble.since);
     let name = context.name(Origin::Watch(watch));
-    context.log(Level::Warn, None, LogEvent::WatchFailed, format!("{name} is not answered: {error}"));
+    context.log(Level::Warn, LogEvent::WatchFailed, format!("{name} is not answered: {error}"));
     state.trouble = Some(Trouble { since, error });
 }

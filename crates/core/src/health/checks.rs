@@ -4,15 +4,13 @@ use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
 
-use crate::context::Decision;
-use crate::effect::Effect;
 use crate::event::Code;
-use crate::health::HealthContext;
 use crate::health::state::{CheckResult, CheckRun, CheckState, JobHealth};
+use crate::health::{HealthContext, HealthDecision};
 use crate::ids::{CheckIx, CheckRunId};
 use crate::input::CheckError;
 use crate::log_entry::{Fields, LogEvent};
-use crate::plan::{Check, Job, Level, OnUnhealthy, Probe, Role};
+use crate::plan::{Check, Job, Level, OnUnhealthy, Probe};
 use crate::state::start_queue::NewProcess;
 use crate::state::timers::JobTimer;
 use crate::time::{Time, fmt_duration};
@@ -25,7 +23,7 @@ const JUST_HEALTHY: Duration = Duration::from_secs(1);
 
 impl JobHealth {
     /// H3: the checks of a process begin.
-    pub(crate) fn begin(&mut self, context: &mut HealthContext<'_, '_>) {
+    pub(crate) fn begin(&mut self, context: &mut HealthContext<'_>) {
         if self.active {
             return;
         }
@@ -38,7 +36,7 @@ impl JobHealth {
         self.set_watchdog(context);
     }
 
-    pub(super) fn run_check(&mut self, check: CheckIx, context: &mut HealthContext<'_, '_>) {
+    pub(super) fn run_check(&mut self, check: CheckIx, context: &mut HealthContext<'_>) {
         let (Some(planned), Some(state)) = (context.planned_check(check), self.check_mut(check)) else {
             return;
         };
@@ -48,10 +46,10 @@ impl JobHealth {
         }
         // A check without a process does not wait for the process of another check that had this index before a reload.
         if planned.probe.is_passive() {
-            state.started_at = context.now();
-            return match context.telemetry_error.filter(|_| context.planned.role == Role::Telemetry) {
+            state.started_at = context.now;
+            return match context.process.telemetry_error.clone() {
                 None => self.check_passed(check, context),
-                Some(why) => self.check_failed(check, why, false, context),
+                Some(why) => self.check_failed(check, &why, false, context),
             };
         }
         match &mut state.run {
@@ -62,36 +60,31 @@ impl JobHealth {
         let run = context.new_check_run(check);
         state.run = CheckRun::Running { id: run, timeout: None };
         let is_program = matches!(planned.probe, Probe::Exec(_));
-        if !is_program || context.common.starts.request(NewProcess::Program(run), context.now()) {
+        if !is_program || context.starts.request(NewProcess::Program(run), context.now) {
             self.create_check(check, run, context);
         }
     }
 
     /// It is the turn of a check. Its time counts from now on.
-    pub(crate) fn create_check(
-        &mut self,
-        check: CheckIx,
-        run: CheckRunId,
-        context: &mut HealthContext<'_, '_>,
-    ) {
+    pub(crate) fn create_check(&mut self, check: CheckIx, run: CheckRunId, context: &mut HealthContext<'_>) {
         let (Some(planned), Some(state)) = (context.planned_check(check), self.check_mut(check)) else {
             return;
         };
-        let timeout = context.set_timer(context.now() + planned.timeout, JobTimer::CheckTimeout(check));
+        let timeout = context.set_timer(context.now + planned.timeout, JobTimer::CheckTimeout(check));
         state.run = CheckRun::Running { id: run, timeout: Some(timeout) };
-        state.started_at = context.now();
-        context.decide(Decision::RunCheck(context.job, check, run));
+        state.started_at = context.now;
+        context.decide(HealthDecision::RunCheck(check, run));
     }
 
     /// T1: the job of the telemetry server is healthy only while the server listens: at its port there may be another
     /// process.
-    pub(crate) fn telemetry_listens(&mut self, context: &mut HealthContext<'_, '_>) {
+    pub(crate) fn telemetry_listens(&mut self, context: &mut HealthContext<'_>) {
         if self.active {
             self.run_check(CheckIx::at(0), context);
         }
     }
 
-    pub(crate) fn check_due(&mut self, check: CheckIx, context: &mut HealthContext<'_, '_>) {
+    pub(crate) fn check_due(&mut self, check: CheckIx, context: &mut HealthContext<'_>) {
         if let Some(state) = self.check_mut(check) {
             state.next = None;
         }
@@ -105,12 +98,12 @@ impl JobHealth {
         check: CheckIx,
         run: CheckRunId,
         result: Result<(), CheckError>,
-        context: &mut HealthContext<'_, '_>,
+        context: &mut HealthContext<'_>,
     ) {
         let Some(state) = self.check_mut(check).filter(|state| state.run.id() == Some(run)) else { return };
         match (core::mem::take(&mut state.run), result) {
             (CheckRun::Running { mut timeout, .. }, result) => {
-                context.cancel(&mut timeout);
+                context.timers.cancel(&mut timeout);
                 match result {
                     Ok(()) => self.check_passed(check, context),
                     Err(CheckError::Failed(why)) => self.check_failed(check, &why, false, context),
@@ -123,7 +116,7 @@ impl JobHealth {
     }
 
     /// P5: a check has reached its timeout. It has failed now, whenever its process exits.
-    pub(crate) fn check_timeout(&mut self, check: CheckIx, context: &mut HealthContext<'_, '_>) {
+    pub(crate) fn check_timeout(&mut self, check: CheckIx, context: &mut HealthContext<'_>) {
         let (Some(planned), Some(state)) = (context.planned_check(check), self.check_mut(check)) else {
             return;
         };
@@ -131,7 +124,7 @@ impl JobHealth {
         state.run = CheckRun::Stale { id: run, run_again: false };
         // L7: the first of several failures is a warning.
         let repeats = state.last.as_ref().is_some_and(|last| last.result.is_err());
-        context.effect(Effect::CancelCheck { run });
+        context.decide(HealthDecision::CancelCheck(run));
         let after = fmt_duration(planned.timeout);
         let why = match &planned.probe {
             Probe::Http(target) => format!("{target}: no response within {after}"),
@@ -148,8 +141,8 @@ impl JobHealth {
         self.check_failed(check, &why, true, context);
     }
 
-    fn check_passed(&mut self, check: CheckIx, context: &mut HealthContext<'_, '_>) {
-        let now = context.now();
+    fn check_passed(&mut self, check: CheckIx, context: &mut HealthContext<'_>) {
+        let now = context.now;
         let needed = match context.planned_check(check) {
             // It always passes, and runs again only for heartbeats.
             None | Some(Check { probe: Probe::Running | Probe::Ready, .. }) => 1,
@@ -165,15 +158,15 @@ impl JobHealth {
             if self.healthy.replace(true) == Some(true) {
                 context.send_repeat(Code::Healthy);
                 // H6: a passing check is a heartbeat, unless heartbeats have their own interval.
-                if heartbeat_interval(context.planned).is_none() {
-                    context.decide(Decision::Heartbeat(context.job));
+                if heartbeat_interval(context.planned()).is_none() {
+                    context.decide(HealthDecision::Heartbeat);
                 }
             } else {
                 self.healthy_since = now;
                 context.log(Level::Info, Code::Healthy, "healthy".into());
                 context.send(Code::Healthy);
                 context.send(Code::BecameHealthy);
-                context.decide(Decision::BecameHealthy(context.job));
+                context.decide(HealthDecision::BecameHealthy);
                 self.set_heartbeat(context);
             }
         }
@@ -186,15 +179,15 @@ impl JobHealth {
         check: CheckIx,
         why: &str,
         logged: bool,
-        context: &mut HealthContext<'_, '_>,
+        context: &mut HealthContext<'_>,
     ) {
         let (Some(planned), Some(state)) = (context.planned_check(check), self.check_mut(check)) else {
             return;
         };
-        let running = context.now().since(context.process.started_at);
+        let running = context.now.since(context.process.started_at);
         let (in_first_interval, in_start_period) =
             (running < planned.interval, running < planned.start_period);
-        state.record(context.now(), Err(why.into()));
+        state.record(context.now, Err(why.into()));
         if in_start_period {
             state.failures = 0;
         }
@@ -216,8 +209,8 @@ impl JobHealth {
     }
 
     /// H3: the supervisor had no descriptor for a check. The health stays as it is; the same reason is logged once.
-    fn not_checked(&mut self, check: CheckIx, why: &str, context: &mut HealthContext<'_, '_>) {
-        let now = context.now();
+    fn not_checked(&mut self, check: CheckIx, why: &str, context: &mut HealthContext<'_>) {
+        let now = context.now;
         let (Some(planned), Some(state)) = (context.planned_check(check), self.check_mut(check)) else {
             return;
         };
@@ -234,7 +227,7 @@ impl JobHealth {
     }
 
     /// E5: sends `unhealthy` at every failed check that counts.
-    fn unhealthy(&mut self, check: &str, why: &str, context: &mut HealthContext<'_, '_>) {
+    fn unhealthy(&mut self, check: &str, why: &str, context: &mut HealthContext<'_>) {
         let became_unhealthy = self.healthy.replace(false) != Some(false);
         if became_unhealthy {
             let fields = Fields::from(Code::Unhealthy).check(check).cause(why);
@@ -243,27 +236,27 @@ impl JobHealth {
         } else {
             context.send_repeat(Code::Unhealthy);
         }
-        context.decide(Decision::NotHealthy(context.job));
-        let planned = context.planned.health.as_ref();
+        context.decide(HealthDecision::MarkCritical);
+        let planned = context.planned().health.as_ref();
         if became_unhealthy && planned.is_some_and(|health| health.on_unhealthy == OnUnhealthy::Restart) {
-            context.decide(Decision::ReplaceUnhealthy(context.job));
+            context.decide(HealthDecision::ReplaceRun);
         }
     }
 
-    fn send_unhealthy(&self, context: &mut HealthContext<'_, '_>) {
+    fn send_unhealthy(&self, context: &mut HealthContext<'_>) {
         context.send(Code::Unhealthy);
         context.send(Code::BecameUnhealthy);
-        context.decide(Decision::RecheckRequirers(context.job));
+        context.decide(HealthDecision::NoLongerHealthy);
     }
 
     /// Schedules the next check: at growing delays until the first one passes, then every interval.
-    fn schedule_check(&mut self, check: CheckIx, never_passed: bool, context: &mut HealthContext<'_, '_>) {
-        let now = context.now();
+    fn schedule_check(&mut self, check: CheckIx, never_passed: bool, context: &mut HealthContext<'_>) {
+        let now = context.now;
         let Some(planned) = context.planned_check(check) else { return };
         // A job that is healthy while it runs needs checks only for the heartbeats of its service, and for its events.
         let is_idle = planned.probe.is_passive() && !context.wants_repeats(Code::Healthy);
         let needs_heartbeats =
-            context.planned.service.is_some() && heartbeat_interval(context.planned).is_none();
+            context.planned().service.is_some() && heartbeat_interval(context.planned()).is_none();
         if !self.active || is_idle && !needs_heartbeats {
             return;
         }
@@ -275,21 +268,21 @@ impl JobHealth {
         } else {
             (state.started_at + planned.interval).max(now)
         };
-        context.cancel(&mut state.next);
+        context.timers.cancel(&mut state.next);
         state.next = Some(context.set_timer(at, JobTimer::Check(check)));
     }
 
     /// Starts the timer of the next heartbeat, if heartbeats have their own interval.
-    pub(crate) fn set_heartbeat(&mut self, context: &mut HealthContext<'_, '_>) {
-        let interval = heartbeat_interval(context.planned).filter(|_| context.planned.service.is_some());
+    pub(crate) fn set_heartbeat(&mut self, context: &mut HealthContext<'_>) {
+        let interval = heartbeat_interval(context.planned()).filter(|_| context.planned().service.is_some());
         if let Some(interval) = interval {
-            context.cancel(&mut self.heartbeat);
-            self.heartbeat = Some(context.set_timer(context.now() + interval, JobTimer::Heartbeat));
+            context.timers.cancel(&mut self.heartbeat);
+            self.heartbeat = Some(context.set_timer(context.now + interval, JobTimer::Heartbeat));
         }
     }
 
     /// The heartbeat interval has passed; `sent` if that was worth a heartbeat.
-    pub(crate) fn heartbeat_due(&mut self, sent: bool, context: &mut HealthContext<'_, '_>) {
+    pub(crate) fn heartbeat_due(&mut self, sent: bool, context: &mut HealthContext<'_>) {
         self.heartbeat = None;
         if sent {
             self.set_heartbeat(context);
@@ -306,34 +299,34 @@ impl JobHealth {
     }
 
     /// H7: the process has exited, so the health is unknown. Sends `unhealthy` if it was healthy.
-    pub(crate) fn end(&mut self, context: &mut HealthContext<'_, '_>) {
+    pub(crate) fn end(&mut self, context: &mut HealthContext<'_>) {
         self.stop(context);
         if self.healthy.take() == Some(true) {
             self.send_unhealthy(context);
         }
-        context.decide(Decision::NotHealthy(context.job));
+        context.decide(HealthDecision::MarkCritical);
     }
 
     /// D8: maintenance mode suspends the checks, and the health is unknown.
-    pub(crate) fn suspend(&mut self, context: &mut HealthContext<'_, '_>) {
+    pub(crate) fn suspend(&mut self, context: &mut HealthContext<'_>) {
         self.stop(context);
         self.healthy = None;
     }
 
     /// Suspends the checks and cancels those that run; their results are ignored.
-    pub(crate) fn stop(&mut self, context: &mut HealthContext<'_, '_>) {
-        context.cancel(&mut self.heartbeat);
-        context.cancel(&mut self.watchdog);
+    pub(crate) fn stop(&mut self, context: &mut HealthContext<'_>) {
+        context.timers.cancel(&mut self.heartbeat);
+        context.timers.cancel(&mut self.watchdog);
         self.active = false;
         for check in &mut self.checks {
-            context.cancel(&mut check.next);
+            context.timers.cancel(&mut check.next);
             if let CheckRun::Running { id: run, mut timeout } = check.run {
-                context.cancel(&mut timeout);
-                if context.common.starts.withdraw(NewProcess::Program(run)) {
-                    context.common.check_runs.remove(&run);
+                context.timers.cancel(&mut timeout);
+                if context.starts.withdraw(NewProcess::Program(run)) {
+                    context.check_runs.remove(&run);
                     check.run = CheckRun::None;
                 } else {
-                    context.effect(Effect::CancelCheck { run });
+                    context.decide(HealthDecision::CancelCheck(run));
                 }
             }
             if let Some(id) = check.run.id() {

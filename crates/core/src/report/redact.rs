@@ -45,7 +45,7 @@ impl Core {
         state.parts.files.redact(HIDDEN);
         if !shown.commands {
             state.parts.watches.redact(HIDDEN);
-            state.parts.health.redact();
+            state.health.redact();
         }
         if !shown.commands && (has_urls(&state.plan) || state.plan.jobs.iter().any(has_command_name)) {
             hide_commands(Arc::make_mut(&mut state.plan));

@@ -79,8 +79,8 @@ impl Core {
     /// Cancels the old checks and runs the new ones. The job stays healthy, or unhealthy, until they say otherwise.
     fn replace_checks(&mut self, job: JobIx) {
         self.stop_checks(job);
-        let PlanState { plan, parts, .. } = &mut self.plan_state;
-        parts.health.replace_checks(job, &plan.jobs[job.index()]);
+        let PlanState { plan, health, .. } = &mut self.plan_state;
+        health.replace_checks(job, &plan.jobs[job.index()]);
         if self.job(job).state() == State::Running {
             self.begin_checks(job);
         }

@@ -38,10 +38,4 @@ impl Core {
         }
         passing
     }
-
-    /// The heartbeat interval has passed.
-    pub(crate) fn heartbeat_due(&mut self, job: JobIx) {
-        let sent = self.send_heartbeat(job);
-        self.tell_health(job, |health, context| health.heartbeat_due(sent, context));
-    }
 }

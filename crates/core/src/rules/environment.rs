@@ -39,7 +39,7 @@ impl Core {
             Some(cached) if cached.key == key => Arc::clone(&cached.variables),
             _ => Arc::new(self.cause_variables(job)),
         };
-        if let Some(health) = self.plan_state.parts.health.of_mut(job) {
+        if let Some(health) = self.plan_state.health.of_mut(job) {
             health.variables = Some(CheckVariables { key, variables: Arc::clone(&cause) });
         }
         Environment { jobs: self.shared_variables(), cause }

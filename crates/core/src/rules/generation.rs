@@ -17,7 +17,7 @@ impl Core {
         let planned = &state.plan.jobs[job.index()];
         let next = state.jobs[job.index()].next_generation(planned, serial, after);
         state.jobs[job.index()] = next;
-        let health = &mut state.parts.health;
+        let health = &mut state.health;
         let old = health.take(job);
         health.begin_generation(job, planned, old);
         state.note_waiting(job);

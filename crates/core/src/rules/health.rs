@@ -1,15 +1,18 @@
 //! Tells the health of jobs what has happened, and carries out what follows from it for services (D4, H6).
 
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::effect::{DesiredService, Effect};
 use crate::health::state::JobHealth;
-use crate::health::{HealthContext, ProcessState};
+use crate::health::{HealthContext, HealthDecision, ProcessState};
 use crate::ids::{CheckIx, CheckRunId, JobIx};
 use crate::input::CheckError;
 use crate::plan::{Role, Status};
+use crate::state::journal::Origin;
 use crate::supervisor::Core;
+use crate::supervisor::plan_state::PlanState;
 use crate::time::Time;
 
 impl Core {
@@ -17,24 +20,60 @@ impl Core {
     pub(crate) fn tell_health(
         &mut self,
         job: JobIx,
-        message: impl FnOnce(&mut JobHealth, &mut HealthContext<'_, '_>),
+        message: impl FnOnce(&mut JobHealth, &mut HealthContext<'_>),
     ) {
         let state = self.job(job);
+        let is_telemetry = self.planned(job).role == Role::Telemetry;
         let process = ProcessState {
             started_at: state.started_at.unwrap_or(Time::ZERO),
             is_ready: state.run().is_some_and(|run| run.readiness().is_ready()),
+            telemetry_error: self.telemetry_error.as_ref().filter(|_| is_telemetry).cloned(),
         };
-        self.tell(|parts, context| parts.health.tell(job, process, context, message));
+        let PlanState { plan, graph, health, check_runs, .. } = &mut self.plan_state;
+        let Some(health) = health.of_mut(job) else { return };
+        let mut context = HealthContext {
+            now: self.now,
+            job,
+            process,
+            plan,
+            graph,
+            timers: &mut self.timers,
+            ids: &mut self.last_ids,
+            starts: &mut self.starts,
+            check_runs,
+            decisions: Vec::new(),
+        };
+        message(health, &mut context);
+        for decision in context.decisions {
+            self.carry_out_health(job, decision);
+        }
     }
 
-    /// What is known about the health of a job; `None` if it has no checks.
-    pub(crate) fn health_of(&self, job: JobIx) -> Option<&JobHealth> {
-        self.plan_state.parts.health.of(job)
-    }
-
-    /// Healthy or unhealthy; `None` if that is unknown.
-    pub(crate) fn is_healthy(&self, job: JobIx) -> Option<bool> {
-        self.plan_state.parts.health.is_healthy(job)
+    fn carry_out_health(&mut self, job: JobIx, decision: HealthDecision) {
+        match decision {
+            HealthDecision::Log(level, fields, message) => {
+                self.log(level, Some(job), fields, format_args!("{message}"));
+            }
+            HealthDecision::Send(code) => self.send(Origin::Job(job), code),
+            HealthDecision::RunCheck(check, run) => {
+                let environment = self.check_environment(job);
+                self.effects.push(Effect::RunCheck { job, check, run, environment });
+            }
+            HealthDecision::CancelCheck(run) => self.effects.push(Effect::CancelCheck { run }),
+            HealthDecision::BecameHealthy => {
+                self.enqueue_requirers(job);
+                // D4: an initial status that is passing has had no heartbeats, and may have expired.
+                if !self.send_heartbeat(job) {
+                    self.advertise(job, DesiredService::Present(Status::Passing));
+                }
+            }
+            HealthDecision::Heartbeat => {
+                self.send_heartbeat(job);
+            }
+            HealthDecision::NoLongerHealthy => self.enqueue_requirers(job),
+            HealthDecision::MarkCritical => self.advertise_critical(job),
+            HealthDecision::ReplaceRun => self.plan_state.unhealthy.push_back(job),
+        }
     }
 
     /// H3, H4: runs the first checks of a process, except in maintenance mode.
@@ -62,7 +101,7 @@ impl Core {
 
     /// T1: the telemetry server listens, or cannot.
     pub(crate) fn telemetry_listens(&mut self, result: Result<(), String>) {
-        self.plan_state.parts.health.telemetry_error = result.err();
+        self.telemetry_error = result.err();
         let telemetry = self.all_jobs().find(|job| self.planned(*job).role == Role::Telemetry);
         if let Some(job) = telemetry {
             self.tell_health(job, JobHealth::telemetry_listens);
@@ -75,22 +114,14 @@ impl Core {
         self.health_of(job).filter(|_| by_itself)?.just_became_healthy(self.planned(job), self.now)
     }
 
-    /// A job has become healthy.
-    pub(crate) fn became_healthy(&mut self, job: JobIx) {
-        self.enqueue_requirers(job);
-        // D4: an initial status that is passing has had no heartbeats, and may have expired.
-        if !self.send_heartbeat(job) {
-            self.advertise(job, DesiredService::Present(Status::Passing));
-        }
-    }
-
     /// Runs a check, when it is its turn (P14).
     pub(crate) fn create_check(&mut self, job: JobIx, check: CheckIx, run: CheckRunId) {
         self.tell_health(job, |health, context| health.create_check(check, run, context));
     }
 
-    pub(crate) fn execute_check(&mut self, job: JobIx, check: CheckIx, run: CheckRunId) {
-        let environment = self.check_environment(job);
-        self.effects.push(Effect::RunCheck { job, check, run, environment });
+    /// The heartbeat interval has passed.
+    pub(crate) fn heartbeat_due(&mut self, job: JobIx) {
+        let sent = self.send_heartbeat(job);
+        self.tell_health(job, |health, context| health.heartbeat_due(sent, context));
     }
 }

@@ -18,7 +18,7 @@ impl Core {
     /// Tells a part something, and carries out what it has decided.
     pub(crate) fn tell<T>(&mut self, message: impl FnOnce(&mut Parts, &mut Context<'_>) -> T) -> T {
         let (unix_now, is_paused) = (self.unix_now(), self.is_paused());
-        let PlanState { plan, graph, variables, parts, check_runs, .. } = &mut self.plan_state;
+        let PlanState { plan, graph, variables, parts, .. } = &mut self.plan_state;
         let mut context = Context {
             now: self.now,
             unix_now,
@@ -30,8 +30,6 @@ impl Core {
             variables,
             timers: &mut self.timers,
             ids: &mut self.last_ids,
-            starts: &mut self.starts,
-            check_runs,
             decisions: Vec::new(),
         };
         let answer = message(parts, &mut context);
@@ -44,8 +42,8 @@ impl Core {
     fn carry_out(&mut self, decision: Decision) {
         match decision {
             Decision::Do(effect) => self.effects.push(effect),
-            Decision::Log(level, job, fields, message) => {
-                self.log(level, job, fields, format_args!("{message}"));
+            Decision::Log(level, fields, message) => {
+                self.log(level, None, fields, format_args!("{message}"));
             }
             Decision::Send(origin, code) => self.send(origin, code),
             Decision::SendChange(watch, code, list) => {
@@ -80,14 +78,6 @@ impl Core {
             }
             Decision::CancelProgram(run) => self.cancel_program(run),
             Decision::KillRequirers(lock) => self.kill_lock_requirers(lock),
-            Decision::RunCheck(job, check, run) => self.execute_check(job, check, run),
-            Decision::BecameHealthy(job) => self.became_healthy(job),
-            Decision::Heartbeat(job) => {
-                self.send_heartbeat(job);
-            }
-            Decision::NotHealthy(job) => self.advertise_critical(job),
-            Decision::RecheckRequirers(job) => self.enqueue_requirers(job),
-            Decision::ReplaceUnhealthy(job) => self.plan_state.unhealthy.push_back(job),
         }
     }
 

@@ -180,9 +180,7 @@ impl Core {
         let address =
             |plan: &Plan| plan.telemetry.as_ref().map(|telemetry| (telemetry.address, telemetry.port));
         if address(&old.plan) != address(&self.plan_state.plan) {
-            self.plan_state.parts.health.telemetry_error = Some("telemetry does not listen yet".into());
-        } else {
-            self.plan_state.parts.health.telemetry_error = old.parts.health.telemetry_error.take();
+            self.telemetry_error = Some("telemetry does not listen yet".into());
         }
         let starting = self.move_jobs(&mut old, diff);
         let old_parts = core::mem::take(&mut old.parts);
@@ -233,7 +231,7 @@ impl Core {
                 let before = &mut old.jobs[from.index()];
                 if before.stop_reason() != Some(StopReason::Unreachable) {
                     core::mem::swap(&mut self.plan_state.jobs[index], before);
-                    self.plan_state.parts.health.keep(JobIx::at(index), &mut old.parts.health, *from);
+                    self.plan_state.health.keep(JobIx::at(index), &mut old.health, *from);
                     continue;
                 }
             }
@@ -245,8 +243,8 @@ impl Core {
                 JobChange::Restarted(from) | JobChange::Kept(from) | JobChange::Adjusted(from) => {
                     let planned = &state.plan.jobs[index];
                     state.jobs[index] = old.jobs[from.index()].next_generation(planned, serial, after);
-                    let health = old.parts.health.take(*from);
-                    state.parts.health.begin_generation(JobIx::at(index), planned, health);
+                    let health = old.health.take(*from);
+                    state.health.begin_generation(JobIx::at(index), planned, health);
                 }
             }
         }

@@ -49,9 +49,11 @@ impl Core {
             last_ids: _,
             reload,
             rolling_restart,
+            telemetry_error,
             manager,
         } = self;
-        print.add((phase, manager, maintenance, effects.len(), oom_kills, queue.len()));
+        let telemetry_failed = telemetry_error.is_some();
+        print.add((phase, manager, maintenance, effects.len(), oom_kills, queue.len(), telemetry_failed));
         // A code that is decided wins, and stays decided.
         let ExitCodes { decided, first_failure, first_hook_failure, has_worked } = exit_codes;
         let code = |reason: &Option<ExitReason>| reason.as_ref().map(|reason| reason.code);
@@ -104,7 +106,8 @@ impl PlanState {
             // Follows from the plan.
             graph,
             jobs,
-            parts: Parts { watches, files, locks, health },
+            health,
+            parts: Parts { watches, files, locks },
             // The text of environments. Which processes run is in `jobs`.
             variables: _,
             runs,

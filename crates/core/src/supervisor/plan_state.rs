@@ -17,24 +17,18 @@ use crate::variables::JobVariables;
 use crate::watches::Watches;
 use crate::{SortedMap, inserted};
 
-/// What is in a plan beside what jobs do. Each has a state of its own, and talks to the rest of the core as
+/// What is in a plan beside jobs. Each has a state of its own, and talks to the rest of the core as
 /// [`crate::context`] says.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parts {
     pub(crate) watches: Watches,
     pub(crate) files: Files,
     pub(crate) locks: Locks,
-    pub(crate) health: Health,
 }
 
 impl Parts {
     fn new(plan: &Plan) -> Self {
-        Self {
-            watches: Watches::new(plan),
-            files: Files::new(plan),
-            locks: Locks::new(plan),
-            health: Health::new(plan),
-        }
+        Self { watches: Watches::new(plan), files: Files::new(plan), locks: Locks::new(plan) }
     }
 
     /// A reload has replaced the plan. Returns the files that are new or changed.
@@ -57,6 +51,7 @@ pub(crate) struct PlanState {
     pub(crate) graph: Arc<DependencyGraph>,
     pub(crate) jobs: Vec<JobState>,
     pub(crate) parts: Parts,
+    pub(crate) health: Health,
     /// The variables that all processes have in common (P7).
     pub(crate) variables: Arc<JobVariables>,
     pub(crate) runs: SortedMap<RunId, JobIx>,
@@ -93,6 +88,7 @@ impl PlanState {
         let mut new = Self {
             jobs: plan.jobs.iter().map(JobState::new).collect(),
             parts: Parts::new(&plan),
+            health: Health::new(&plan),
             variables: Arc::new(JobVariables::new(&plan)),
             runs: SortedMap::new(),
             check_runs: SortedMap::new(),
