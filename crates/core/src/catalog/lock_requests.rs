@@ -345,8 +345,7 @@ impl LockRequests {
             };
         }
         let listed = &key.value.holders;
-        let is_listed = listed.contains(&session.id);
-        if is_listed && (relies || (!key.value.incomplete && self.attempted(now).is_some())) {
+        if relies && listed.contains(&session.id) {
             return Err(None);
         }
         if !relies && ready_at > now {
@@ -524,6 +523,5 @@ impl LockRequests {
 
 /// A holder renews its session often enough to try it twice before it gives up.
 fn renew_after(lock: &Lock, stop_time: Duration) -> Duration {
-    let safe = lock.ttl.saturating_sub(lock.give_up_before(stop_time));
-    (lock.ttl / 2).min(safe / 2)
+    lock.ttl.saturating_sub(lock.give_up_before(stop_time)) / 2
 }

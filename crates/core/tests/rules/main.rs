@@ -12,6 +12,7 @@ mod events;
 mod files;
 mod harness;
 mod health;
+mod lock_requests;
 mod locks;
 mod logging;
 mod outcomes;
