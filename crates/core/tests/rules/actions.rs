@@ -536,3 +536,13 @@ fn w7_w19_an_event_from_before_a_generation_does_not_start_it() {
     harness.exit("app", 0);
     assert!(!harness.take_effects().contains(&"spawn app".to_owned()));
 }
+
+#[test]
+fn w14_w19_an_action_that_ends_what_others_begin_is_not_delayed() {
+    let leave = "{ name: 'leave', do: { maintenance: 'exit' }, when: { each: 'enterMaintenance' } }";
+    let mut harness = Harness::running(&format!("{{ name: 'x', exec: 'x' }}, {leave}"));
+    for _ in 0..20 {
+        harness.maintenance(true);
+        assert!(!harness.core.overview().maintenance);
+    }
+}

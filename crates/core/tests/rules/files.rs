@@ -399,3 +399,55 @@ fn d15_r3_a_changed_watch_answers_again_before_a_file_is_rendered() {
     harness.input(Input::Watched { watch: WatchIx(0), answer: Ok(Answer::Instances(Vec::new())) });
     assert_eq!(harness.take_effects(), ["render f"]);
 }
+
+#[test]
+fn d15_r3_a_new_job_gets_the_event_of_a_file_that_holds() {
+    let followers = || {
+        let mut plan = plan_with(file());
+        for (name, code) in [("late", Code::Changed), ("sad", Code::Failed)] {
+            let mut job = plan.jobs[1].clone();
+            let event = EventPattern { source: Source::File("f".into()), code };
+            (job.name, job.when.trigger) = (name.into(), Trigger::Event { event, repeat: Repeat::Once });
+            plan.jobs.push(job);
+        }
+        plan
+    };
+    let spawned = |harness: &mut Harness| {
+        harness.take_output();
+        reload(harness, followers());
+        let effects = harness.take_effects();
+        (effects.contains(&"spawn late".into()), effects.contains(&"spawn sad".into()))
+    };
+    let mut waiting = running(file());
+    assert_eq!(spawned(&mut waiting), (false, false));
+    assert_eq!(spawned(&mut installed(file())), (true, false));
+    let mut failed = running(file());
+    failed.instances(1);
+    failed.rendered(Err("f.tmpl:3:7: unknown"));
+    assert_eq!(spawned(&mut failed), (false, true));
+    // A text that was there already is no change.
+    let mut same = running(file());
+    same.instances(1);
+    same.rendered(Ok(Same));
+    assert_eq!(spawned(&mut same), (false, false));
+}
+
+#[test]
+fn d15_w20_a_reload_during_a_change_of_replicas_tries_failed_files_again() {
+    let replicas = || {
+        let jobs = "[{ name: 'web', exec: 'x', replicas: 2 }]";
+        let text =
+            format!("{{ consul: 'localhost', watches: [{{ name: 'app', interval: 1 }}], jobs: {jobs} }}");
+        Plan { files: vec![file()], ..plan(&text) }
+    };
+    let mut harness = Harness::new(replicas());
+    harness.input(Input::Ready);
+    harness.instances(1);
+    harness.rendered(Err("f.tmpl:3:7: unknown"));
+    harness.take_output();
+    harness.input(Input::Request { id: RequestId(1), request: Request::Scale("web".into(), 1) });
+    assert_eq!(harness.take_effects(), ["kill web-2 15"]);
+    reload(&mut harness, replicas());
+    harness.exit_on("web-2", 15);
+    assert!(harness.take_effects().contains(&"render f".to_owned()));
+}

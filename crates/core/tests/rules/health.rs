@@ -632,3 +632,20 @@ fn h9_an_exit_soon_after_the_job_became_healthy_is_suspicious() {
     harness.exit("web", 1);
     assert_eq!(suspicions(&harness), 0);
 }
+
+#[test]
+fn h8_an_unhealthy_run_of_a_job_that_stops_is_not_replaced() {
+    let mut harness = Harness::running(
+        "{ name: 'web', exec: 'x', restarts: 9, health: { exec: 'c', interval: 10, ttl: 30, onUnhealthy: 'restart' } },
+         { name: 'hook', exec: 'x', when: { source: 'web', once: 'stopping' } }",
+    );
+    harness.finish_check(true);
+    harness.request(Request::Stop(JobIx(0)));
+    harness.take_output();
+    harness.seconds(10);
+    harness.finish_check(false);
+    let output = harness.take_output();
+    assert!(output.contains(&"event web becameUnhealthy".to_owned()), "{output:?}");
+    assert!(!output.contains(&"kill web 15".to_owned()), "its hook has not ended");
+    assert!(!harness.log.iter().any(|line| line.contains("restarting")), "{:?}", harness.log);
+}

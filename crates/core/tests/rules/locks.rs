@@ -163,6 +163,18 @@ fn d14_a_lost_session_leaves_the_job_its_stop_time() {
 }
 
 #[test]
+fn d14_a_lock_that_is_taken_while_its_job_stops_kills_the_job_at_once() {
+    let mut harness = holder(APP);
+    harness.seconds(1);
+    report(&mut harness, LockReport::NotHeld(LockWait::SessionInvalidated));
+    assert_eq!(harness.take_effects(), ["kill app 15"]);
+    report(&mut harness, LockReport::NotHeld(LockWait::Unknown));
+    assert_eq!(harness.take_effects(), [""; 0]);
+    report(&mut harness, LockReport::NotHeld(LockWait::Taken(None)));
+    assert_eq!(harness.take_effects(), ["kill app 9"]);
+}
+
+#[test]
 fn d14_a_lock_is_released_when_its_jobs_have_ended() {
     let mut harness = holder(&format!("{APP}, {{ name: 'slow', exec: 'x' }}"));
     harness.signal(15);
@@ -199,12 +211,14 @@ fn d14_without_consul_a_lock_is_acquired_at_startup() {
     harness.seconds(3600);
     assert_eq!(harness.take_output(), [""; 0]);
     // Its number also grows within a second.
-    let other = local.replace("20s", "30s");
-    let request = Request::Reload(Box::new(plan(&other)));
-    harness.input(Input::Request { id: RequestId(9), request });
-    harness.exit("app", 0);
-    assert!(harness.take_output().contains(&"spawn app".to_owned()));
-    assert!(variable(&harness).unwrap().parse::<u64>().unwrap() > 1_700_000_000);
+    for (ttl, fencing) in [("30s", "1700003600"), ("40s", "1700003601"), ("50s", "1700003602")] {
+        let other = local.replace("20s", ttl);
+        let request = Request::Reload(Box::new(plan(&other)));
+        harness.input(Input::Request { id: RequestId(9), request });
+        harness.exit("app", 0);
+        assert!(harness.take_output().contains(&"spawn app".to_owned()));
+        assert_eq!(variable(&harness).as_deref(), Some(fencing));
+    }
 }
 
 #[test]

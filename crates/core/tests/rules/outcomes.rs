@@ -60,6 +60,10 @@ fn x7_a_source_that_does_not_exist_is_named() {
     assert_eq!(reason("source: 'setpu', once: 'exitSuccess'"), job);
     let watch = "`watch.db healthy` cannot happen: there is no watch `db`";
     assert_eq!(reason("source: 'watch.db', once: 'healthy'"), watch);
+    let file = "`file.conf changed` cannot happen: there is no file `conf`";
+    assert_eq!(reason("source: 'file.conf', once: 'changed'"), file);
+    let lock = "`lock.primary acquired` cannot happen: there is no lock `primary`";
+    assert_eq!(reason("source: 'lock.primary', once: 'acquired'"), lock);
     let any = "any: [{ source: 'done', event: 'exitSuccess' }, { source: 'setpu', event: 'exitSuccess' }]";
     assert_eq!(reason(any), format!("{job}; `done exitSuccess` can no longer happen"));
 }
@@ -176,4 +180,15 @@ fn x9_failed_runs_in_a_row_are_counted() {
     }
     harness.exit("tidy", 0);
     assert_eq!(failed(&harness), 0);
+}
+
+#[test]
+fn x7_only_the_events_that_cannot_come_are_named() {
+    let all = "all: [{ source: 'a', event: 'exitSuccess' }, { source: 'SIGUSR2' }]";
+    let mut harness = Harness::running(&format!(
+        "{{ name: 'main', exec: 'x' }}, {{ name: 'a', exec: 'x' }}, {{ name: 'app', exec: 'x', when: {{ {all} }} }}"
+    ));
+    harness.exit("a", 1);
+    let reason = harness.core.job_overview(JobIx(2)).skip_reason;
+    assert_eq!(reason.as_deref(), Some("`a exitSuccess` can no longer happen"));
 }

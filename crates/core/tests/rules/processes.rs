@@ -4,6 +4,7 @@ use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Remains, StartErrorKind};
 use containerpilot_core::plan::{Level, Signal};
 use containerpilot_core::request::Request;
+use containerpilot_core::state::journal::EndReason;
 use containerpilot_core::{Input, State};
 
 use crate::harness::Harness;
@@ -262,4 +263,11 @@ fn p4_daemons_are_logged_with_the_job_whose_last_run_left_them() {
         harness.input(Input::OrphansFound { run });
         assert_eq!(harness.job_of("left processes").as_deref(), Some(job));
     }
+}
+
+#[test]
+fn p6_t4_an_abandoned_run_ended_as_its_end_was_begun() {
+    let mut harness = Harness::running("{ name: 'a', exec: 'x', timeout: '3s', restarts: 1 }");
+    harness.seconds(5);
+    assert_eq!(harness.core.job_overview(JobIx(0)).ended_by, Some(EndReason::Timeout));
 }

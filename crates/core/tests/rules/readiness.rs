@@ -313,3 +313,18 @@ fn h11_a_process_that_is_ready_without_end_is_reported_a_few_times_per_second() 
     harness.notify("web", "READY=1");
     assert_eq!(harness.status("web").readiness, Some(Readiness::Ready));
 }
+
+#[test]
+fn h11_a_job_in_its_restart_delay_is_not_ready_for_the_service_manager() {
+    let mut harness =
+        Harness::jobs("{ name: 'setup', exec: 'x' }, { name: 'worker', exec: 'x', restarts: 'unlimited' }");
+    harness.core.notify_manager();
+    harness.input(Input::Ready);
+    while harness.has_process("worker") {
+        harness.exit("worker", 1);
+    }
+    harness.exit("setup", 0);
+    assert!(!harness.take_effects().contains(&"notify READY=1".to_owned()));
+    harness.seconds(60);
+    assert!(harness.take_effects().contains(&"notify READY=1".to_owned()));
+}

@@ -1,7 +1,10 @@
 //! R1–R4: reload.
 
+use std::time::Duration;
+
 use containerpilot_core::event::Code;
-use containerpilot_core::ids::{JobIx, RunId};
+use containerpilot_core::ids::{JobIx, LockIx, RunId};
+use containerpilot_core::lock_report::LockReport;
 use containerpilot_core::plan::diff::Changes;
 use containerpilot_core::{Input, Reply, Request, RequestId};
 
@@ -569,4 +572,47 @@ fn r3_h11_a_new_job_runs_once_for_what_a_process_says_before_its_start() {
     assert_eq!(harness.take_effects(), ["plan replaced"], "`ready` was not sent yet");
     harness.start("web");
     assert!(harness.take_effects().contains(&"spawn b".to_owned()));
+}
+
+#[test]
+fn r3_new_jobs_get_only_the_events_of_watches_locks_and_maintenance_that_hold() {
+    let text = |jobs: &str| {
+        format!(
+            "{{ consul: 'localhost', watches: [{{ name: 'db', interval: 1 }}], \
+               locks: [{{ name: 'primary', ttl: '20s' }}], jobs: [{A} {jobs}] }}"
+        )
+    };
+    let events = [
+        ("source: 'watch.db', once: 'changed'", "w1"),
+        ("source: 'watch.db', once: 'healthy'", "w2"),
+        ("source: 'watch.db', once: 'unhealthy'", "w3"),
+        ("source: 'lock.primary', once: 'acquired'", "l1"),
+        ("source: 'lock.primary', once: 'lost'", "l2"),
+        ("once: 'enterMaintenance'", "m1"),
+        ("once: 'exitMaintenance'", "m2"),
+    ];
+    let followers =
+        events.map(|(when, name)| format!(", {{ name: '{name}', exec: 'x', when: {{ {when} }} }}"));
+    let spawned = |prepare: &dyn Fn(&mut Harness)| {
+        let mut harness = Harness::new(plan(&text("")));
+        harness.input(Input::Ready);
+        prepare(&mut harness);
+        harness.take_output();
+        harness.request(Request::Reload(Box::new(plan(&text(&followers.concat())))));
+        harness
+            .take_effects()
+            .iter()
+            .filter_map(|line| line.strip_prefix("spawn "))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let hold = |harness: &mut Harness| {
+        let report = LockReport::Held { fencing: 1, until: harness.now + Duration::from_secs(20) };
+        harness.input(Input::Lock { lock: LockIx(0), report });
+    };
+    assert_eq!(spawned(&|_| {}), "");
+    assert_eq!(spawned(&|harness| harness.instances(1)), "w1 w2");
+    assert_eq!(spawned(&|harness| harness.instances(0)), "");
+    assert_eq!(spawned(&hold), "l1");
+    assert_eq!(spawned(&|harness| harness.maintenance(true)), "m1");
 }

@@ -566,3 +566,35 @@ fn w18_x7_of_jobs_that_require_each_other_one_that_can_run_waits() {
     harness.seconds(60);
     assert!(harness.has_process("b"));
 }
+
+#[test]
+fn w18_a_job_waits_for_the_stop_hooks_of_one_that_has_succeeded() {
+    let hook = "{ name: 'hook', exec: 'x', when: { source: 'migrate', once: 'stopping' } }";
+    let mut harness = with(&[MIGRATE, hook, "{ name: 'app', exec: 'x', requires: ['migrate'] }"]);
+    harness.exit("migrate", 0);
+    assert_eq!(harness.status("app").word(), "waiting");
+    harness.exit("hook", 0);
+    assert_eq!(spawned(&mut harness).last().map(String::as_str), Some("app"));
+}
+
+#[test]
+fn w18_a_job_that_is_stopping_is_not_refused_for_a_requirement() {
+    let app = "{ name: 'app', exec: 'x', requires: [{ source: 'cache', bind: true }] }";
+    let hook = "{ name: 'hook', exec: 'x', when: { source: 'app', once: 'stopping' } }";
+    let mut harness = with(&[CACHE, app, hook]);
+    stop(&mut harness, "app");
+    harness.exit_on("app", TERM);
+    stop(&mut harness, "cache");
+    harness.exit_on("cache", TERM);
+    assert_eq!(start(&mut harness, "app"), Reply::Done("stopping, will start again".into()));
+}
+
+#[test]
+fn s10_a_job_does_not_wait_for_a_stop_hook_that_waits_for_it() {
+    let hook = "{ name: 'hook', exec: 'x', when: { source: 'app', once: 'stopped' } }";
+    let mut harness = with(&["{ name: 'app', exec: 'x', stopAfter: ['hook'] }", hook]);
+    harness.signal(TERM);
+    assert_eq!(killed(&mut harness), ["app 15"]);
+    harness.exit_on("app", TERM);
+    assert_eq!(spawned(&mut harness).last().map(String::as_str), Some("hook"));
+}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::input::StartErrorKind;
-use containerpilot_core::{Input, Request, State};
+use containerpilot_core::{Input, Request, RequestId, State};
 
 use crate::harness::{Harness, plan};
 
@@ -679,4 +679,35 @@ fn w10_nothing_is_reported_while_something_can_happen() {
     let mut harness = Harness::running(&format!("{waits}, {}", others[0]));
     harness.request(Request::Stop(JobIx(1)));
     assert!(harness.core.deadlock().is_none(), "{:?}", harness.log);
+}
+
+#[test]
+fn w9_the_stop_of_a_job_without_a_process_comes_after_its_hooks() {
+    let mut harness = Harness::running(
+        "{ name: 'main', exec: 'x' }, { name: 'a', exec: 'x', when: { source: 'SIGUSR2', timeout: '1s' } },
+         { name: 'hook', exec: 'x', when: { source: 'a', once: 'stopping' } },
+         { name: 'after', exec: 'x', when: { source: 'a', once: 'stopped' } }",
+    );
+    harness.seconds(1);
+    assert_eq!(harness.status("after").word(), "waiting");
+    harness.exit("hook", 0);
+    assert!(harness.has_process("after"), "{:?}", harness.log);
+}
+
+#[test]
+fn w10_nothing_is_reported_during_a_reload() {
+    let text = |coprocess: &str| {
+        format!(
+            "{{ jobs: [{{ name: 'a', exec: 'x', when: {{ source: 'b', once: 'stopped' }} }},
+                      {{ name: 'b', exec: 'x', when: {{ source: 'a', once: 'stopping' }} }}],
+               coprocesses: [{{ name: 'c', command: '{coprocess}' }}] }}"
+        )
+    };
+    let mut harness = Harness::new(plan(&text("x")));
+    harness.input(Input::Ready);
+    assert!(harness.core.deadlock().is_some());
+    harness.input(Input::Request { id: RequestId(9), request: Request::Reload(Box::new(plan(&text("y")))) });
+    assert!(harness.core.deadlock().is_none(), "the coprocess stops");
+    harness.exit("c", 0);
+    assert!(harness.core.deadlock().is_some());
 }
