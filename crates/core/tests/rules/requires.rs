@@ -598,3 +598,14 @@ fn s10_a_job_does_not_wait_for_a_stop_hook_that_waits_for_it() {
     harness.exit_on("app", TERM);
     assert_eq!(spawned(&mut harness).last().map(String::as_str), Some("hook"));
 }
+
+#[test]
+fn w18_x5_a_required_job_that_has_succeeded_is_said_to_have() {
+    let migrate = "{ name: 'migrate', exec: 'x', when: { source: 'SIGUSR2' } }";
+    let setup = "{ name: 'setup', exec: 'x' }";
+    let mut harness = with(&[setup, migrate, "{ name: 'app', exec: 'x', requires: ['setup', 'migrate'] }"]);
+    harness.exit("setup", 0);
+    let app = harness.core.job_overview(harness.core.job_named("app").unwrap());
+    let states: Vec<&str> = app.requires.iter().map(|one| one.state.as_str()).collect();
+    assert_eq!(states, ["has succeeded", "is waiting to start"]);
+}

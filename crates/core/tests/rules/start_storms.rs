@@ -7,7 +7,7 @@ use containerpilot_core::input::{RenderedText, StartErrorKind};
 use containerpilot_core::plan::Signal;
 use containerpilot_core::report::status::ReportedState;
 use containerpilot_core::request::{Reply, Request};
-use containerpilot_core::{Input, Outcome, SkipReason, State};
+use containerpilot_core::{Effect, Input, Outcome, SkipReason, State};
 
 use crate::files::{plan_with, tested};
 use crate::harness::{Harness, plan};
@@ -474,4 +474,21 @@ fn p14_the_test_of_a_file_waits_for_its_turn() {
     assert_eq!(harness.take_effects(), ["test f"]);
     harness.finish_check(true);
     assert_eq!(harness.take_effects(), ["install"]);
+}
+
+#[test]
+fn p14_a_process_that_had_no_processor_gets_its_time_again() {
+    let mut harness = Harness::jobs("{ name: 'a', exec: 'x' }");
+    harness.starts_succeed = false;
+    harness.input(Input::Ready);
+    let run = harness.status("a").run.unwrap();
+    harness.now = harness.now + Duration::from_secs(10);
+    let mut effects = Vec::new();
+    harness.core.step(harness.now, Input::Tick, &mut effects);
+    assert!(matches!(effects[..], [Effect::InspectStart { .. }]), "{effects:?}");
+    harness.input(Input::StartDelayed { run });
+    harness.millis(9_999);
+    assert_eq!(harness.status("a").state, State::Starting);
+    harness.millis(1);
+    assert_ne!(harness.status("a").state, State::Starting);
 }
