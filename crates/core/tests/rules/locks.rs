@@ -222,6 +222,16 @@ fn d14_without_consul_a_lock_is_acquired_at_startup() {
 }
 
 #[test]
+fn d14_w9_a_local_lock_is_never_lost() {
+    let jobs = "{ name: 'main', exec: 'x' },
+        { name: 'down', exec: 'x', when: { source: 'lock.primary', once: 'lost' } }";
+    assert_eq!(harness(jobs).status("down").word(), "waiting");
+    let mut local = Harness::new(plan(&text(jobs).replace("consul: 'consul:8500', ", "")));
+    local.input(Input::Ready);
+    assert_eq!(local.status("down").word(), "skipped");
+}
+
+#[test]
 fn d14_a_reload_keeps_an_unchanged_lock() {
     let mut harness = holder(APP);
     let two = text(&format!("{{ name: 'other', exec: 'x' }}, {APP}"))
