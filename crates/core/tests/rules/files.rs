@@ -1,12 +1,14 @@
 //! Rendered files: when they are rendered, tested and installed, and what that means for jobs (D15).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use containerpilot_core::answer::{Answer, Instance};
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::files::FileStatus;
-use containerpilot_core::ids::{FileIx, JobIx, WatchIx};
+use containerpilot_core::ids::{FileIx, JobIx, LockIx, WatchIx};
 use containerpilot_core::input::RenderedText::{New, Same};
+use containerpilot_core::lock_report::LockReport;
 use containerpilot_core::plan::{
     Command, EventPattern, FileTest, Plan, RenderedFile, Repeat, RequiredSource, Requirement, Trigger, Word,
 };
@@ -450,4 +452,32 @@ fn d15_w20_a_reload_during_a_change_of_replicas_tries_failed_files_again() {
     reload(&mut harness, replicas());
     harness.exit_on("web-2", 15);
     assert!(harness.take_effects().contains(&"render f".to_owned()));
+}
+
+#[test]
+fn r3_t3_events_of_sources_that_a_reload_keeps_are_counted_on() {
+    let with_lock = |more: &str| {
+        let text = format!(
+            "{{ consul: 'localhost', watches: [{more} {{ name: 'app', interval: 1 }}], \
+               locks: [{{ name: 'primary', ttl: '20s' }}], jobs: [{{ name: 'x', exec: 'x' }}, {{ name: 'once', exec: 'x' }}] }}"
+        );
+        Plan { files: vec![file()], ..plan(&text) }
+    };
+    let mut harness = Harness::new(with_lock(""));
+    harness.input(Input::Ready);
+    harness.instances(1);
+    harness.rendered(Ok(New));
+    harness.installed(Ok(()));
+    let report = LockReport::Held { fencing: 1, until: harness.now + Duration::from_secs(20) };
+    harness.input(Input::Lock { lock: LockIx(0), report });
+    let counts = |harness: &Harness| {
+        let events = harness.core.overview().events.into_iter();
+        events.map(|one| (format!("{} {}", one.source, one.code), one.count)).collect::<BTreeMap<_, _>>()
+    };
+    harness.exit("once", 0);
+    let before = counts(&harness);
+    assert_eq!(before.len(), 8, "{before:?}");
+    // The watch has another place now.
+    reload(&mut harness, with_lock("{ name: 'new', interval: 1 },"));
+    assert_eq!(counts(&harness), before);
 }
