@@ -4,6 +4,8 @@ mod health;
 mod restarts;
 mod service;
 
+use std::time::Duration;
+
 use crate::ImportError;
 use crate::document::Document;
 use crate::files::Files;
@@ -20,7 +22,7 @@ const OVERRIDES: [&str; 4] = [
     "docker-compose.override.yaml",
 ];
 /// How long Docker waits after the stop signal.
-const GRACE_MS: u64 = 10_000;
+const GRACE: Duration = Duration::from_secs(10);
 
 /// Reads the files, of which a later one overrides an earlier one.
 pub(crate) fn import(
@@ -72,7 +74,7 @@ pub(crate) fn import(
         };
         jobs.extend(service::convert(entry, map, &services, document)?);
     }
-    planned::add_all(jobs, GRACE_MS, document)?;
+    planned::add_all(jobs, GRACE, document)?;
     Ok(())
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::time::Duration;
 
 use containerpilot_config::json5::write::{Layout, Row, comment, escaped, quoted};
 
 use crate::Imported;
+use crate::durations;
 use crate::files::SourceLine;
 
 /// A value of the new file.
@@ -61,6 +63,12 @@ impl From<String> for Value {
 impl From<u64> for Value {
     fn from(number: u64) -> Self {
         Self::Number(number.to_string())
+    }
+}
+
+impl From<Duration> for Value {
+    fn from(duration: Duration) -> Self {
+        Self::Text(durations::written(duration))
     }
 }
 

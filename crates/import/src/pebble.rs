@@ -7,11 +7,11 @@ mod strict;
 mod surroundings;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::ImportError;
 use crate::conditions::on;
 use crate::document::{Document, Field, Fields, Job, Value};
-use crate::durations;
 use crate::files::Files;
 use crate::merge::Loader;
 use crate::planned::{self, Condition, Dependency, Planned, Start};
@@ -20,12 +20,12 @@ use crate::yaml::{self, Map, YamlEntry, YamlNode};
 use service::Converter;
 
 /// How long Pebble waits after SIGTERM.
-const KILL_DELAY_MS: u64 = 5000;
+const KILL_DELAY: Duration = Duration::from_secs(5);
 /// How long Pebble waits at its shutdown after the longest `kill-delay`.
-const AFTER_KILL_MS: u64 = 5000;
+const AFTER_KILL: Duration = Duration::from_secs(5);
 /// The first delay before a restart, and the longest.
-const BACKOFF_MS: u64 = 500;
-const BACKOFF_LIMIT_MS: u64 = 30_000;
+const BACKOFF: Duration = Duration::from_millis(500);
+const BACKOFF_LIMIT: Duration = Duration::from_secs(30);
 
 /// Reads layers, or directories of layers, in their order.
 pub(crate) fn import(
@@ -54,8 +54,8 @@ pub(crate) fn import(
         jobs.push(job.planned());
     }
     before(&services, &started, &mut jobs, document);
-    let longest_stop = jobs.iter().map(|job| job.stop).max().unwrap_or_default().max(KILL_DELAY_MS);
-    let names = planned::add_all(jobs, KILL_DELAY_MS, document)?;
+    let longest_stop = jobs.iter().map(|job| job.stop).max().unwrap_or_default().max(KILL_DELAY);
+    let names = planned::add_all(jobs, KILL_DELAY, document)?;
     defaults(longest_stop, document);
     for (of, reaction) in reactions {
         let source = names.get(of).cloned().unwrap_or_default();
@@ -79,12 +79,11 @@ pub(crate) fn import(
 }
 
 /// The defaults of Pebble, and how long its shutdown takes at most.
-fn defaults(longest_stop: u64, document: &mut Document) {
-    let shutdown = longest_stop.saturating_add(AFTER_KILL_MS);
-    document.top.set("stopTimeout", durations::shown(shutdown), None);
-    let backoff = service::restart_backoff((BACKOFF_MS, None), (BACKOFF_LIMIT_MS, None));
-    let defaults =
-        vec![Field::new("killAfter", durations::shown(KILL_DELAY_MS)), Field::new("restartBackoff", backoff)];
+fn defaults(longest_stop: Duration, document: &mut Document) {
+    let shutdown = longest_stop.saturating_add(AFTER_KILL);
+    document.top.set("stopTimeout", shutdown, None);
+    let backoff = service::restart_backoff((BACKOFF, None), (BACKOFF_LIMIT, None));
+    let defaults = vec![Field::new("killAfter", KILL_DELAY), Field::new("restartBackoff", backoff)];
     document.top.set("defaults", Value::Object(defaults), None);
     document.top.note("defaults", "What Pebble does with a service that sets nothing else.");
 }

@@ -1,11 +1,11 @@
 //! Jobs and what they wait for, for the programs whose dependencies have conditions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::ImportError;
 use crate::conditions::{ended, on};
 use crate::document::{Document, Field, Fields, Job, Value};
-use crate::durations;
 use crate::files::SourceLine;
 use crate::graph;
 
@@ -15,7 +15,7 @@ const MAX_JOBS: usize = 2000;
 const MAX_STEPS: usize = 1_000_000;
 
 /// Our default of `stopTimeout`.
-const STOP_TIMEOUT_MS: u64 = 5000;
+pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A job that is not complete yet: what it waits for is decided when all jobs are known.
 #[derive(Debug)]
@@ -28,8 +28,8 @@ pub(crate) struct Planned {
     pub(crate) depends: Vec<Dependency>,
     /// What starts it, besides its dependencies.
     pub(crate) start: Start,
-    /// How many milliseconds it has to stop, if it has a time of its own.
-    pub(crate) stop: u64,
+    /// The time it has to stop, if it has a time of its own.
+    pub(crate) stop: Duration,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -103,13 +103,13 @@ struct Waits {
     order: Vec<(usize, SourceLine)>,
 }
 
-/// Completes the jobs and adds them to the document. A job without `killAfter` has `usual_stop` milliseconds to stop. Returns the new names.
+/// Completes the jobs and adds them to the document. A job without `killAfter` has `usual_stop` to stop. Returns the new names.
 ///
 /// # Errors
 /// If there are too many jobs or dependencies.
 pub(crate) fn add_all(
     jobs: Vec<Planned>,
-    usual_stop: u64,
+    usual_stop: Duration,
     document: &mut Document,
 ) -> Result<Vec<String>, ImportError> {
     let first = jobs.first().map(|job| job.from.clone());
@@ -171,13 +171,13 @@ pub(crate) fn add_all(
 }
 
 /// The times to stop: `stopTimeout` is the longest of all, and `killAfter` of `defaults` is that of the jobs that have none of their own.
-fn stop_times(jobs: &[Planned], usual: u64, document: &mut Document) {
+fn stop_times(jobs: &[Planned], usual: Duration, document: &mut Document) {
     let longest = jobs.iter().map(|job| job.stop).max().unwrap_or_default().max(usual);
-    if longest != STOP_TIMEOUT_MS {
-        document.top.set("stopTimeout", durations::shown(longest), None);
+    if longest != STOP_TIMEOUT {
+        document.top.set("stopTimeout", longest, None);
     }
     if longest > usual && jobs.iter().any(|job| job.fields.get("killAfter").is_none()) {
-        let defaults = vec![Field::new("killAfter", durations::shown(usual))];
+        let defaults = vec![Field::new("killAfter", usual)];
         document.top.set("defaults", Value::Object(defaults), None);
     }
 }

@@ -8,6 +8,7 @@ mod process;
 mod texts;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use crate::ImportError;
 use crate::conditions::on;
@@ -29,7 +30,7 @@ const OVERRIDES: [&str; 4] = [
     "process-compose.override.yaml",
 ];
 /// How long it waits for a process that stops.
-const STOP_MS: u64 = 10_000;
+const STOP: Duration = Duration::from_secs(10);
 
 /// Reads the files, of which a later one overrides an earlier one.
 pub(crate) fn import(
@@ -100,7 +101,7 @@ pub(crate) fn import(
         reactions.extend(jobs.get(at).and_then(|job| Reaction::stop(at, job, place, document)));
     }
     reactions.extend(Reaction::shutdowns(skips, &jobs, document));
-    let names = planned::add_all(jobs, STOP_MS, document)?;
+    let names = planned::add_all(jobs, STOP, document)?;
     for (of, (name, from, mut fields)) in hooks {
         let name = document.free_name(&name);
         let source = names.get(of).cloned().unwrap_or_default();

@@ -9,11 +9,13 @@ mod script;
 mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::ImportError;
 use crate::document::{Document, Value};
 use crate::files::{Files, SourceLine, Text};
 use crate::graph;
+use crate::planned;
 use settings::log_file;
 
 /// The bundles of s6-overlay that say what is started. Their names say nothing about a job.
@@ -76,7 +78,7 @@ struct Importer<'a> {
     /// `logging` of the producers.
     logs: BTreeMap<String, Value>,
     /// The longest `timeout-kill`.
-    stop_time: u64,
+    stop_time: Duration,
     /// Whether a job names a path that is not known to be one of the image.
     has_unknown_paths: bool,
 }
@@ -99,7 +101,7 @@ pub(crate) fn import(
         started: BTreeSet::new(),
         requires: BTreeMap::new(),
         logs: BTreeMap::new(),
-        stop_time: 5000,
+        stop_time: planned::STOP_TIMEOUT,
         has_unknown_paths: false,
     };
     for path in paths {

@@ -7,6 +7,7 @@ mod program;
 mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::ImportError;
 use crate::document::{Document, Field, Fields, Value};
@@ -284,7 +285,7 @@ fn stop_order(converted: &[Converted], document: &mut Document) {
         |level: &Vec<&Converted>| level.iter().map(|program| program.stop_seconds).max().unwrap_or(0);
     let total = levels.values().map(slowest).fold(0, u64::saturating_add);
     let total = total.min(program::MAX_SECONDS);
-    document.top.set("stopTimeout", format!("{total}s"), None);
+    document.top.set("stopTimeout", Duration::from_secs(total), None);
     if levels.len() > 1 {
         document.top.note(
             "stopTimeout",

@@ -11,7 +11,6 @@ mod lines;
 mod process;
 mod restart;
 mod service;
-mod span;
 mod triggers;
 mod unit;
 mod verify;

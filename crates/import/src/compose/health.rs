@@ -1,5 +1,7 @@
 //! The health check of a service.
 
+use std::time::Duration;
+
 use super::service::{Converter, WRITE_THE_VALUE, pieces, plain, text};
 use crate::ImportError;
 use crate::command_line;
@@ -49,24 +51,24 @@ impl Converter<'_> {
         };
         let mut health = Vec::new();
         health.set("exec", exec, Some(&test.place()));
-        let mut interval = 30_000;
+        let mut interval = Duration::from_secs(30);
         let mut timeout = None;
         let mut failures = Field::new("failures", 3);
         for key in map {
-            let duration = plain(&key.value).and_then(durations::milliseconds);
+            let duration = plain(&key.value).and_then(durations::compose);
             match (key.key.as_str(), duration) {
                 ("test" | "disable", _) => {}
                 ("start_interval", _) => self.document.not_needed(
                     &key.place(),
                     "until the first success, checks follow after 100 ms, 200 ms, 400 ms and so on",
                 ),
-                ("interval", Some(ms)) if ms > 0 => interval = ms,
-                ("timeout", Some(ms)) if ms > 0 => {
-                    timeout = Some(ms);
-                    health.set("timeout", durations::shown(ms), Some(&key.place()));
+                ("interval", Some(given)) if !given.is_zero() => interval = given,
+                ("timeout", Some(given)) if !given.is_zero() => {
+                    timeout = Some(given);
+                    health.set("timeout", given, Some(&key.place()));
                 }
-                ("start_period", Some(ms)) if ms > 0 => {
-                    health.set("startPeriod", durations::shown(ms), Some(&key.place()));
+                ("start_period", Some(given)) if !given.is_zero() => {
+                    health.set("startPeriod", given, Some(&key.place()));
                 }
                 ("retries", _) => match key.value.integer().and_then(|n| u64::try_from(n).ok()) {
                     Some(n) => {
@@ -91,9 +93,9 @@ impl Converter<'_> {
             }
         }
         let from = map.entry("interval").map(YamlEntry::place);
-        health.set("interval", durations::shown(interval), from.as_ref());
-        health.set("ttl", durations::shown(interval.saturating_mul(3)), from.as_ref());
-        if timeout.is_none() && interval < 30_000 {
+        health.set("interval", interval, from.as_ref());
+        health.set("ttl", interval.saturating_mul(3), from.as_ref());
+        if timeout.is_none() && interval < Duration::from_secs(30) {
             health.set("timeout", "30s", None);
         }
         health.push(failures);

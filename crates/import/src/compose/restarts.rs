@@ -1,5 +1,7 @@
 //! `restart`, `deploy` and `scale` of a service.
 
+use std::time::Duration;
+
 use super::service::{CONTAINER, Converter, number, plain};
 use crate::ImportError;
 use crate::document::{Field, Fields, Value};
@@ -77,15 +79,15 @@ impl Converter<'_> {
         }
         let mut backoff = Vec::new();
         for key in map {
-            let duration = plain(&key.value).and_then(durations::milliseconds);
+            let duration = plain(&key.value).and_then(durations::compose);
             match (key.key.as_str(), duration) {
                 ("condition" | "max_attempts", _) => {}
-                ("delay" | "window", Some(0)) => self.document.not_needed(&key.place(), DEFAULT),
-                ("delay", Some(ms)) => {
-                    backoff.push(Field::new("initial", durations::shown(ms)));
-                    backoff.push(Field::new("max", durations::shown(ms)));
+                ("delay" | "window", Some(Duration::ZERO)) => self.document.not_needed(&key.place(), DEFAULT),
+                ("delay", Some(delay)) => {
+                    backoff.push(Field::new("initial", delay));
+                    backoff.push(Field::new("max", delay));
                 }
-                ("window", Some(ms)) => backoff.push(Field::new("reset", durations::shown(ms))),
+                ("window", Some(window)) => backoff.push(Field::new("reset", window)),
                 ("delay" | "window", None) => self.inexact(key, "write a duration such as `5s`"),
                 _ => self.inexact(key, "unknown key"),
             }

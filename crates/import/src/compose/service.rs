@@ -1,5 +1,7 @@
 //! One service of a Compose file as a job.
 
+use std::time::Duration;
+
 use super::is_required;
 use crate::ImportError;
 use crate::document::{Document, Field, Fields, Value};
@@ -34,7 +36,7 @@ pub(super) fn convert(
         depends: Vec::new(),
         groups: Vec::new(),
         manual: None,
-        stop: 0,
+        stop: Duration::ZERO,
     };
     for entry in service {
         if !entry.value.is_null() || entry.key == "init" {
@@ -133,7 +135,7 @@ pub(super) struct Converter<'a> {
     depends: Vec<Dependency>,
     groups: Vec<Value>,
     pub(super) manual: Option<SourceLine>,
-    stop: u64,
+    stop: Duration,
 }
 
 impl Converter<'_> {
@@ -153,10 +155,10 @@ impl Converter<'_> {
             "working_dir" => self.fields.set("cwd", text(value)?, from),
             "user" => self.user(entry)?,
             "stop_signal" => self.fields.set("stopSignal", text(value)?, from),
-            "stop_grace_period" => match plain(value).and_then(durations::milliseconds) {
-                Some(ms) => {
-                    self.stop = ms;
-                    self.fields.set("killAfter", durations::shown(ms.max(1)), from);
+            "stop_grace_period" => match plain(value).and_then(durations::compose) {
+                Some(limit) => {
+                    self.stop = limit;
+                    self.fields.set("killAfter", limit.max(Duration::from_millis(1)), from);
                 }
                 None => self.inexact(entry, "write a duration such as `30s`"),
             },

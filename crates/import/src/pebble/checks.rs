@@ -1,6 +1,7 @@
 //! Checks: each becomes a job that has `health` and no process.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use containerpilot_config::limits::SOURCE_BYTES;
 
@@ -9,7 +10,6 @@ use super::{strict, surroundings};
 use crate::ImportError;
 use crate::conditions::on;
 use crate::document::{Document, Field, Fields, Job, Value};
-use crate::durations;
 use crate::yaml::{Map, YamlEntry, YamlNode};
 
 /// The exit code of Pebble after `on-check-failure: shutdown`.
@@ -114,16 +114,16 @@ pub(super) fn add(
 
 fn health(entry: &YamlEntry, document: &mut Document) -> Result<Value, ImportError> {
     let mut check = vec![Field::new("name", entry.key.as_str())];
-    let (mut period, mut timeout, mut failures) = (10_000, 3000, 3);
+    let (mut period, mut timeout, mut failures) = (Duration::from_secs(10), Duration::from_secs(3), 3);
     for key in entry.value.map().into_iter().flatten() {
         let place = key.place();
-        let duration = strict::duration(&key.value).filter(|ms| *ms > 0);
+        let duration = strict::duration(&key.value).filter(|duration| !duration.is_zero());
         match key.key.as_str() {
             "override" | "startup" => {}
             "level" => document.not_needed(&place, "a job is healthy or not: there are no levels"),
             "period" | "timeout" => match duration {
-                Some(ms) if key.key == "period" => period = ms,
-                Some(ms) => timeout = ms,
+                Some(duration) if key.key == "period" => period = duration,
+                Some(duration) => timeout = duration,
                 None => return Err(key.error(format!("`{}` must not be 0", key.key))),
             },
             "threshold" => match key.value.integer().and_then(|n| u64::try_from(n).ok()) {
@@ -162,13 +162,13 @@ fn health(entry: &YamlEntry, document: &mut Document) -> Result<Value, ImportErr
         }
     }
     let place = |key| entry.value.map().and_then(|check| check.entry(key)).map(YamlEntry::place);
-    check.set("interval", durations::shown(period), place("period").as_ref());
-    check.set("ttl", durations::shown(period.saturating_mul(3)), place("period").as_ref());
-    check.set("timeout", durations::shown(timeout.min(period)), place("timeout").as_ref());
+    check.set("interval", period, place("period").as_ref());
+    check.set("ttl", period.saturating_mul(3), place("period").as_ref());
+    check.set("timeout", timeout.min(period), place("timeout").as_ref());
     check.set("failures", failures, place("threshold").as_ref());
     // The supervisor checks sooner and more often until a check passes, Pebble first after `period`.
     if failures > 1 {
-        check.set("startPeriod", durations::shown(period), None);
+        check.set("startPeriod", period, None);
     }
     Ok(Value::Object(check))
 }

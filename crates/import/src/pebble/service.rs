@@ -1,11 +1,11 @@
 //! One service.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-use super::{BACKOFF_LIMIT_MS, BACKOFF_MS, names, strict, surroundings};
+use super::{BACKOFF, BACKOFF_LIMIT, names, strict, surroundings};
 use crate::ImportError;
 use crate::document::{Document, Field, Fields, Value};
-use crate::durations;
 use crate::files::SourceLine;
 use crate::planned::{Condition, Dependency, Planned, Start};
 use crate::yaml::{Map, YamlEntry};
@@ -27,7 +27,7 @@ pub(super) struct Converter<'a> {
     pub(super) document: &'a mut Document,
     fields: Vec<Field>,
     depends: Vec<Dependency>,
-    stop: u64,
+    stop: Duration,
     pub(super) reactions: Vec<Reaction>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Converter<'a> {
         document: &'a mut Document,
     ) -> Self {
         let (fields, depends, reactions) = (Vec::new(), Vec::new(), Vec::new());
-        Self { entry, started, document, fields, depends, stop: 0, reactions }
+        Self { entry, started, document, fields, depends, stop: Duration::ZERO, reactions }
     }
 
     pub(super) fn planned(self) -> Planned {
@@ -109,9 +109,9 @@ impl<'a> Converter<'a> {
             }
             ("kill-delay", _) => {
                 // 0 kills at once.
-                let ms = strict::duration(&entry.value).unwrap_or_default().max(1);
-                self.stop = ms;
-                self.fields.set("killAfter", durations::shown(ms), from);
+                let limit = strict::duration(&entry.value).unwrap_or_default().max(Duration::from_millis(1));
+                self.stop = limit;
+                self.fields.set("killAfter", limit, from);
             }
             ("backoff-factor", factor) => match factor.and_then(|factor| factor.parse::<f64>().ok()) {
                 Some(factor) if factor < 1.0 => return Err(entry.error("`backoff-factor` is at least 1.0")),
@@ -204,8 +204,8 @@ impl<'a> Converter<'a> {
         let read = |entry: Option<&YamlEntry>, default| {
             entry.and_then(|entry| strict::duration(&entry.value)).unwrap_or(default)
         };
-        let (initial, max) = (read(delay, BACKOFF_MS), read(limit, BACKOFF_LIMIT_MS));
-        if initial == 0 {
+        let (initial, max) = (read(delay, BACKOFF), read(limit, BACKOFF_LIMIT));
+        if initial.is_zero() {
             self.fields.set("restartBackoff", false, Some(&first.place()));
             return;
         }
@@ -216,10 +216,13 @@ impl<'a> Converter<'a> {
 }
 
 /// The delays between restarts, and the lines they come from. A run that is longer than the longest delay resets it.
-pub(super) fn restart_backoff(initial: (u64, Option<SourceLine>), max: (u64, Option<SourceLine>)) -> Value {
+pub(super) fn restart_backoff(
+    initial: (Duration, Option<SourceLine>),
+    max: (Duration, Option<SourceLine>),
+) -> Value {
     let mut backoff = Vec::new();
-    for (key, (ms, from)) in [("initial", &initial), ("max", &max), ("reset", &max)] {
-        backoff.set(key, durations::shown(*ms), from.as_ref());
+    for (key, (delay, from)) in [("initial", &initial), ("max", &max), ("reset", &max)] {
+        backoff.set(key, *delay, from.as_ref());
     }
     Value::Object(backoff)
 }

@@ -1,5 +1,7 @@
 //! The keys of a layer and their types. Pebble refuses a layer with any other key or type.
 
+use std::time::Duration;
+
 use crate::ImportError;
 use crate::durations;
 use crate::yaml::{YamlEntry, YamlNode};
@@ -94,10 +96,8 @@ pub(super) fn section(section: &YamlEntry, keys: &[(&str, Is)]) -> Result<(), Im
     Ok(())
 }
 
-/// A duration in milliseconds.
-pub(super) fn duration(node: &YamlNode) -> Option<u64> {
-    let text = node.text().filter(|text| !text.contains(['d', 'w', ' ']))?;
-    durations::milliseconds(text)
+pub(super) fn duration(node: &YamlNode) -> Option<Duration> {
+    durations::go(node.text()?)
 }
 
 fn object(entry: &YamlEntry, keys: &[(&str, Is)]) -> Result<(), ImportError> {

@@ -1,9 +1,10 @@
 //! The probes of a process become checks.
 
+use std::time::Duration;
+
 use super::process::Converter;
 use crate::ImportError;
 use crate::document::{Field, Fields, Value};
-use crate::durations;
 use crate::variables::{self, Piece};
 use crate::yaml::{Map, YamlEntry, YamlNode};
 
@@ -51,10 +52,10 @@ impl Converter<'_> {
             (number.unwrap_or(default), entry.filter(|_| number.is_some()).map(YamlEntry::place))
         };
         let (period, from) = number("period_seconds", 10);
-        check.set("interval", durations::shown(period * 1000), from.as_ref());
-        check.set("ttl", durations::shown(period * 3000), from.as_ref());
+        check.set("interval", Duration::from_secs(period), from.as_ref());
+        check.set("ttl", Duration::from_secs(period * 3), from.as_ref());
         let (timeout, from) = number("timeout_seconds", 1);
-        check.set("timeout", durations::shown(timeout * 1000), from.as_ref());
+        check.set("timeout", Duration::from_secs(timeout), from.as_ref());
         let (failures, from) = number("failure_threshold", 3);
         check.set("failures", failures, from.as_ref());
         if let Some(successes) = map.entry("success_threshold") {
@@ -64,7 +65,7 @@ impl Converter<'_> {
         let (delay, from) = number("initial_delay_seconds", 0);
         let start = delay + period * (failures - 1);
         if start > 0 {
-            check.set("startPeriod", durations::shown(start * 1000), from.as_ref());
+            check.set("startPeriod", Duration::from_secs(start), from.as_ref());
             if failures > 1 {
                 let note = "With the time of the failures that process-compose allows: until the first success, checks follow faster here.";
                 check.note("startPeriod", note);

@@ -1,9 +1,10 @@
 //! One process.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::texts::Texts;
-use super::{STOP_MS, process_of};
+use super::{STOP, process_of};
 use crate::ImportError;
 use crate::command_line;
 use crate::document::{Document, Field, Fields, Value};
@@ -39,7 +40,7 @@ pub(super) struct Converter<'a> {
     pub(super) exit_on_skipped: Option<SourceLine>,
     /// The line with the probe whose failure stops the process, because nothing restarts it.
     pub(super) stops_when_unhealthy: Option<SourceLine>,
-    stop: u64,
+    stop: Duration,
 }
 
 impl<'a> Converter<'a> {
@@ -65,7 +66,7 @@ impl<'a> Converter<'a> {
             hook: None,
             exit_on_skipped: None,
             stops_when_unhealthy: None,
-            stop: 0,
+            stop: Duration::ZERO,
         }
     }
 
@@ -329,8 +330,7 @@ impl<'a> Converter<'a> {
         let Some(map) = entry.value.map() else { return Ok(()) };
         let timeout =
             map.get("timeout_seconds").and_then(YamlNode::integer).and_then(|n| u64::try_from(n).ok());
-        let timeout =
-            timeout.filter(|seconds| (1..1_000_000).contains(seconds)).map(|seconds| seconds * 1000);
+        let timeout = timeout.filter(|seconds| (1..1_000_000).contains(seconds)).map(Duration::from_secs);
         let has_command = map.get("command").is_some_and(|command| !command.is_null());
         for key in map {
             let place = key.place();
@@ -347,9 +347,9 @@ impl<'a> Converter<'a> {
                         .inexact(key, "there is no such signal: write a number, or a name such as SIGTERM"),
                 },
                 "timeout_seconds" => match timeout {
-                    Some(ms) => {
-                        self.stop = ms;
-                        self.fields.set("killAfter", durations::shown(ms), from);
+                    Some(limit) => {
+                        self.stop = limit;
+                        self.fields.set("killAfter", limit, from);
                     }
                     None if key.value.integer() == Some(0) => self.document.not_needed(&place, DEFAULT),
                     None => self.inexact(key, "expected a whole number"),
@@ -362,14 +362,14 @@ impl<'a> Converter<'a> {
                     let pieces = self.texts.pieces(&key.value, self.document)?;
                     let mut hook = Vec::new();
                     hook.set("exec", self.texts.line(pieces), None);
-                    let limit = timeout.unwrap_or(STOP_MS);
-                    hook.set("timeout", durations::shown(limit), None);
+                    let limit = timeout.unwrap_or(STOP);
+                    hook.set("timeout", limit, None);
                     // First the command, then the rest of the stop.
                     self.stop = limit * 2;
                     self.fields.set("stopSignal", "SIGCONT", from);
                     self.fields.note("stopSignal", STOPPED_BY_COMMAND);
                     let limit_from = map.entry("timeout_seconds").map(YamlEntry::place);
-                    self.fields.set("killAfter", durations::shown(limit), limit_from.as_ref());
+                    self.fields.set("killAfter", limit, limit_from.as_ref());
                     self.hook = Some((format!("{}-shutdown", self.name), place, hook));
                 }
                 "send_keys" => self.inexact(key, "a job has no terminal: it gets its stop signal"),
@@ -387,8 +387,8 @@ impl<'a> Converter<'a> {
             match (key.key.as_str(), key.value.text().unwrap_or_default()) {
                 ("cron", cron) => when.set("cron", cron, Some(&from)),
                 ("timezone", zone) => when.set("timezone", zone, Some(&from)),
-                ("interval", interval) => match durations::milliseconds(interval) {
-                    Some(ms) if ms > 0 => when.set("interval", durations::shown(ms), Some(&from)),
+                ("interval", interval) => match durations::go(interval) {
+                    Some(interval) if !interval.is_zero() => when.set("interval", interval, Some(&from)),
                     _ => self.inexact(key, "write a duration such as `30m`"),
                 },
                 ("run_on_start", _) => match (key.value.flag(), map.get("interval")) {
@@ -421,8 +421,8 @@ impl<'a> Converter<'a> {
 
 /// The same delay before each restart.
 fn backoff(seconds: u64) -> Value {
-    let delay = durations::shown(seconds.clamp(1, 86_400) * 1000);
-    Value::Object(vec![Field::new("initial", delay.clone()), Field::new("max", delay)])
+    let delay = Duration::from_secs(seconds.clamp(1, 86_400));
+    Value::Object(vec![Field::new("initial", delay), Field::new("max", delay)])
 }
 
 /// A regular expression that matches this text.

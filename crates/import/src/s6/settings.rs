@@ -1,5 +1,7 @@
 //! The small files of a service directory, and the file that a logger writes.
 
+use std::time::Duration;
+
 use super::script::{self, Simple};
 use super::{Importer, Kind, Service};
 use crate::command_line::signal;
@@ -28,15 +30,14 @@ const READ: [&str; 15] = [
 
 impl Importer<'_> {
     /// A time, with its line; `None` if it has no limit.
-    pub(super) fn milliseconds(&mut self, service: &Service, file: &str) -> Option<(String, SourceLine)> {
+    pub(super) fn milliseconds(&mut self, service: &Service, file: &str) -> Option<(Duration, SourceLine)> {
         let (text, place) = self.value(service, file)?;
         match text.parse::<u64>().ok().filter(|number| *number < 1_000_000_000_000) {
             Some(0) => {
                 self.document.not_needed(&place, "0 is no limit");
                 None
             }
-            Some(number) if number % 1000 == 0 => Some((format!("{}s", number / 1000), place)),
-            Some(number) => Some((format!("{number}ms"), place)),
+            Some(number) => Some((Duration::from_millis(number), place)),
             None => {
                 self.document.inexact(&place, "this is not a number of milliseconds");
                 None
@@ -100,10 +101,9 @@ impl Importer<'_> {
             },
             "timeout-kill" => {
                 if let Some((time, place)) = self.milliseconds(service, file) {
-                    let milliseconds = value.parse::<u64>().unwrap_or_default();
-                    if milliseconds > self.stop_time {
-                        self.stop_time = milliseconds;
-                        self.document.top.set("stopTimeout", time.as_str(), None);
+                    if time > self.stop_time {
+                        self.stop_time = time;
+                        self.document.top.set("stopTimeout", time, None);
                     }
                     fields.set("killAfter", time, Some(&place));
                 }

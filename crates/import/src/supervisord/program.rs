@@ -1,6 +1,7 @@
 //! `[program:x]`: a job, several jobs, or replicas.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::expand::{Names, command, plain, value};
 use super::settings::octal;
@@ -23,7 +24,10 @@ pub(super) const MAX_SECONDS: u64 = 1_000_000_000;
 pub(super) fn defaults() -> Vec<Field> {
     let mut fields = vec![Field::new("restarts", "unlimited"), Field::new("restartOn", "failure")];
     fields.extend(restart_policy(START_SECONDS, START_RETRIES));
-    fields.extend([Field::new("stopScope", "process"), Field::new("killAfter", format!("{STOP_SECONDS}s"))]);
+    fields.extend([
+        Field::new("stopScope", "process"),
+        Field::new("killAfter", Duration::from_secs(STOP_SECONDS)),
+    ]);
     fields
 }
 
@@ -42,10 +46,10 @@ fn restart_policy(start_seconds: u64, retries: u64) -> Vec<Field> {
     let within = within.min(MAX_SECONDS);
     let backoff = vec![
         Field::new("initial", "2s"),
-        Field::new("max", format!("{longest}s")),
-        Field::new("reset", format!("{start_seconds}s")),
+        Field::new("max", Duration::from_secs(longest)),
+        Field::new("reset", Duration::from_secs(start_seconds)),
     ];
-    let limit = vec![Field::new("count", starts), Field::new("within", format!("{within}s"))];
+    let limit = vec![Field::new("count", starts), Field::new("within", Duration::from_secs(within))];
     vec![Field::new("restartBackoff", Value::Object(backoff)), Field::new("startLimit", Value::Object(limit))]
 }
 
@@ -226,7 +230,7 @@ fn keys(
         Some((seconds, place)) => {
             let seconds = seconds.min(MAX_SECONDS);
             // SIGKILL comes at once, but not before the signal.
-            let after = if seconds == 0 { "1ms".to_owned() } else { format!("{seconds}s") };
+            let after = Duration::from_secs(seconds).max(Duration::from_millis(1));
             fields.set("killAfter", after, Some(place));
             seconds.max(1)
         }

@@ -1,17 +1,19 @@
 //! The jobs of the services, with what they wait for.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::service::{Converted, Converter, Kind};
-use super::{Trigger, UnitGraph, span};
+use super::{Trigger, UnitGraph};
 use crate::conditions::{at_shutdown, on, or_failed};
 use crate::document::{Document, Field, Fields, Job, Value};
 use crate::files::SourceLine;
+use crate::planned;
 
 impl UnitGraph {
     /// Adds all jobs to the new file.
     pub(super) fn emit(&mut self, document: &mut Document) {
-        let mut stop_time = 0;
+        let mut stop_time = Duration::ZERO;
         self.triggered = self.triggers.keys().cloned().collect();
         let needed: BTreeSet<String> = self.needs.values().flatten().map(|need| need.on.clone()).collect();
         for (user, after) in &self.after {
@@ -101,8 +103,8 @@ impl UnitGraph {
             }
         }
         self.at_shutdown(document);
-        if stop_time > 5_000_000 {
-            document.top.set("stopTimeout", span::duration(stop_time), None);
+        if stop_time > planned::STOP_TIMEOUT {
+            document.top.set("stopTimeout", stop_time, None);
         }
     }
 

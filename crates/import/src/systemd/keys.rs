@@ -1,7 +1,7 @@
 //! What is known about the keys of a unit.
 
-use super::span::Span;
 use crate::document::Value;
+use crate::durations::Span;
 
 /// The directories that systemd creates: key, root, variable.
 pub(crate) const DIRECTORIES: [(&str, &str, &str); 5] = [
@@ -57,8 +57,10 @@ pub(crate) fn limit(text: &str, base: Base) -> Option<Value> {
         }
         Base::Seconds | Base::Micros => match (Span::parse(text)?, text.parse::<u64>()) {
             (_, Ok(number)) => number,
-            (Span::Micros(micros), _) if base == Base::Micros => micros,
-            (Span::Micros(micros), _) => micros.div_ceil(1_000_000),
+            (Span::Finite(limit), _) => {
+                let unit = if base == Base::Micros { 1 } else { 1_000_000 };
+                u64::try_from(limit.as_micros().div_ceil(unit)).ok()?
+            }
             (Span::Infinity, _) => return Some("unlimited".into()),
         },
     };

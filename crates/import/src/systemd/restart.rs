@@ -1,10 +1,15 @@
 //! `Restart=` and what limits the runs of a service.
 
+use std::time::Duration;
+
 use super::service::{Converted, Converter, Kind};
-use super::span::{Span, duration};
 use super::unit::{Unit, UnitSetting};
 use crate::command_line::signal;
 use crate::document::{Field, Fields, Value};
+use crate::durations::Span;
+
+/// The default of `StartLimitIntervalSec=`.
+const START_LIMIT_INTERVAL: Span = Span::Finite(Duration::from_secs(10));
 
 /// After which exits systemd restarts the service.
 pub(crate) fn restarts_on_failure(unit: &Unit) -> bool {
@@ -12,23 +17,24 @@ pub(crate) fn restarts_on_failure(unit: &Unit) -> bool {
     matches!(restart, Some("always" | "on-failure" | "on-abnormal" | "on-abort" | "on-watchdog"))
 }
 
-/// The start limit of systemd: the number of starts, and the time in microseconds. `None` if a crash loop cannot reach it.
-pub(crate) fn start_limit(unit: &Unit) -> Option<(u64, u64, Option<&UnitSetting>)> {
+/// The start limit of systemd: the number of starts, and the time. `None` if a crash loop cannot reach it.
+pub(crate) fn start_limit(unit: &Unit) -> Option<(u64, Duration, Option<&UnitSetting>)> {
     let key = |new: &str, old: &str| unit.last("Unit", new).or_else(|| unit.last("Service", old));
     let burst = key("StartLimitBurst", "StartLimitBurst");
     let interval = key("StartLimitIntervalSec", "StartLimitInterval")
         .or_else(|| unit.last("Unit", "StartLimitInterval"));
     let count = burst.map_or(Some(5), |entry| entry.value.parse::<u64>().ok())?.min(1000);
-    let within = match interval.map_or(Some(Span::Micros(10_000_000)), |entry| Span::parse(&entry.value))? {
-        Span::Micros(micros) => micros,
-        Span::Infinity => 3_600_000_000 * 24 * 365,
+    let within = match interval.map_or(Some(START_LIMIT_INTERVAL), |entry| Span::parse(&entry.value))? {
+        Span::Finite(within) => within,
+        Span::Infinity => Duration::from_secs(3600 * 24 * 365),
     };
     let pause = match unit.last("Service", "RestartSec").map(|entry| Span::parse(&entry.value)) {
-        Some(Some(Span::Micros(micros))) => micros,
-        Some(Some(Span::Infinity)) => u64::MAX,
-        _ => 100_000,
+        Some(Some(Span::Finite(pause))) => pause,
+        Some(Some(Span::Infinity)) => Duration::MAX,
+        _ => Duration::from_millis(100),
     };
-    let reached = count > 0 && within > 0 && count.saturating_mul(pause) < within;
+    let starts = u32::try_from(count).unwrap_or(u32::MAX);
+    let reached = count > 0 && !within.is_zero() && pause.saturating_mul(starts) < within;
     reached.then_some((count, within, burst.or(interval)))
 }
 
@@ -66,7 +72,7 @@ impl Converter<'_> {
         if let Some((count, within, entry)) =
             start_limit(self.unit).filter(|_| restarts_on_failure(self.unit))
         {
-            let mut limit = vec![Field::new("count", count), Field::new("within", duration(within))];
+            let mut limit = vec![Field::new("count", count), Field::new("within", within)];
             let action = self.unit.last("Unit", "StartLimitAction");
             if let Some(action) = action.filter(|entry| entry.value != "none") {
                 limit.push(Field::new("then", "shutdown"));
@@ -99,14 +105,16 @@ impl Converter<'_> {
         }
         self.exit_codes(out);
         if let Some((entry, span)) = self.span("RuntimeMaxSec")
-            && let Some(time) = span.duration().filter(|time| time != "0s")
+            && let Some(time) = span.duration().filter(|time| !time.is_zero())
         {
             out.fields.set("timeout", time, Some(&entry.place));
         }
         let start = self.span("TimeoutStartSec").or_else(|| self.span("TimeoutSec"));
-        if let Some((entry, Span::Micros(micros))) = start.filter(|(_, span)| *span != Span::Micros(0)) {
+        if let Some((entry, Span::Finite(limit))) =
+            start.filter(|(_, span)| *span != Span::Finite(Duration::ZERO))
+        {
             match kind {
-                Kind::Oneshot => out.fields.set("timeout", duration(micros), Some(&entry.place)),
+                Kind::Oneshot => out.fields.set("timeout", limit, Some(&entry.place)),
                 Kind::Notify => self.document.inexact(
                     &entry.place,
                     "a job that does not become ready is not stopped; `containerpilot wait` has a timeout",
@@ -120,10 +128,9 @@ impl Converter<'_> {
         let Some((entry, span)) = self.span("RestartSec").filter(|_| restarted) else { return };
         let most = self.span("RestartMaxDelaySec").and_then(|(_, span)| span.duration());
         match span.duration() {
-            Some(zero) if zero == "0s" => out.fields.set("restartBackoff", false, Some(&entry.place)),
+            Some(Duration::ZERO) => out.fields.set("restartBackoff", false, Some(&entry.place)),
             Some(time) => {
-                let most = most.unwrap_or_else(|| time.clone());
-                let back_off = vec![Field::new("initial", time), Field::new("max", most)];
+                let back_off = vec![Field::new("initial", time), Field::new("max", most.unwrap_or(time))];
                 out.fields.set("restartBackoff", Value::Object(back_off), Some(&entry.place));
             }
             None => self.document.inexact(&entry.place, "systemd never restarts it with this delay, but the job is restarted here: set `restarts: \"never\"`"),

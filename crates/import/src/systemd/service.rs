@@ -1,15 +1,17 @@
 //! The `[Service]` section: what runs, and how.
 
+use std::time::Duration;
+
 use super::exec::{Command, quote, unknown_specifier};
 use super::keys;
 use super::restart::restarts_on_failure;
-use super::span::{Span, duration};
 use super::unit::{Unit, UnitSetting};
 use super::verify::is_true;
 use super::words::words;
 use crate::command_line::signal;
 use crate::conditions::on;
 use crate::document::{Document, Field, Fields, Job, Value};
+use crate::durations::Span;
 use crate::files::SourceLine;
 
 /// When a service is ready for those that are ordered after it.
@@ -45,8 +47,8 @@ pub(crate) struct Converted {
     pub(crate) after: Vec<Job>,
     /// The names of jobs that must run when the container stops, after those that depend on the service.
     pub(crate) at_shutdown: Vec<String>,
-    /// The time until SIGKILL, in microseconds.
-    pub(crate) stop_time: Option<u64>,
+    /// The time until SIGKILL.
+    pub(crate) stop_time: Option<Duration>,
 }
 
 /// Converts one service.
@@ -304,7 +306,7 @@ impl Converter<'_> {
         let Some((watchdog, span)) = self.span("WatchdogSec") else { return };
         let notifies = kind.is_some_and(|entry| matches!(entry.value.as_str(), "notify" | "notify-reload"));
         match span.duration() {
-            Some(time) if time == "0s" => {}
+            Some(Duration::ZERO) => {}
             Some(time) if notifies => {
                 out.fields.set("watchdog", time, Some(&watchdog.place));
                 if restarts_on_failure(self.unit) {
@@ -361,9 +363,9 @@ impl Converter<'_> {
         let timeout = self.span("TimeoutStopSec").or_else(|| self.span("TimeoutSec"));
         let limit = timeout.as_ref().map(|(entry, span)| (entry.place.clone(), *span));
         match limit {
-            Some((place, Span::Micros(micros))) if micros > 0 => {
-                out.fields.set("killAfter", duration(micros), Some(&place));
-                out.stop_time = Some(micros);
+            Some((place, Span::Finite(limit))) if !limit.is_zero() => {
+                out.fields.set("killAfter", limit, Some(&place));
+                out.stop_time = Some(limit);
             }
             Some((place, _)) => {
                 self.document.inexact(&place, "a stop has always a limit: set the global `stopTimeout`")

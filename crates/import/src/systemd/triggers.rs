@@ -1,13 +1,14 @@
 //! What starts services beside the startup: timers, and the end of others.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::restart::{restarts_on_failure, start_limit};
-use super::span::Span;
 use super::unit::Unit;
-use super::{Trigger, UnitGraph, calendar, keys, span};
+use super::{Trigger, UnitGraph, calendar, keys};
 use crate::conditions::on;
 use crate::document::{Document, Field, Fields, Job, Value};
+use crate::durations::Span;
 use crate::files::SourceLine;
 
 impl UnitGraph {
@@ -144,13 +145,14 @@ impl UnitGraph {
         for key in ["OnBootSec", "OnStartupSec", "OnActiveSec", "OnUnitActiveSec"] {
             for entry in unit.all("Timer", key) {
                 match Span::parse(&entry.value) {
-                    Some(Span::Micros(micros)) => spans.push((key, micros, entry)),
+                    Some(Span::Finite(span)) => spans.push((key, span, entry)),
                     _ => document.inexact(&entry.place, "this is not a time span"),
                 }
             }
         }
-        let mut intervals =
-            spans.iter().filter(|(key, micros, _)| *key == "OnUnitActiveSec" && *micros >= 1000);
+        let mut intervals = spans
+            .iter()
+            .filter(|(key, span, _)| *key == "OnUnitActiveSec" && *span >= Duration::from_millis(1));
         let interval = intervals.next();
         for (_, _, entry) in intervals {
             document.inexact(&entry.place, "a job has one interval");
@@ -161,13 +163,13 @@ impl UnitGraph {
         {
             document.inexact(&entry.place, "nothing starts the service for the first time: add `OnBootSec=`");
         }
-        let mut interval = interval.map(|(_, micros, entry)| (*micros, *entry));
+        let mut interval = interval.map(|(_, span, entry)| (*span, *entry));
         let mut triggers = Vec::new();
         for (_, delay, entry) in starts {
             let every = interval.take();
             let mut when = Vec::new();
-            let delayed = (*delay > 0).then(|| {
-                let seconds = format!("{}.{:06}", delay / 1_000_000, delay % 1_000_000);
+            let delayed = (!delay.is_zero()).then(|| {
+                let seconds = format!("{}.{:06}", delay.as_secs(), delay.subsec_micros());
                 let seconds = seconds.trim_end_matches('0').trim_end_matches('.').to_owned();
                 let mut fields = Vec::new();
                 fields.set("exec", vec!["sleep".to_owned(), seconds], Some(&entry.place));
@@ -176,8 +178,8 @@ impl UnitGraph {
             if let Some(delay) = &delayed {
                 when.extend([Field::new("source", delay.name.as_str()), Field::new("once", "exitSuccess")]);
             }
-            if let Some((micros, _)) = every {
-                when.push(Field::new("interval", span::duration(micros)));
+            if let Some((interval, _)) = every {
+                when.push(Field::new("interval", interval));
             }
             if when.is_empty() {
                 when.push(Field::new("once", "startup"));
