@@ -124,14 +124,14 @@ pub fn read(text: &Text) -> Result<Vec<Container>, AuditError> {
         return if tasks.is_empty() { Err(AuditError::NoTask(text.path.clone())) } else { Ok(tasks) };
     }
     let documents = yaml::parse(text).map_err(|error| unrendered(error, text))?;
-    let documents: Vec<tree::Node> = documents.iter().map(tree::from_yaml).collect();
     let containers = documents.iter().flat_map(|document| {
-        if kubernetes::is_object(document) {
-            kubernetes::containers(document)
+        let tree = tree::from_yaml(document);
+        if kubernetes::is_object(&tree) {
+            kubernetes::containers(&tree)
         } else if document.get("services").is_some() {
             compose::containers(document)
-        } else if nomad::is_job(document) {
-            nomad::from_json(document)
+        } else if nomad::is_job(&tree) {
+            nomad::from_json(&tree)
         } else {
             Vec::new()
         }

@@ -130,9 +130,7 @@ pub fn from_yaml(node: &yaml::YamlNode) -> Node {
 fn convert(node: &yaml::YamlNode, line: usize) -> Node {
     let value = if let Some(map) = node.map() {
         let entries = map.entries().iter();
-        Value::Map(
-            entries.map(|entry| (entry.key.clone(), convert(&entry.value, entry.place().line))).collect(),
-        )
+        Value::Map(entries.map(|entry| (entry.key.clone(), convert(&entry.value, entry.line()))).collect())
     } else if let Some(items) = node.list() {
         Value::List(items.iter().map(from_yaml).collect())
     } else {

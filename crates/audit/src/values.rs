@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_config::duration;
 
-/// A duration of Compose or Nomad: `1m30s`.
+/// A duration of Nomad, or of `sleep`: `1m30s`.
 pub(crate) fn time(text: &str) -> Option<Duration> {
     let nanoseconds = duration::parse(text.trim()).ok()?;
     u64::try_from(nanoseconds).ok().map(Duration::from_nanos)

@@ -1,10 +1,9 @@
 //! Compose files: each service becomes a job of one container.
 
 mod health;
+pub mod keys;
 mod restarts;
 mod service;
-
-use std::time::Duration;
 
 use crate::ImportError;
 use crate::document::Document;
@@ -21,8 +20,6 @@ const OVERRIDES: [&str; 4] = [
     "docker-compose.override.yml",
     "docker-compose.override.yaml",
 ];
-/// How long Docker waits after the stop signal.
-const GRACE: Duration = Duration::from_secs(10);
 
 /// Reads the files, of which a later one overrides an earlier one.
 pub(crate) fn import(
@@ -38,7 +35,7 @@ pub(crate) fn import(
             project = loader.merge_projects(&project, &file)?;
         }
     }
-    let services = project.get("services").and_then(YamlNode::map).cloned().unwrap_or_default();
+    let services = keys::services(&project).cloned().unwrap_or_default();
     if services.entries().is_empty() {
         let path = paths.first().cloned().unwrap_or_default();
         let message = "this is not a Compose file with services: expected `services:`";
@@ -74,7 +71,7 @@ pub(crate) fn import(
         };
         jobs.extend(service::convert(entry, map, &services, document)?);
     }
-    planned::add_all(jobs, GRACE, document)?;
+    planned::add_all(jobs, keys::GRACE, document)?;
     Ok(())
 }
 

@@ -8,7 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod command_line;
-mod compose;
+pub mod compose;
 mod conditions;
 pub mod document;
 mod durations;

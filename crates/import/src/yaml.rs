@@ -116,6 +116,12 @@ impl YamlEntry {
         Self { value, ..self.clone() }
     }
 
+    /// The number of the key's line, from 1.
+    #[must_use]
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
     /// The line of the key.
     #[must_use]
     pub fn place(&self) -> SourceLine {

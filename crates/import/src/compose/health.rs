@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::service::{Converter, WRITE_THE_VALUE, pieces, plain, text};
+use super::keys::{HealthTest, duration, health_test};
+use super::service::{Converter, WRITE_THE_VALUE, pieces, text};
 use crate::ImportError;
 use crate::command_line;
 use crate::document::{Field, Fields, Value};
-use crate::durations;
 use crate::variables::{self, Piece};
 use crate::yaml::{YamlEntry, YamlNode};
 
@@ -18,14 +18,6 @@ impl Converter<'_> {
         let Some(map) = entry.value.map() else {
             return Err(entry.error("`healthcheck` takes a mapping"));
         };
-        if let Some(disable) = map.entry("disable").filter(|disable| disable.value.flag() == Some(true)) {
-            self.document.not_needed(&disable.place(), NO_CHECKS);
-            return Ok(());
-        }
-        let Some(test) = map.entry("test").filter(|test| !test.value.is_null()) else {
-            self.inexact(entry, IMAGE);
-            return Ok(());
-        };
         let line = |node: &YamlNode| -> Result<Value, ImportError> {
             let pieces = pieces(node)?;
             Ok(match pieces.as_slice() {
@@ -33,20 +25,21 @@ impl Converter<'_> {
                 _ => Value::List(vec!["sh".into(), "-c".into(), variables::value(pieces)]),
             })
         };
-        let exec = match test.value.list() {
-            None => line(&test.value)?,
-            Some([kind, rest @ ..]) => match (kind.text(), rest) {
-                (Some("NONE"), _) => {
-                    self.document.not_needed(&test.place(), NO_CHECKS);
-                    return Ok(());
-                }
-                (Some("CMD"), [_, ..]) => Value::List(rest.iter().map(text).collect::<Result<_, _>>()?),
-                (Some("CMD-SHELL"), [command]) => line(command)?,
-                _ => return Err(test.error("a test is NONE, [CMD, PROGRAM, …] or [CMD-SHELL, LINE]")),
-            },
-            Some([]) => {
+        let (test, exec) = match health_test(map) {
+            HealthTest::OfImage => {
                 self.inexact(entry, IMAGE);
                 return Ok(());
+            }
+            HealthTest::Disabled(by) => {
+                self.document.not_needed(&by.place(), NO_CHECKS);
+                return Ok(());
+            }
+            HealthTest::Words(test, words) => {
+                (test, Value::List(words.iter().map(text).collect::<Result<_, _>>()?))
+            }
+            HealthTest::Line(test, command) => (test, line(command)?),
+            HealthTest::Invalid(test) => {
+                return Err(test.error("a test is NONE, [CMD, PROGRAM, …] or [CMD-SHELL, LINE]"));
             }
         };
         let mut health = Vec::new();
@@ -55,8 +48,8 @@ impl Converter<'_> {
         let mut timeout = None;
         let mut failures = Field::new("failures", 3);
         for key in map {
-            let duration = plain(&key.value).and_then(durations::compose);
-            match (key.key.as_str(), duration) {
+            let given = duration(&key.value);
+            match (key.key.as_str(), given) {
                 ("test" | "disable", _) => {}
                 ("start_interval", _) => self.document.not_needed(
                     &key.place(),

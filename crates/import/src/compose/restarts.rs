@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::service::{CONTAINER, Converter, number, plain};
+use super::keys::{RestartPolicy, duration, restart_policy};
+use super::service::{CONTAINER, Converter, number};
 use crate::ImportError;
 use crate::document::{Field, Fields, Value};
-use crate::durations;
-use crate::yaml::{Map, YamlEntry, YamlNode};
+use crate::yaml::{Map, YamlEntry};
 
 const RUNS_ONCE: &str = "a job runs once by default";
 const DEFAULT: &str = "this is the default";
@@ -14,25 +14,27 @@ const DEFAULT: &str = "this is the default";
 impl Converter<'_> {
     pub(super) fn restart(&mut self, entry: &YamlEntry, service: &Map) {
         let from = entry.place();
-        if service.get("deploy").and_then(|deploy| deploy.get("restart_policy")).is_some_and(|p| !p.is_null())
-        {
+        if restart_policy(service).is_some_and(|(policy, ..)| policy.key != entry.key) {
             self.document.not_needed(&from, "`deploy.restart_policy` takes precedence");
             return;
         }
-        let policy = plain(&entry.value).unwrap_or_default();
-        let (policy, count) = policy.split_once(':').map_or((policy, None), |(policy, n)| (policy, Some(n)));
-        match (policy, count.map(str::parse::<u64>)) {
-            ("no" | "false", None) => self.document.not_needed(&from, RUNS_ONCE),
-            ("always" | "unless-stopped", None) => self.fields.set("restarts", "unlimited", Some(&from)),
-            ("on-failure", None | Some(Ok(0))) => {
-                self.fields.set("restarts", "unlimited", Some(&from));
-                self.fields.set("restartOn", "failure", Some(&from));
+        self.policy(service, "expected no, always, on-failure, on-failure:N or unless-stopped");
+    }
+
+    /// The restart policy of a service. `expected` lists the possible values.
+    fn policy(&mut self, service: &Map, expected: &str) {
+        let Some((entry, policy, count)) = restart_policy(service) else { return };
+        let from = entry.place();
+        match policy {
+            RestartPolicy::No => self.document.not_needed(&from, RUNS_ONCE),
+            RestartPolicy::Always | RestartPolicy::OnFailure => {
+                let restarts = count.map_or(Value::from("unlimited"), Value::from);
+                self.fields.set("restarts", restarts, Some(&from));
+                if policy == RestartPolicy::OnFailure {
+                    self.fields.set("restartOn", "failure", Some(&from));
+                }
             }
-            ("on-failure", Some(Ok(count))) => {
-                self.fields.set("restarts", count, Some(&from));
-                self.fields.set("restartOn", "failure", Some(&from));
-            }
-            _ => self.inexact(entry, "expected no, always, on-failure, on-failure:N or unless-stopped"),
+            RestartPolicy::Invalid => self.inexact(entry, expected),
         }
     }
 
@@ -46,7 +48,7 @@ impl Converter<'_> {
                 ("replicas", Some(_)) => {
                     return Err(key.error("`deploy.replicas` and `scale` differ: remove one of them"));
                 }
-                ("restart_policy", _) => self.restart_policy(key),
+                ("restart_policy", _) => self.restart_policy(key, service),
                 _ => self.inexact(key, CONTAINER),
             }
         }
@@ -62,25 +64,13 @@ impl Converter<'_> {
         Ok(())
     }
 
-    fn restart_policy(&mut self, entry: &YamlEntry) {
+    fn restart_policy(&mut self, entry: &YamlEntry, service: &Map) {
         let Some(map) = entry.value.map() else { return };
         let from = entry.place();
-        let condition = map.get("condition").and_then(plain).unwrap_or("any");
-        let count = map.get("max_attempts").and_then(YamlNode::integer).and_then(|n| u64::try_from(n).ok());
-        let restarts = count.map_or(Value::from("unlimited"), Value::from);
-        match condition {
-            "none" | "no" => self.document.not_needed(&from, RUNS_ONCE),
-            "any" | "always" | "unless-stopped" => self.fields.set("restarts", restarts, Some(&from)),
-            "on-failure" => {
-                self.fields.set("restarts", restarts, Some(&from));
-                self.fields.set("restartOn", "failure", Some(&from));
-            }
-            _ => self.inexact(entry, "a condition is none, on-failure or any"),
-        }
+        self.policy(service, "a condition is none, on-failure or any");
         let mut backoff = Vec::new();
         for key in map {
-            let duration = plain(&key.value).and_then(durations::compose);
-            match (key.key.as_str(), duration) {
+            match (key.key.as_str(), duration(&key.value)) {
                 ("condition" | "max_attempts", _) => {}
                 ("delay" | "window", Some(Duration::ZERO)) => self.document.not_needed(&key.place(), DEFAULT),
                 ("delay", Some(delay)) => {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::is_required;
+use super::keys::{self, plain};
 use crate::ImportError;
 use crate::document::{Document, Field, Fields, Value};
-use crate::durations;
 use crate::files::SourceLine;
 use crate::merge::{beside, names_of_list};
 use crate::planned::{Condition, Dependency, Planned, Start};
@@ -122,11 +122,6 @@ fn path(node: &YamlNode) -> Result<Value, ImportError> {
     }
 }
 
-/// A text without variables.
-pub(super) fn plain(node: &YamlNode) -> Option<&str> {
-    node.text().filter(|text| !text.contains('$'))
-}
-
 pub(super) struct Converter<'a> {
     name: &'a str,
     services: &'a Map,
@@ -155,7 +150,7 @@ impl Converter<'_> {
             "working_dir" => self.fields.set("cwd", text(value)?, from),
             "user" => self.user(entry)?,
             "stop_signal" => self.fields.set("stopSignal", text(value)?, from),
-            "stop_grace_period" => match plain(value).and_then(durations::compose) {
+            "stop_grace_period" => match keys::duration(value) {
                 Some(limit) => {
                     self.stop = limit;
                     self.fields.set("killAfter", limit.max(Duration::from_millis(1)), from);
