@@ -4,7 +4,7 @@ use containerpilot_core::event::Code;
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::Signal;
 use containerpilot_core::report::status::DeadlineKind;
-use containerpilot_core::report::words::{self, WAITING_UNTIL};
+use containerpilot_core::report::words::{self, Waits};
 
 use crate::SubjectKind;
 use crate::job_names::{NamedJob, ambiguous_job, find_job, unknown_name_hint};
@@ -51,31 +51,21 @@ impl Status {
 impl Job {
     /// What a job waits for, in one sentence: its unmet conditions, its hooks, or a user.
     pub fn waiting(&self) -> Option<String> {
-        if self.manual && self.state == "waiting" {
-            return Some(words::manual(&self.name));
-        }
-        if self.queued {
-            return Some(words::QUEUED.to_owned());
-        }
-        let unmet: Vec<&Condition> = self.waits_for.iter().filter(|condition| !condition.holds).collect();
-        // Of several events of which any starts the job, those that can no longer happen do not matter.
-        let any_possible = !self.needs_all && unmet.iter().any(|condition| condition.possible);
-        let unmet = unmet.into_iter().filter(|condition| condition.possible || !any_possible);
-        let unmet: Vec<String> = unmet.map(Condition::unmet).collect();
+        let is_waiting = self.state == "waiting";
+        let unmet = self.waits_for.iter().filter(|condition| !condition.holds);
+        let missing = self.requires.iter().filter(|required| is_waiting && !required.holds);
         let hooks = self.hooks.iter().map(|hook| words::pending_hook(hook));
-        let hooks: Vec<String> =
-            hooks.chain(self.stops_after.iter().map(|job| words::must_end(job))).collect();
-        if let Some(missing) = self.missing_requirements(&unmet) {
-            return Some(missing);
-        }
-        match (unmet.is_empty(), hooks.is_empty()) {
-            (false, _) => {
-                let word = format!(" {} ", words::conjunction(self.needs_all));
-                Some(format!("{WAITING_UNTIL}{}", unmet.join(&word)))
-            }
-            (true, false) => Some(format!("{WAITING_UNTIL}{}", hooks.join(" and "))),
-            (true, true) => (!self.waits_for.is_empty()).then(|| words::ALL_MET.to_owned()),
-        }
+        words::waiting(Waits {
+            manual: Some(self.name.as_str()).filter(|_| self.manual && is_waiting),
+            queued: self.queued,
+            unmet: unmet.map(|condition| (condition.unmet(), condition.possible)).collect(),
+            needs_all: self.needs_all,
+            has_conditions: !self.waits_for.is_empty(),
+            missing: missing
+                .map(|required| words::missing_requirement(&required.source, &required.state))
+                .collect(),
+            ends: hooks.chain(self.stops_after.iter().map(|job| words::must_end(job))).collect(),
+        })
     }
 
     /// What one of its timers does next.
@@ -89,26 +79,13 @@ impl Job {
         }
     }
 
-    /// What a waiting job requires that is not there, and its unmet conditions.
-    fn missing_requirements(&self, unmet: &[String]) -> Option<String> {
-        let missing = self.requires.iter().filter(|required| self.state == "waiting" && !required.holds);
-        let missing = missing.map(|required| words::missing_requirement(&required.source, &required.state));
-        let missing: Vec<String> = missing.collect();
-        if missing.is_empty() {
-            return None;
-        }
-        let word = format!(" {} ", words::conjunction(self.needs_all));
-        let unmet = (!unmet.is_empty()).then(|| format!("{WAITING_UNTIL}{}", unmet.join(&word)));
-        Some(unmet.into_iter().chain(missing).collect::<Vec<_>>().join("; "))
-    }
-
     /// How and when the last run ended, seen from `now`.
     pub fn last_run(&self, now: &str) -> String {
-        let Some(exit) = &self.last_exit else { return "could not be started".to_owned() };
+        let Some(exit) = &self.last_exit else { return words::NOT_STARTED.to_owned() };
         let ended = self.ended_at.as_deref().unwrap_or_default();
         let ago = timestamps::seconds_between(ended, now);
         if let (Some(why), Some(_)) = (&self.start_error, &self.action) {
-            return format!("was refused {} ago: {why}", short_duration(ago.unwrap_or_default()));
+            return words::refused(short_duration(ago.unwrap_or_default()), why);
         }
         if let Some(why) = &self.start_error {
             return words::failed_start(short_duration(ago.unwrap_or_default()), why);

@@ -11,6 +11,7 @@ use containerpilot_command_line::flags::Arguments;
 use containerpilot_command_line::options::as_json;
 use containerpilot_command_line::output::print;
 use containerpilot_command_line::terminal::{Cell, Screen, Tone, sanitized, table};
+use containerpilot_core::report::words;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -211,7 +212,7 @@ fn next_step(now: &str, job: &Job) -> Option<String> {
         "skipped" => job.reason.clone(),
         "running" => job.failing_check().or_else(|| job.process_status.clone()).or_else(|| {
             let starting = job.readiness.as_deref() == Some("starting");
-            starting.then(|| "not ready yet".to_owned())
+            starting.then(|| words::NOT_READY.to_owned())
         }),
         "waiting" | "restarting" | "stopping" => {
             job.deadlines.first().map(|deadline| job.deadline(deadline, false))

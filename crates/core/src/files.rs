@@ -27,7 +27,7 @@ use crate::time::fmt_duration;
 use crate::variables::Environment;
 use crate::watches::Watches;
 
-pub use report::{FileOverview, FileStatus};
+pub use report::{FileOverview, FileStatus, waiting_for_watches};
 
 /// The rendered files of a plan.
 #[derive(Clone, Debug, Default)]

@@ -6,6 +6,7 @@ use containerpilot_api::responses::{Check, Event, File, Instance, Job, Lock, Sta
 use containerpilot_api::timestamps;
 use containerpilot_api::timestamps::short_duration;
 use containerpilot_command_line::terminal::{Cell, Screen, Tone, sanitized};
+use containerpilot_core::files::waiting_for_watches;
 use containerpilot_core::report::words;
 
 use super::{health, state};
@@ -178,11 +179,9 @@ pub(super) fn watch(status: &Status, watch: &Watch) -> String {
 pub(super) fn lock_state(status: &Status, lock: &Lock) -> Cell {
     let age = lock.since.as_deref().and_then(|since| timestamps::seconds_between(since, &status.now));
     let age = age.map_or_else(String::new, |seconds| format!(" for {}", short_duration(seconds)));
-    match (lock.fencing, &lock.waiting) {
-        (Some(fencing), _) => (Tone::Good, format!("held{age}, fencing number {fencing}")),
-        (None, Some(why)) => (Tone::Waiting, format!("not held{age}: {}", sanitized(why))),
-        (None, None) => (Tone::Waiting, format!("not held{age}")),
-    }
+    let why = lock.waiting.as_deref().map(sanitized);
+    let tone = if lock.fencing.is_some() { Tone::Good } else { Tone::Waiting };
+    (tone, words::lock(lock.fencing, &age, why.as_deref()))
 }
 
 /// All facts about a lock.
@@ -226,7 +225,7 @@ fn file_note(now: &str, file: &File) -> String {
     match (&file.error, file.waits_for.as_slice()) {
         (Some(error), _) => format!("failed{}: {error}", ago(&file.failed_at)),
         (None, []) => String::new(),
-        (None, watches) => format!("waiting for the first answer of watch.{}", watches.join(" and watch.")),
+        (None, watches) => waiting_for_watches(watches),
     }
 }
 

@@ -181,9 +181,7 @@ fn unanswered(file: FileIx, view: FileView<'_>) -> Vec<String> {
 fn words(file: &FileOverview, now: Time) -> String {
     let ago = |at: Time| fmt_duration(now.since(at));
     match (file.status, file.rendered_at, &file.failure) {
-        (FileStatus::Waiting, _, _) if !file.waits_for.is_empty() => {
-            format!("waiting for the first answer of {}", watch_names(&file.waits_for))
-        }
+        (FileStatus::Waiting, _, _) if !file.waits_for.is_empty() => waiting_for_watches(&file.waits_for),
         (FileStatus::Failed, Some(at), _) => format!("has the text of {} ago", ago(at)),
         (FileStatus::Failed, None, Some((at, why))) => {
             format!("could not be rendered {} ago: {why}", ago(*at))
@@ -191,6 +189,12 @@ fn words(file: &FileOverview, now: Time) -> String {
         (FileStatus::Rendered, Some(at), _) => format!("rendered {} ago", ago(at)),
         (status, _, _) => status.name().into(),
     }
+}
+
+/// What a file waits for.
+#[must_use]
+pub fn waiting_for_watches(names: &[String]) -> String {
+    format!("waiting for the first answer of {}", watch_names(names))
 }
 
 /// `from a.ctmpl with watch.app`

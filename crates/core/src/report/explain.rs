@@ -106,7 +106,7 @@ impl Core {
         let how = words::run_exit(exit.status, exit.ended_by.map(EndReason::name));
         Some(match &state.start_error {
             Some(error) if self.planned(job).exec.action().is_some() => {
-                format!("last run was refused {ago} ago: {error}")
+                format!("last run {}", words::refused(ago, error))
             }
             Some(error) => words::failed_start(ago, error),
             None => format!("{which} run {how}{why} {ago} ago{}", exit.suspicion()),
@@ -336,7 +336,7 @@ impl Core {
         let ready = self.planned(job).ready.as_ref()?;
         let status = self.job_overview(job).process_status.map(|text| format!("; it says: {text}"));
         let text = match self.readiness(job)? {
-            Readiness::Starting => format!("not ready yet: ready when it {}", ready.words()),
+            Readiness::Starting => format!("{}: ready when it {}", words::NOT_READY, ready.words()),
             Readiness::Reloading => "ready, reloading its configuration".into(),
             Readiness::Stopping => "says that it stops by itself".into(),
             Readiness::Ready if status.is_none() => return None,
@@ -354,9 +354,9 @@ impl Core {
         let all_met = (unmet.is_empty() && !overview.waits_for.is_empty()).then(|| words::ALL_MET.into());
         let met = met.chain(all_met).map(|sentence| Reason { sentence, because: Vec::new() });
         let mut reasons: Vec<Reason> = met.collect();
-        // Of several events of which any starts the job, those that can no longer happen do not matter.
-        let any_possible = !overview.needs_all && unmet.iter().any(|awaited| awaited.possible);
-        let unmet = unmet.into_iter().filter(|awaited| awaited.possible || !any_possible);
+        let any_possible = unmet.iter().any(|awaited| awaited.possible);
+        let matters = |awaited: &&Awaited| words::matters(awaited.possible, overview.needs_all, any_possible);
+        let unmet = unmet.into_iter().filter(matters);
         for (nth, awaited) in unmet.enumerate() {
             let mut reason = self.unmet_condition(awaited, visited);
             let word = match nth {

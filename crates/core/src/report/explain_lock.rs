@@ -32,11 +32,7 @@ impl Core {
         let source = format!("lock.{}", planned.name);
         let age = overview.since.map(|since| format!(" for {}", fmt_duration(self.now.since(since))));
         let age = age.unwrap_or_default();
-        let state = match (overview.fencing, &overview.waiting) {
-            (Some(fencing), _) => format!("held{age}, fencing number {fencing}"),
-            (None, Some(why)) => format!("not held{age}: {why}"),
-            (None, None) => "not held".into(),
-        };
+        let state = words::lock(overview.fencing, &age, overview.waiting.as_deref());
         let mut lines = vec![format!("{source}: {state}")];
         if let Some(Trouble { since, error }) = trouble {
             lines.push(format!("  for {}: {error}", fmt_duration(self.now.since(*since))));

@@ -3,6 +3,7 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::fmt::Display;
 
 use crate::event::{Code, Source};
@@ -89,6 +90,59 @@ pub fn unmet(condition: &str, state: &str, possible: bool, seen: bool) -> String
         (false, _) => format!("{condition}, which can no longer happen"),
         (true, "") => format!("{condition}{again}"),
         (true, state) => format!("{condition}{again} ({state})"),
+    }
+}
+
+/// Returns true if an unmet condition matters: of several of which any starts a job, those that can no longer happen do
+/// not, as long as another one can.
+#[must_use]
+pub const fn matters(possible: bool, needs_all: bool, any_possible: bool) -> bool {
+    possible || needs_all || !any_possible
+}
+
+/// What a job waits for, for [`waiting`].
+#[derive(Debug, Default)]
+pub struct Waits<'a> {
+    /// The name of the job if only a user starts it.
+    pub manual: Option<&'a str>,
+    /// True if its start waits for its turn.
+    pub queued: bool,
+    /// Its unmet conditions, as [`unmet`] words them, and whether each can still happen.
+    pub unmet: Vec<(String, bool)>,
+    /// True if it needs all conditions, not any of them.
+    pub needs_all: bool,
+    /// True if it has conditions, met or unmet.
+    pub has_conditions: bool,
+    /// What it requires that is not there, as [`missing_requirement`] words it.
+    pub missing: Vec<String>,
+    /// What must end first, as [`pending_hook`] and [`must_end`] word it.
+    pub ends: Vec<String>,
+}
+
+/// What a job waits for in one sentence; `None` if it waits for nothing but its timers.
+#[must_use]
+pub fn waiting(waits: Waits<'_>) -> Option<String> {
+    let Waits { manual, queued, unmet, needs_all, has_conditions, missing, ends } = waits;
+    if let Some(job) = manual {
+        return Some(self::manual(job));
+    }
+    if queued {
+        return Some(QUEUED.into());
+    }
+    let any_possible = unmet.iter().any(|(_, possible)| *possible);
+    let mut conditions = String::new();
+    for (text, _) in unmet.iter().filter(|(_, possible)| matters(*possible, needs_all, any_possible)) {
+        match conditions.as_str() {
+            "" => conditions = format!("{WAITING_UNTIL}{text}"),
+            _ => conditions += &format!(" {} {text}", conjunction(needs_all)),
+        }
+    }
+    match (missing.is_empty(), conditions.as_str()) {
+        (false, "") => Some(missing.join("; ")),
+        (false, _) => Some(format!("{conditions}; {}", missing.join("; "))),
+        (true, "") if !ends.is_empty() => Some(format!("{WAITING_UNTIL}{}", ends.join(" and "))),
+        (true, "") => has_conditions.then(|| ALL_MET.into()),
+        (true, _) => Some(conditions),
     }
 }
 
@@ -217,10 +271,38 @@ pub fn last_run(ending: String, failed_runs: u64) -> String {
     }
 }
 
+/// A run that could not be started.
+pub const FAILED_START: &str = "failed to start";
+
+/// An action that was refused.
+pub const REFUSED: &str = "was refused";
+
+/// An action that was refused, and why.
+#[must_use]
+pub fn refused(ago: impl Display, why: &str) -> String {
+    format!("{REFUSED} {ago} ago: {why}")
+}
+
+/// A last run without a process, whose reason is not known.
+pub const NOT_STARTED: &str = "could not be started";
+
+/// A process that is not ready (H11).
+pub const NOT_READY: &str = "not ready yet";
+
+/// A lock (D14): its fencing number while it is held, otherwise why it is not. `age` is empty, or begins with a space.
+#[must_use]
+pub fn lock(fencing: Option<u64>, age: &str, why: Option<&str>) -> String {
+    match (fencing, why) {
+        (Some(fencing), _) => format!("held{age}, fencing number {fencing}"),
+        (None, Some(why)) => format!("not held{age}: {why}"),
+        (None, None) => format!("not held{age}"),
+    }
+}
+
 /// A run that could not be started, and why.
 #[must_use]
 pub fn failed_start(ago: impl Display, why: &str) -> String {
-    format!("failed to start {ago} ago: {why}")
+    format!("{FAILED_START} {ago} ago: {why}")
 }
 
 /// A health check that fails, and why. Until `needed` failures in a row the job is not unhealthy. The default name of a
@@ -278,6 +360,24 @@ mod tests {
             unmet("db is healthy", "failed", false, true),
             "db is healthy, which can no longer happen"
         );
+    }
+
+    #[test]
+    fn x5_what_a_job_waits_for_is_one_sentence() {
+        let unmet = || vec![("a fails".to_owned(), true), ("b fails".to_owned(), false)];
+        let either = Waits { unmet: unmet(), has_conditions: true, ..Waits::default() };
+        assert_eq!(waiting(either).as_deref(), Some("waiting until a fails"));
+        let missing = vec!["waiting for c, which is starting".to_owned()];
+        let both = Waits { unmet: unmet(), needs_all: true, missing, ..Waits::default() };
+        assert_eq!(
+            waiting(both).as_deref(),
+            Some("waiting until a fails and b fails; waiting for c, which is starting")
+        );
+        let ends = vec![pending_hook("x"), must_end("y")];
+        let stop = Waits { ends, ..Waits::default() };
+        assert_eq!(waiting(stop).as_deref(), Some("waiting until x is complete and y has ended"));
+        assert_eq!(waiting(Waits { has_conditions: true, ..Waits::default() }).as_deref(), Some(ALL_MET));
+        assert_eq!(waiting(Waits::default()), None);
     }
 
     #[test]
