@@ -53,7 +53,7 @@ fn t5_states_change_on_the_page_while_jobs_are_killed_restarted_scaled_and_stopp
     let mut browser = opened(&served);
     browser.wait(&format!("{}.startsWith('healthy')", state_of("db")));
     browser.wait(&format!("{} === '2 running'", state_of("web ×2")));
-    browser.wait(&format!("{} === 'until fails exits successfully'", state_of("later")));
+    browser.wait(&format!("{} === 'until fails exits successfully (waiting)'", state_of("later")));
     assert_eq!(browser.eval("document.querySelectorAll('#arrows path').length"), 2);
     // One click opens the panel.
     browser.eval(

@@ -253,6 +253,16 @@ pub struct JobOverview {
 }
 
 impl JobOverview {
+    /// How its last run ended, without the time; `None` if it has not run.
+    #[must_use]
+    pub fn last_run(&self) -> Option<String> {
+        if self.start_error.is_some() {
+            return Some(if self.action.is_some() { words::REFUSED } else { words::FAILED_START }.into());
+        }
+        let exit = self.status.last_exit?;
+        Some(words::run_exit(exit, self.ended_by.map(EndReason::name)))
+    }
+
     /// The health in one word; a job without checks has none.
     #[must_use]
     pub fn health_word(&self) -> &'static str {

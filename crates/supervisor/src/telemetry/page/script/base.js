@@ -43,6 +43,17 @@ let chosen = null, filter = "", search = "", view = matchMedia("(max-width: 640p
 
 const now = () => Date.now() + clockOffset;
 
+/** An item as it is used here: a job together with what the page has besides, and times as numbers. */
+function read(item) {
+  const made = item.job ? { ...item.job, ...item, job: null } : item;
+  for (const part of [made, made.catalog || {}, ...made.deadlines || []]) {
+    for (const name of ["startedAt", "endedAt", "since", "renderedAt", "failedAt", "at"]) {
+      if (typeof part[name] === "string") part[name] = Date.parse(part[name]);
+    }
+  }
+  return made;
+}
+
 /** The keys of all jobs (`j`), watches (`w`), locks (`l`) or files (`f`), in the order of the configuration. */
 const keysOf = (letter) => Object.keys(items).filter((key) => key[0] === letter && /\d$/.test(key)).sort((a, b) => a.slice(1) - b.slice(1));
 
@@ -66,18 +77,23 @@ function tone(job) {
     case "failed": return "bad";
     case "restarting": return "warn";
     case "starting": case "stopping": return "busy";
-    case "waiting": return job.failed ? "warn" : "idle";
+    case "waiting": return job.failedRuns ? "warn" : "idle";
     default: return "idle";
   }
 }
 const TONES = ["bad", "warn", "busy", "ok", "idle"];
 const worst = (tones) => TONES.find((tone) => tones.includes(tone)) || "idle";
 
+/** Whether a job waits for this source. */
+const waitsOn = (job, source) => job.waitsFor.some((one) => !one.holds && one.source === source)
+  || job.state === "waiting" && job.requires.some((one) => !one.holds && one.source === source);
+/** What a job waits for, without the word that its state says. */
+const waiting = (job) => job.waiting.replace(/^waiting /, "");
 const short = (exit) => exit.replace(/^exited (with|on) /, "");
 
 /** The state of a job in a few words, for its node. */
 function about(job) {
-  const parts = [];
+  const parts = [], next = job.deadlines[0];
   if (job.state === "running") {
     if (job.health === "unhealthy") parts.push("unhealthy");
     else if (job.health === "unknown") parts.push("not checked yet");
@@ -85,16 +101,16 @@ function about(job) {
     else parts.push("running");
     if (job.startedAt) parts.push(span(now() - job.startedAt));
   } else if (job.state === "waiting") {
-    if (job.waits) parts.push("until " + job.waits.join(job.any ? " or " : " and "));
-    else if (job.manual) parts.push("started by hand");
-    else if (job.next) parts.push("next run in " + span(job.next.at - now()));
+    if (job.waiting) parts.push(waiting(job));
+    else if (next) parts.push("next run in " + span(next.at - now()));
     else parts.push("waiting");
-    if (job.failed) parts.unshift("last run failed");
-  } else if (job.state === "restarting" && job.next) {
-    parts.push(`${job.exit ? short(job.exit) : "restarting"}, again in ${span(job.next.at - now())}`);
+    if (job.failedRuns) parts.unshift("last run failed");
+  } else if (job.state === "restarting" && next) {
+    parts.push(`${job.lastRun ? short(job.lastRun) : "restarting"}, again in ${span(next.at - now())}`);
   } else {
     parts.push(job.state);
-    if (job.exit && job.state === "failed") parts.push(short(job.exit));
+    if (job.waiting) parts.push(waiting(job));
+    else if (job.lastRun && job.state === "failed") parts.push(short(job.lastRun));
     else if (job.endedAt && job.state !== "starting" && job.state !== "stopping") parts.push(span(now() - job.endedAt) + " ago");
   }
   return parts.join(" \u00b7 ");

@@ -198,7 +198,7 @@ function styleArrow(edge) {
   if (!edge.path) return;
   const kind = edge.label.startsWith("requires") ? "requires" : edge.label.startsWith("each") || edge.label.includes("bound") ? "each" : "once";
   // An event that may come or not holds nothing up.
-  const blocks = edge.from.kind !== "event" && kind !== "each" && edge.to.keys.some((key) => items[key] && (items[key].waits || []).some((wait) => wait.startsWith(edge.source + " ")));
+  const blocks = edge.from.kind !== "event" && kind !== "each" && edge.to.keys.some((key) => waitsOn(items[key], edge.source));
   const near = chosen && (edge.from.keys.includes(chosen) || edge.to.keys.includes(chosen));
   const style = kind + (blocks ? " blocks" : "") + (near ? " near" : "");
   if (edge.style !== style || edge.path.getAttribute("class") !== style) {

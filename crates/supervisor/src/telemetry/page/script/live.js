@@ -20,7 +20,7 @@ function tick() {
 function complete(message) {
   clockOffset = message.now - Date.now();
   const before = chosen && items[chosen] ? chosen[0] + items[chosen].name : null;
-  items = message.items; hasState = true;
+  items = Object.fromEntries(Object.entries(message.items).map(([key, item]) => [key, read(item)])); hasState = true;
   bySource = new Map(["j", "w", "l", "f"].flatMap((letter) => keysOf(letter).map((key) => [PREFIX[letter] + items[key].name, key])));
   buildNodes();
   if (message.records.length || !records.length) {
@@ -37,7 +37,7 @@ function complete(message) {
 }
 
 function change(message) {
-  Object.assign(items, message.items);
+  for (const key in message.items) items[key] = read(message.items[key]);
   if (message.items.edges) buildNodes();
   for (const record of message.records) { records.push(record); if (record.id != null) byId.set(record.id, record); }
   for (const old of records.splice(0, Math.max(0, records.length - 400))) byId.delete(old.id);
@@ -48,7 +48,7 @@ function change(message) {
     for (const node of nodes.values()) if (node.keys.some((key) => key in message.items)) { dress(node); node.in.forEach(styleArrow); }
   } else keys.forEach(dressRow);
   drawHeader();
-  if (keys.some((key) => key[0] !== "j") || keys.some((key) => key[0] === "j" && items[key].service)) drawCards();
+  if (keys.some((key) => key[0] !== "j") || keys.some((key) => key[0] === "j" && items[key].address)) drawCards();
   if (chosen && (chosen in message.items || nodes.has(chosen) || message.records.length)) {
     drawPanel();
     if (chosen in message.items) ask();

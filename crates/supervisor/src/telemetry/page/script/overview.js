@@ -40,9 +40,9 @@ function dressRow(key) {
 function aboutInList(job) {
   if (job.state === "waiting") return about(job);
   if (job.state === "restarting") return about(job);
-  if (job.says) return "says: " + job.says;
-  if (job.exit && job.state !== "running") return job.exit + (job.failedRuns > 1 ? `, ${job.failedRuns} failures in a row` : "");
-  if (job.service) return serviceWords(job.service).text;
+  if (job.processStatus) return "says: " + job.processStatus;
+  if (job.lastRun && job.state !== "running") return job.lastRun + (job.failedRuns > 1 ? `, ${job.failedRuns} failures in a row` : "");
+  if (job.address) return serviceWords(job).text;
   return job.action || "";
 }
 
@@ -92,13 +92,13 @@ function drawHeader() {
   if (focused) { const again = $("filters").querySelector(`[data-filter="${CSS.escape(focused)}"]`); if (again) again.focus(); }
 }
 
-function serviceWords(service) {
-  const where = `${service.address}:${service.port}`;
+function serviceWords(job) {
+  const where = job.address, wanted = job.service, known = items.head.catalog.kind === "consul" ? job.catalog : null;
   // That Consul is away is said once.
-  if (service.error && !items.head.catalog.error) return { tone: "warn", text: `${where}, ${service.wanted} wanted: ${service.error}` };
-  if (service.confirmed == null) return { tone: service.wanted === "passing" ? "ok" : "idle", text: `${where}, ${service.wanted === "absent" ? "not advertised" : service.wanted}` };
-  if (service.confirmed === service.wanted) return { tone: service.wanted === "absent" ? "idle" : service.wanted === "passing" ? "ok" : "warn", text: `${where}, ${service.wanted === "absent" ? "not registered" : "registered as " + service.wanted}` };
-  return { tone: "busy", text: `${where}, ${service.wanted} wanted, ${service.confirmed === "unknown" ? "not confirmed yet" : service.confirmed + " now"}` };
+  if (known && known.error && !items.head.catalog.error) return { tone: "warn", text: `${where}, ${wanted} wanted: ${known.error}` };
+  if (!known) return { tone: wanted === "passing" ? "ok" : "idle", text: `${where}, ${wanted === "absent" ? "not advertised" : wanted}` };
+  if (known.confirmed === wanted) return { tone: wanted === "absent" ? "idle" : wanted === "passing" ? "ok" : "warn", text: `${where}, ${wanted === "absent" ? "not registered" : "registered as " + wanted}` };
+  return { tone: "busy", text: `${where}, ${wanted} wanted, ${known.confirmed === "unknown" ? "not confirmed yet" : known.confirmed + " now"}` };
 }
 
 let cardTexts = [];
@@ -107,7 +107,7 @@ function drawCards() {
   const head = items.head, cards = [];
   if (!head) return;
   const catalog = head.catalog;
-  const services = keysOf("j").filter((key) => items[key].service && (catalog.kind === "consul" || isShown(items[key]))).map((key) => [key, items[key].name, serviceWords(items[key].service)]);
+  const services = keysOf("j").filter((key) => items[key].address && (catalog.kind === "consul" || isShown(items[key]))).map((key) => [key, items[key].name, serviceWords(items[key])]);
   if (catalog.kind === "consul") {
     const state = catalog.up === false ? { tone: "bad", text: `does not answer${catalog.since ? " for " + span(now() - catalog.since) : ""}${catalog.error ? ": " + catalog.error : ""}` } : catalog.up ? { tone: "ok", text: "answers" } : { tone: "busy", text: "no answer yet" };
     cards.push(["Catalog", [[null, "Consul", state], ...services]]);

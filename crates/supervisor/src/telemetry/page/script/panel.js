@@ -116,20 +116,20 @@ function jobParts(key, job, told) {
     const latest = (list, unit, digits) => list.length ? list[list.length - 1].toFixed(digits) + unit : "\u2026";
     parts.push(el("h3", "", {}, "Usage since this panel was opened"), spark("CPU", cpu, latest(cpu, " %", 1), 5), spark("Memory", memory, latest(memory, " MiB", 1), 1));
   }
-  const [success, failure, timeout, stopped] = job.runs;
+  const { success, failure, timeout, stopped } = job.runs;
   const runs = [[success, "succeeded"], [failure, "failed"], [timeout, "timed out"], [stopped, "stopped"]].filter(([number]) => number).map(([number, word]) => `${number} ${word}`).join(", ");
-  const checks = (job.checks || []).map((check) => `${check.name}: ${check.passed == null ? "not run yet" : check.passed ? "passed" : `failed (${check.failures} in a row, unhealthy at ${check.needed})`}`);
+  const checks = job.checks.map((check) => `${check.name}: ${check.passed == null ? "not run yet" : check.passed ? "passed" : `failed (${check.failures} in a row, unhealthy at ${check.failuresNeeded})`}`);
   parts.push(el("h3", "", {}, "Facts"), facts([
     ["Process", job.pid ? `pid ${job.pid}` : null],
     ["Started", job.startedAt ? `${clock(job.startedAt)}, ${span(now() - job.startedAt)} ago` : "never"],
     ["Started by", { hand: "hand", interval: "its interval", cron: "its schedule", action: "an action" }[job.startedBy] || null],
-    ["Last exit", job.exit && job.endedAt ? `${job.exit}, ${span(now() - job.endedAt)} ago` : job.exit],
+    ["Last exit", job.lastRun && job.endedAt ? `${job.lastRun}, ${span(now() - job.endedAt)} ago` : job.lastRun],
     ["Restarts", String(job.restarts)],
     ["Ended runs", runs || "none"],
     ["Checks", checks.join("; ")],
-    ["Service", job.service ? serviceWords(job.service).text : null],
-    ["Schedule", job.schedule], ["Action", job.action], ["It says", job.says],
-    ["Kind", job.role === "job" ? null : job.role], ["Groups", (job.groups || []).join(", ")], ["Replica of", job.replicaOf],
+    ["Service", job.address ? serviceWords(job).text : null],
+    ["Schedule", job.schedule ? `${job.schedule.cron}, ${job.schedule.timezone}` : null], ["Next run", job.schedule && job.schedule.next], ["Action", job.action], ["It says", job.processStatus],
+    ["Kind", job.role === "job" ? null : job.role], ["Groups", job.groups.join(", ")], ["Replica of", job.replicaOf],
   ]));
   if (told && told.command) parts.push(el("h3", "", {}, "Command"), el("pre", "", { tabindex: "0" }, told.command));
   if (told && told.lines) {
