@@ -9,8 +9,7 @@ fn served() -> Telemetry {
 }
 
 const FOCUSED: &str = "(document.activeElement.id || document.activeElement.className.split(' ')[0])";
-const PLACES: &str =
-    "[...document.querySelectorAll('.node')].map((node) => node.style.left + ' ' + node.style.top).join()";
+const PLACES: &str = "[...document.querySelectorAll('.node')].map((node) => { const { left, top } = node.getBoundingClientRect(); return left + ' ' + top; }).join()";
 const FOCUSED_NODE: &str = "document.activeElement.querySelector('.what')?.textContent ?? ''";
 
 #[test]

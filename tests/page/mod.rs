@@ -54,7 +54,7 @@ fn t5_states_change_on_the_page_while_jobs_are_killed_restarted_scaled_and_stopp
     browser.wait(&format!("{}.startsWith('healthy')", state_of("db")));
     browser.wait(&format!("{} === '2 running'", state_of("web ×2")));
     browser.wait(&format!("{} === 'until fails exits successfully (waiting)'", state_of("later")));
-    assert_eq!(browser.eval("document.querySelectorAll('#arrows path').length"), 2);
+    assert_eq!(browser.eval("document.querySelectorAll('.arrows path').length"), 2);
     // One click opens the panel.
     browser.eval(
         "[...document.querySelectorAll('.node')].find((node) => node.textContent.startsWith('db')).click()",

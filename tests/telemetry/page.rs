@@ -178,7 +178,7 @@ fn t5_stream_has_the_present_state_and_then_changes_with_their_causes() {
     let head = read_until(&mut reader, "event: complete");
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains("text/event-stream"), "{head}");
     let state = read_until(&mut reader, "\"records\":[");
-    assert!(state.contains("\"edges\":[[\"db\",\"j1\",\"each stopped\"]]"), "{state}");
+    assert!(state.contains("\"from\":0,\"to\":1,\"label\":\"each stopped\",\"line\":\"each\""), "{state}");
     assert!(state.contains("\"code\":\"startup\""), "{state}");
     assert_eq!(served.control("POST", "/v3/jobs/db/stop", "").0, 200);
     let change = read_until(&mut reader, "\"source\":\"after\",\"code\":\"start\"");

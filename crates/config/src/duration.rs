@@ -1,6 +1,6 @@
 //! Durations in a configuration (C3): digits are seconds, everything else is a Go duration.
 
-use std::time::Duration;
+pub use containerpilot_core::time::exact;
 
 const SECOND: u64 = 1_000_000_000;
 /// Go's limit; only a negative duration can reach it.
@@ -182,39 +182,10 @@ fn part_of(unit: u64, fraction: &str) -> u64 {
     (value as f64 * (unit as f64 / scale)) as u64
 }
 
-/// Formats a duration like Go's `Duration.String`, which [`parse`] reads: `1h15m30.5s`, `100ms`, `1µs`, `0s`. Saturates after 584
-/// years.
-///
-/// It is exact, for values of a configuration; what was measured is rounded by [`containerpilot_core::time::fmt_duration`].
-#[must_use]
-pub fn exact(duration: Duration) -> String {
-    let total = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-    let decimal = |value: u64, unit: u64| {
-        let width = unit.ilog10() as usize;
-        let fraction = format!("{:0width$}", value % unit);
-        let fraction = if width == 0 { "" } else { fraction.trim_end_matches('0') };
-        let point = if fraction.is_empty() { "" } else { "." };
-        format!("{}{point}{fraction}", value / unit)
-    };
-    match total {
-        0 => "0s".to_owned(),
-        1..1000 => format!("{total}ns"),
-        1000..1_000_000 => format!("{}µs", decimal(total, 1000)),
-        1_000_000..SECOND => format!("{}ms", decimal(total, 1_000_000)),
-        _ => {
-            let seconds = decimal(total % (60 * SECOND), SECOND);
-            let minutes = total / (60 * SECOND);
-            match (minutes / 60, minutes % 60) {
-                (0, 0) => format!("{seconds}s"),
-                (0, minutes) => format!("{minutes}m{seconds}s"),
-                (hours, minutes) => format!("{hours}h{minutes}m{seconds}s"),
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -1,6 +1,8 @@
 //! Time since the supervisor started, as the caller reports it.
 
+use alloc::borrow::ToOwned;
 use alloc::format;
+use alloc::string::String;
 use core::fmt;
 use core::ops::Add;
 use core::time::Duration;
@@ -56,4 +58,37 @@ pub fn fmt_duration(duration: Duration) -> impl fmt::Display {
         (seconds, _) if seconds < 3_600 => write!(out, "{}m{}s", seconds / 60, seconds % 60),
         (seconds, _) => write!(out, "{}h{}m{}s", seconds / 3_600, seconds / 60 % 60, seconds % 60),
     })
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Formats a duration like Go's `Duration.String`, which a configuration reads: `1h15m30.5s`, `100ms`, `1µs`, `0s`.
+/// Saturates after 584 years.
+///
+/// It is exact, for values of a configuration; what was measured is rounded by [`fmt_duration`].
+#[must_use]
+pub fn exact(duration: Duration) -> String {
+    let total = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    let decimal = |value: u64, unit: u64| {
+        let width = unit.ilog10() as usize;
+        let fraction = format!("{:0width$}", value % unit);
+        let fraction = if width == 0 { "" } else { fraction.trim_end_matches('0') };
+        let point = if fraction.is_empty() { "" } else { "." };
+        format!("{}{point}{fraction}", value / unit)
+    };
+    match total {
+        0 => "0s".to_owned(),
+        1..1000 => format!("{total}ns"),
+        1000..1_000_000 => format!("{}µs", decimal(total, 1000)),
+        1_000_000..SECOND => format!("{}ms", decimal(total, 1_000_000)),
+        _ => {
+            let seconds = decimal(total % (60 * SECOND), SECOND);
+            let minutes = total / (60 * SECOND);
+            match (minutes / 60, minutes % 60) {
+                (0, 0) => format!("{seconds}s"),
+                (0, minutes) => format!("{minutes}m{seconds}s"),
+                (hours, minutes) => format!("{hours}h{minutes}m{seconds}s"),
+            }
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! `graph`: the jobs, events and watches of a configuration as a graph.
 
 mod dot;
-mod layout;
 mod mermaid;
 mod model;
 mod svg;

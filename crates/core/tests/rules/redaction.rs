@@ -3,6 +3,7 @@
 use containerpilot_core::answer::Answer;
 use containerpilot_core::ids::{FileIx, JobIx, WatchIx};
 use containerpilot_core::input::StartErrorKind;
+use containerpilot_core::report::graph::{Graph, Scope};
 use containerpilot_core::report::redact::Disclosure;
 use containerpilot_core::{Core, Input};
 
@@ -19,7 +20,7 @@ fn everything(core: &Core) -> String {
     format!(
         "{:?} {:?} {:?} {:?} {:?}",
         core.overview(),
-        core.dependencies(),
+        Graph::of(core.plan(), Scope::Running),
         jobs.collect::<Vec<_>>(),
         watches.collect::<Vec<_>>(),
         files.collect::<Vec<_>>()
@@ -103,9 +104,12 @@ fn t5_dependencies_point_from_what_something_waits_for() {
              { name: 'each', exec: 'x', when: { source: 'SIGHUP' } },
            ], watches: [{ name: 'db', interval: 1 }] }",
     ));
-    let found = harness.core.dependencies().into_iter();
-    let found: Vec<_> = found
-        .map(|one| format!("{} -> {}: {}", one.source, harness.core.origin_name(one.target), one.label))
+    let graph = Graph::of(harness.core.plan(), Scope::Running);
+    let name = |at: usize| graph.nodes[at].name.as_str();
+    let found: Vec<_> = graph
+        .edges
+        .iter()
+        .map(|edge| format!("{} -> {}: {}", name(edge.from), name(edge.to), edge.label))
         .collect();
     assert_eq!(
         found,

@@ -12,11 +12,11 @@ use containerpilot_core::event::Code;
 use containerpilot_core::ids::{EventId, RunId};
 use containerpilot_core::inserted;
 use containerpilot_core::plan::Signal;
-use containerpilot_core::report::dependencies::Dependency;
 use containerpilot_core::report::explain::Explanation;
 use containerpilot_core::report::explain_file::FileExplanation;
 use containerpilot_core::report::explain_lock::LockExplanation;
 use containerpilot_core::report::explain_watch::WatchExplanation;
+use containerpilot_core::report::graph::Graph;
 use containerpilot_core::report::redact::Disclosure;
 use containerpilot_core::report::status::{Cause, JobOverview, Overview};
 use containerpilot_core::request::{Reply, Request};
@@ -62,7 +62,7 @@ pub(crate) struct Subject {
 #[derive(Debug)]
 pub(crate) struct PublicSnapshot {
     pub(crate) snapshot: Snapshot,
-    pub(crate) dependencies: Vec<Dependency>,
+    pub(crate) graph: Graph,
     /// The jobs whose names contain a command line, and their names in this snapshot. Events have the former.
     pub(crate) renamed: BTreeMap<String, String>,
 }

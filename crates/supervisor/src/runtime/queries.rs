@@ -11,6 +11,7 @@ use containerpilot_api::job_names::{self, NamedJob, unknown_name_hint};
 use containerpilot_core::SortedMap;
 use containerpilot_core::ids::{EventId, FileIx, JobIx, LockIx, WatchIx};
 use containerpilot_core::plan::{Command, Plan, Target};
+use containerpilot_core::report::graph::{Graph, Scope};
 use containerpilot_core::report::redact::Disclosure;
 use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::state::journal::{Event, Start};
@@ -98,7 +99,7 @@ impl QueryHandler {
                         catalog.report(core.plan()),
                         self.processes.clone(),
                     ),
-                    dependencies: redacted.dependencies(),
+                    graph: Graph::of(redacted.plan(), Scope::Running),
                     renamed: inserted(renamed),
                 }));
             }

@@ -15,6 +15,7 @@ mod details;
 mod feed;
 mod headers;
 mod hosts;
+mod picture;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use containerpilot_config::{Input as Text, Options, load};
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Remains};
 use containerpilot_core::plan::Plan;
+use containerpilot_core::report::graph::{Graph, Scope};
 use containerpilot_core::{Core, Effect, Input, Request, RequestId, Time};
 use containerpilot_process::orphans::RunProcesses;
 
@@ -93,7 +94,7 @@ impl TestCore {
     }
 
     pub(super) fn public_snapshot(&self) -> PublicSnapshot {
-        let dependencies = self.core.dependencies();
-        PublicSnapshot { snapshot: self.snapshot(), dependencies, renamed: BTreeMap::new() }
+        let graph = Graph::of(self.core.plan(), Scope::Running);
+        PublicSnapshot { snapshot: self.snapshot(), graph, renamed: BTreeMap::new() }
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use containerpilot_command_line::terminal::truncated;
+use containerpilot_core::report::layout::{Arrow, Point, Size, Spacing, layout};
 
-use super::layout::{Arrow, Point, Size, layout};
 use super::model::{Edge, Graph, Kind, LineStyle, Node};
 use crate::svg_text::{escaped, width as text_width};
 
@@ -17,6 +17,7 @@ const MAX_NAME: usize = 40;
 const LEGEND: i64 = 36;
 /// The height of the label of an arrow.
 const LABEL: i64 = 18;
+pub(super) const SPACING: Spacing = Spacing { row: 16, column: 64, margin: 16 };
 
 const STYLE: &str = "\
 text{font-family:ui-sans-serif,system-ui,sans-serif;font-size:14px;fill:#1f2328}\
@@ -41,7 +42,7 @@ pub(super) fn text(graph: &Graph) -> String {
         .iter()
         .map(|edge| Arrow { from: edge.from, to: edge.to, label: label_width(edge) })
         .collect();
-    let picture = layout(&sizes, &arrows);
+    let picture = layout(&sizes, &arrows, SPACING);
     let legend = Legend::of(graph);
     let (width, bottom) = (picture.width.max(legend.width), picture.height.max(1));
     let height = bottom + legend.height();
@@ -190,11 +191,7 @@ fn draw(out: &mut String, node: &Node, size: Size, corner: Point) {
 
 fn arrow(out: &mut String, edge: &Edge, points: &[Point]) {
     let ([start, rest @ ..], Some(end)) = (points, points.last()) else { return };
-    let class = match edge.line {
-        LineStyle::Once => "once",
-        LineStyle::Each => "each",
-        LineStyle::Effect => "effect",
-    };
+    let class = edge.line.name();
     let _ = write!(out, "<path class=\"{class}\" marker-end=\"url(#head)\" d=\"M{} {}", start.x, start.y);
     let label = label_width(edge);
     let mut anchor = "end";

@@ -2,9 +2,9 @@ use std::time::Instant;
 
 use containerpilot_config::{Input, Options, load};
 use containerpilot_core::plan::Plan;
+use containerpilot_core::report::layout::{Arrow, Size, layout};
 use containerpilot_load::host::ThisHost;
 
-use super::layout::{Arrow, Size, layout};
 use super::model::{Graph, Kind, LineStyle};
 use super::{dot, mermaid, svg};
 use crate::svg_text::assert_legible;
@@ -112,7 +112,7 @@ fn x4_names_are_escaped_in_every_format() {
 
 /// Asserts that no boxes overlap and that everything is inside the picture.
 fn assert_tidy(sizes: &[Size], arrows: &[Arrow]) {
-    let picture = layout(sizes, arrows);
+    let picture = layout(sizes, arrows, svg::SPACING);
     let boxes: Vec<_> = picture.boxes.iter().zip(sizes).collect();
     for (nth, (at, size)) in boxes.iter().enumerate() {
         assert!(at.x >= 0 && at.y >= 0);

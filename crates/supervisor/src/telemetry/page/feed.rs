@@ -20,6 +20,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::picture::Picture;
 use super::shown;
 use super::state::{items, milliseconds, record};
 use crate::messages::query::{EventStream, PublicSnapshot, Record};
@@ -40,6 +41,7 @@ pub(super) struct Feed {
     queries: QueryHandle,
     settings: watch::Receiver<Option<plan::Page>>,
     board: Mutex<Board>,
+    picture: Mutex<Picture>,
     /// Tells viewers that the board has changed. Its receivers are the viewers.
     updated: watch::Sender<()>,
     /// The last state that was requested without a stream.
@@ -65,9 +67,15 @@ struct Board {
 }
 
 impl Board {
-    fn update(&mut self, public: &PublicSnapshot, settings: &plan::Page, records: &[Arc<Record>]) {
+    fn update(
+        &mut self,
+        public: &PublicSnapshot,
+        picture: &mut Picture,
+        settings: &plan::Page,
+        records: &[Arc<Record>],
+    ) {
         let next = self.version + 1;
-        let items = items(public, settings.arguments, settings.logs);
+        let items = items(public, picture, settings.arguments, settings.logs);
         let is_same_set =
             items.len() == self.items.len() && items.iter().all(|(key, _)| self.items.contains_key(key));
         let mut changed = !records.is_empty();
@@ -127,6 +135,7 @@ impl Feed {
             queries,
             settings,
             board: Mutex::default(),
+            picture: Mutex::default(),
             updated: watch::channel(()).0,
             latest: tokio::sync::Mutex::default(),
         }
@@ -135,6 +144,10 @@ impl Feed {
     fn board(&self) -> MutexGuard<'_, Board> {
         // After a panic it is still consistent enough: the next reading replaces it.
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn picture(&self) -> MutexGuard<'_, Picture> {
+        self.picture.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The state of everything without records, for a browser that gets no stream. It is at most [`SHORTEST`] old.
@@ -147,7 +160,7 @@ impl Feed {
         }
         let public = self.queries.public_overview(shown).await?;
         let mut board = Board::default();
-        board.update(&public, settings, &[]);
+        board.update(&public, &mut self.picture(), settings, &[]);
         let text = Bytes::from(board.text(None));
         *latest = Some((Instant::now(), shown, text.clone()));
         Some(text)
@@ -200,7 +213,7 @@ async fn keep_until_exit(feed: &Feed) -> Option<()> {
             if board.shown != shown {
                 *board = Board { is_kept: true, shown, version: board.version, ..Board::default() };
             }
-            board.update(&public, &settings, &records);
+            board.update(&public, &mut feed.picture(), &settings, &records);
         }
         feed.updated.send_replace(());
         records.clear();
@@ -279,11 +292,11 @@ pub(super) mod tests {
 
     /// A board that a test updates.
     #[derive(Default)]
-    pub(in super::super) struct Viewed(Board);
+    pub(in super::super) struct Viewed(Board, Picture);
 
     impl Viewed {
         pub(in super::super) fn update(&mut self, core: &TestCore) {
-            self.0.update(&core.public_snapshot(), &plan::Page::default(), &[]);
+            self.0.update(&core.public_snapshot(), &mut self.1, &plan::Page::default(), &[]);
         }
 
         pub(in super::super) fn message(&mut self, seen: Option<u64>) -> Option<(u64, String)> {

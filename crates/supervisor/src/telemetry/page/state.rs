@@ -10,13 +10,13 @@ use containerpilot_api::responses;
 use containerpilot_core::catalog::connectivity::Known;
 use containerpilot_core::ids::{EventId, JobIx};
 use containerpilot_core::input::ExitStatus;
-use containerpilot_core::report::dependencies::Dependency;
 use containerpilot_core::report::status::JobOverview;
 use containerpilot_core::report::words;
-use containerpilot_core::state::journal::{Detail, EndReason, Origin};
+use containerpilot_core::state::journal::{Detail, EndReason};
 use containerpilot_core::time::Time;
 use serde::Serialize;
 
+use super::picture::Picture;
 use crate::messages::query::{PublicSnapshot, Record, Snapshot};
 use crate::messages::views::{self, Clock};
 
@@ -64,10 +64,6 @@ struct Job {
     address: Option<String>,
 }
 
-/// An arrow: from a source, as in a configuration, to the key of an item.
-#[derive(Serialize)]
-struct Edge<'a>(&'a str, String, &'a str);
-
 /// An event or a start of the journal.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -91,14 +87,19 @@ struct Happened<'a> {
     bad: bool,
 }
 
-fn json(value: &impl Serialize) -> String {
+pub(super) fn json(value: &impl Serialize) -> String {
     // Serializing these types to memory cannot fail: their keys are strings.
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// The texts of a snapshot, by their keys: `head`, `edges`, `j0`, `w0`, `l0`, `f0` …
-pub(super) fn items(public: &PublicSnapshot, arguments: bool, logs: bool) -> Vec<(String, String)> {
-    let PublicSnapshot { snapshot, dependencies, .. } = public;
+/// The texts of a snapshot, by their keys: `head`, `graph`, `j0`, `w0`, `l0`, `f0` …
+pub(super) fn items(
+    public: &PublicSnapshot,
+    picture: &mut Picture,
+    arguments: bool,
+    logs: bool,
+) -> Vec<(String, String)> {
+    let PublicSnapshot { snapshot, graph, .. } = public;
     let Snapshot { overview, catalog, clock, .. } = snapshot;
     let wall = *clock;
     let clock = Clock { now: None, wall };
@@ -114,8 +115,7 @@ pub(super) fn items(public: &PublicSnapshot, arguments: bool, logs: bool) -> Vec
         arguments,
         logs,
     };
-    let edges: Vec<Edge<'_>> = dependencies.iter().filter_map(edge).collect();
-    let mut items = vec![("head".to_owned(), json(&head)), ("edges".to_owned(), json(&edges))];
+    let mut items = vec![("head".to_owned(), json(&head)), ("graph".to_owned(), picture.text(graph))];
     let names: Vec<&str> = overview.jobs.iter().map(|job| job.name.as_str()).collect();
     for (nth, (job, id)) in overview.jobs.iter().zip(job_ids(&names)).enumerate() {
         let known = catalog.services.get(nth).and_then(Option::as_ref);
@@ -133,16 +133,6 @@ pub(super) fn items(public: &PublicSnapshot, arguments: bool, logs: bool) -> Vec
         items.push((format!("f{nth}"), json(&views::file(file, clock))));
     }
     items
-}
-
-fn edge(dependency: &Dependency) -> Option<Edge<'_>> {
-    let target = match dependency.target {
-        Origin::Job(job) => format!("j{}", job.index()),
-        Origin::Watch(watch) => format!("w{}", watch.index()),
-        Origin::File(file) => format!("f{}", file.index()),
-        Origin::Lock(_) | Origin::Global | Origin::Signal(_) | Origin::Removed(_) => return None,
-    };
-    Some(Edge(&dependency.source, target, &dependency.label))
 }
 
 /// A job without what depends on the present or changes with each check, and without its cause, whose source may be a

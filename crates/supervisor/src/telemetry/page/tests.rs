@@ -47,7 +47,8 @@ fn t5_a_viewer_gets_a_complete_state_and_then_only_what_changes() {
     let (seen, first) = viewed.message(None).unwrap();
     assert!(first.starts_with("event: complete\ndata: {\"now\":"), "{first}");
     assert!(first.contains("\"name\":\"a\"") && first.contains("\"name\":\"b\""), "{first}");
-    assert!(first.contains("\"edges\":[[\"a\",\"j1\",\"exitSuccess\"]]"), "{first}");
+    let arrow = "\"arrows\":[{\"from\":0,\"to\":1,\"label\":\"exitSuccess\",\"line\":\"once\",\"points\":[176,25,218,25]}]";
+    assert!(first.contains(arrow), "{first}");
     assert!(!first.contains("hunter2"), "{first}");
     viewed.update(&core);
     assert!(viewed.message(Some(seen)).is_none(), "nothing has changed");

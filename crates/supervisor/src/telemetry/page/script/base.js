@@ -48,7 +48,7 @@ function read(item) {
   const made = item.job ? { ...item.job, ...item, job: null } : item;
   for (const part of [made, made.catalog || {}, ...made.deadlines || []]) {
     for (const name of ["startedAt", "endedAt", "since", "renderedAt", "failedAt", "at"]) {
-      if (typeof part[name] === "string") part[name] = Date.parse(part[name]);
+      if (typeof part[name] === "string") part[name] = Date.parse(part[name].replace(/(\.\d{3})\d+/, "$1"));
     }
   }
   return made;

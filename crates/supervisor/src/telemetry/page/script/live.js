@@ -38,12 +38,12 @@ function complete(message) {
 
 function change(message) {
   for (const key in message.items) items[key] = read(message.items[key]);
-  if (message.items.edges) buildNodes();
+  if (message.items.graph) buildNodes();
   for (const record of message.records) { records.push(record); if (record.id != null) byId.set(record.id, record); }
   for (const old of records.splice(0, Math.max(0, records.length - 400))) byId.delete(old.id);
   if (message.records.length) { drawRecords(message.records); lanesSoon(); }
   const keys = Object.keys(message.items);
-  if (message.items.edges || ((filter || search) && keys.some((key) => key[0] === "j"))) draw();
+  if (message.items.graph || ((filter || search) && keys.some((key) => key[0] === "j"))) draw();
   else if (view === "graph") {
     for (const node of nodes.values()) if (node.keys.some((key) => key in message.items)) { dress(node); node.in.forEach(styleArrow); }
   } else keys.forEach(dressRow);
@@ -124,7 +124,7 @@ new ResizeObserver(([entry]) => {
   if (Math.abs(entry.contentRect.width - innerWidthOfMain) < 8) return;
   innerWidthOfMain = entry.contentRect.width;
   clearTimeout(resized);
-  resized = setTimeout(() => { if (hasState) { if (view === "graph") drawGraph(); drawLanes(); } }, 120);
+  resized = setTimeout(() => { if (hasState) drawLanes(); }, 120);
 }).observe($("jobs"));
 
 innerWidthOfMain = $("graph").clientWidth || $("lanes").clientWidth;

@@ -1,49 +1,27 @@
 // ---- nodes: jobs, replicas as one, and what jobs depend on ----
 
-let nodes = new Map(), edges = [];
+// The server places them: each part has the nodes that arrows connect.
+let nodes = new Map(), parts = [];
 
 function buildNodes() {
   nodes = new Map();
-  const bySource = new Map(), byKey = new Map();
-  const add = (id, kind, label, key) => {
-    let node = nodes.get(id);
-    if (!node) nodes.set(id, node = { id, kind, label, keys: [], out: [], in: [] });
-    if (key) { node.keys.push(key); byKey.set(key, node); }
-    return node;
-  };
-  const named = (source, node) => { const all = bySource.get(source) || []; if (!all.includes(node)) all.push(node); bySource.set(source, all); };
-  for (const key of keysOf("j")) {
-    const item = items[key];
-    if (!isShown(item)) continue;
-    const node = item.replicaOf ? add("j:" + item.replicaOf, "job", item.replicaOf, key) : add(key, "job", item.name, key);
-    named(item.name, node);
-    if (item.replicaOf) named(item.replicaOf, node);
-  }
-  const used = new Set((items.edges || []).map((edge) => edge[0]));
-  const targets = new Set((items.edges || []).map((edge) => edge[1]));
-  for (const [letter, prefix, kind] of [["w", "watch.", "watch"], ["l", "lock.", "lock"], ["f", "file.", "file"]]) {
-    for (const key of keysOf(letter)) {
-      const source = prefix + items[key].name;
-      if (used.has(source) || targets.has(key)) named(source, add(source, kind, source, key));
-    }
-  }
-  edges = [];
-  for (const [source, target, label] of items.edges || []) {
-    const to = byKey.get(target);
-    if (!to) continue;
-    let from = bySource.get(source);
-    if (!from) {
-      const event = source === "global" ? label.replace("each ", "") : source;
-      from = [add("e:" + event, "event", event)];
-      bySource.set(source === "global" ? "global." + event : source, from);
-    }
-    for (const one of from) {
-      if (one === to || one.out.some((edge) => edge.to === to && edge.label === label)) continue;
-      const edge = { from: one, to, label, source };
-      edges.push(edge); one.out.push(edge); to.in.push(edge);
-    }
-  }
+  parts = items.graph.map((part) => {
+    const own = part.nodes.map((node) => {
+      const id = node.keys.length === 1 ? node.keys[0] : `${node.kind}:${nodes.size}`;
+      const made = { ...node, id, label: node.name, in: [], out: [] };
+      nodes.set(id, made);
+      return made;
+    });
+    const edges = part.arrows.map((arrow) => {
+      const edge = { ...arrow, from: own[arrow.from], to: own[arrow.to] };
+      edge.from.out.push(edge); edge.to.in.push(edge);
+      return edge;
+    });
+    return { ...part, nodes: own, edges };
+  });
 }
+/** The names of a node as a source. */
+const sourcesOf = (node) => [node.label, ...node.keys.map((key) => items[key].name)];
 
 function describe(node) {
   const own = node.keys.map((key) => items[key]);
@@ -55,6 +33,8 @@ function describe(node) {
     return { tone: worst(own.map(tone)), text, hollow: !own.some((job) => job.state === "running") };
   }
   const item = own[0];
+  if (node.kind === "all") return { tone: "idle", text: "", hollow: true };
+  if (node.kind === "missing") return { tone: "warn", text: "does not exist", hollow: true };
   if (node.kind === "watch") return watchWords(item);
   if (node.kind === "lock") return lockWords(item);
   if (node.kind === "file") return fileWords(item);

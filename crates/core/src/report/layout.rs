@@ -1,17 +1,16 @@
-//! Places boxes and arrows in columns, from left to right.
+//! Places boxes and arrows in columns, from left to right: the layout of every picture of a graph.
 //!
 //! This is Sugiyama's method: reverse arrows until there is no cycle, put each box into the column after all its
 //! predecessors, give long arrows a lane in each column they cross, order each column so that few arrows cross, and
 //! move boxes up or down towards their neighbours. All coordinates are whole pixels and depend only on the order of
 //! boxes and arrows, so the same plan gives the same picture.
 
-use std::cmp::Reverse;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::mem;
 
-/// The vertical space between two boxes or lanes.
-const ROW_GAP: i64 = 16;
-/// The space between two columns, without labels.
-const COLUMN_GAP: i64 = 64;
-const MARGIN: i64 = 16;
+use crate::sort_by;
+
 /// The height of the lane of an arrow that crosses a column.
 const LANE: i64 = 6;
 /// Arrows across more columns, and all arrows once there are this many boxes and lanes, are drawn straight. This keeps
@@ -20,35 +19,57 @@ const MAX_SPAN: usize = 24;
 const MAX_LANES: usize = 20_000;
 const ROUNDS: usize = 8;
 
-/// The size of a box.
+/// The space around boxes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Size {
-    pub(super) width: i64,
-    pub(super) height: i64,
+pub struct Spacing {
+    /// Between two boxes or lanes of a column.
+    pub row: i64,
+    /// Between two columns, without labels.
+    pub column: i64,
+    /// Around the picture.
+    pub margin: i64,
+}
+
+/// The size of a box.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// From left to right.
+    pub width: i64,
+    /// From top to bottom.
+    pub height: i64,
 }
 
 /// An arrow between two boxes, with the width of its label.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arrow {
-    pub(super) from: usize,
-    pub(super) to: usize,
-    pub(super) label: i64,
+pub struct Arrow {
+    /// The box where it starts.
+    pub from: usize,
+    /// The box where it ends.
+    pub to: usize,
+    /// The width of its label.
+    pub label: i64,
 }
 
 /// A point. The position of a box is its upper left corner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Point {
-    pub(super) x: i64,
-    pub(super) y: i64,
+pub struct Point {
+    /// From the left.
+    pub x: i64,
+    /// From the top.
+    pub y: i64,
 }
 
+/// Where everything is.
 #[derive(Debug, Default)]
-pub(super) struct Picture {
-    pub(super) boxes: Vec<Point>,
+pub struct Picture {
+    /// Each box.
+    pub boxes: Vec<Point>,
     /// The points of each arrow from start to end; two for a loop.
-    pub(super) arrows: Vec<Vec<Point>>,
-    pub(super) width: i64,
-    pub(super) height: i64,
+    pub arrows: Vec<Vec<Point>>,
+    /// The width of the picture.
+    pub width: i64,
+    /// Its height.
+    pub height: i64,
 }
 
 /// A box, or the lane of an arrow that crosses a column.
@@ -67,7 +88,9 @@ impl Vertex {
     }
 }
 
-pub(super) fn layout(sizes: &[Size], arrows: &[Arrow]) -> Picture {
+/// Places boxes of these sizes, and the arrows between them.
+#[must_use]
+pub fn layout(sizes: &[Size], arrows: &[Arrow], spacing: Spacing) -> Picture {
     // Arrows to boxes that do not exist would be a bug; they are not drawn.
     let known = |arrow: &Arrow| arrow.from < sizes.len() && arrow.to < sizes.len();
     let reversed = reversed(sizes.len(), arrows);
@@ -96,17 +119,26 @@ pub(super) fn layout(sizes: &[Size], arrows: &[Arrow]) -> Picture {
     for round in 0..ROUNDS {
         order(&vertices, &mut rows, round % 2 == 0);
     }
-    stack(&mut vertices, &rows);
+    stack(&mut vertices, &rows, spacing.row);
     for round in 0..ROUNDS {
-        straighten(&mut vertices, &rows, round % 2 == 0);
+        straighten(&mut vertices, &rows, round % 2 == 0, spacing.row);
     }
     let top = vertices.iter().map(|vertex| vertex.y).min().unwrap_or(0);
     for vertex in &mut vertices {
-        vertex.y += MARGIN - top;
+        vertex.y += spacing.margin - top;
     }
-    let (lefts, widths) = column_positions(sizes, arrows, &columns, rows.len(), &routes);
+    let (lefts, widths) = column_positions(sizes, arrows, &columns, rows.len(), &routes, spacing);
     draw(
-        &Placed { sizes, arrows, reversed: &reversed, columns: &columns, routes: &routes, lefts, widths },
+        &Placed {
+            sizes,
+            arrows,
+            reversed: &reversed,
+            columns: &columns,
+            routes: &routes,
+            lefts,
+            widths,
+            spacing,
+        },
         &vertices,
     )
 }
@@ -127,7 +159,7 @@ fn reversed(count: usize, arrows: &[Arrow]) -> Vec<bool> {
     }
     let mut reversed = vec![false; arrows.len()];
     let mut seen = vec![Seen::Not; count];
-    let mut set = |at: usize, to: Seen| seen.get_mut(at).map(|slot| std::mem::replace(slot, to));
+    let mut set = |at: usize, to: Seen| seen.get_mut(at).map(|slot| mem::replace(slot, to));
     for root in 0..count {
         if set(root, Seen::Open) != Some(Seen::Not) {
             set(root, Seen::Done);
@@ -237,10 +269,10 @@ fn order(vertices: &[Vertex], rows: &mut [Vec<usize>], forward: bool) {
             let others = vertex.map(|vertex| if forward { &vertex.before } else { &vertex.after });
             let places = others.into_iter().flatten().filter_map(|other| place.get(*other));
             // In fractions of a position, so that means that differ by half a position are not equal.
-            mean(places.map(|place| place * 1024)).or_else(|| place.get(*at).map(|place| place * 1024))
+            mean(&mut places.map(|place| place * 1024)).or_else(|| place.get(*at).map(|place| place * 1024))
         };
         let mut keyed: Vec<(Option<i64>, usize)> = row.iter().map(|at| (middle(at), *at)).collect();
-        keyed.sort_by_key(|(middle, _)| *middle);
+        sort_by(&mut keyed, |(one, _), (other, _)| one.cmp(other));
         *row = keyed.into_iter().map(|(_, at)| at).collect();
         store_positions(&mut place, row);
     }
@@ -255,26 +287,30 @@ fn store_positions(place: &mut [i64], row: &[usize]) {
     }
 }
 
-fn mean(numbers: impl Iterator<Item = i64>) -> Option<i64> {
-    let (sum, count) = numbers.fold((0_i64, 0_i64), |(sum, count), number| (sum + number, count + 1));
+fn mean(numbers: &mut dyn Iterator<Item = i64>) -> Option<i64> {
+    let (mut sum, mut count) = (0_i64, 0_i64);
+    for number in numbers {
+        sum += number;
+        count += 1;
+    }
     sum.checked_div(count)
 }
 
 /// Stacks the vertices of each column.
-fn stack(vertices: &mut [Vertex], rows: &[Vec<usize>]) {
+fn stack(vertices: &mut [Vertex], rows: &[Vec<usize>], gap: i64) {
     for row in rows {
         let mut y = 0;
         for at in row {
             if let Some(vertex) = vertices.get_mut(*at) {
                 vertex.y = y;
-                y += vertex.height + ROW_GAP;
+                y += vertex.height + gap;
             }
         }
     }
 }
 
 /// Moves vertices towards their neighbours, without changing their order or letting them overlap.
-fn straighten(vertices: &mut [Vertex], rows: &[Vec<usize>], forward: bool) {
+fn straighten(vertices: &mut [Vertex], rows: &[Vec<usize>], forward: bool, gap: i64) {
     let count = rows.len();
     for nth in 0..count {
         let Some(row) = rows.get(if forward { nth } else { count - 1 - nth }) else { continue };
@@ -283,8 +319,8 @@ fn straighten(vertices: &mut [Vertex], rows: &[Vec<usize>], forward: bool) {
             .filter_map(|at| {
                 let vertex = vertices.get(*at)?;
                 let others = if forward { &vertex.before } else { &vertex.after };
-                let centres = others.iter().filter_map(|other| vertices.get(*other)).map(Vertex::centre);
-                let target = mean(centres).map_or(vertex.y, |centre| centre - vertex.height / 2);
+                let mut centres = others.iter().filter_map(|other| vertices.get(*other)).map(Vertex::centre);
+                let target = mean(&mut centres).map_or(vertex.y, |centre| centre - vertex.height / 2);
                 Some((target, vertex.height))
             })
             .collect();
@@ -293,14 +329,14 @@ fn straighten(vertices: &mut [Vertex], rows: &[Vec<usize>], forward: bool) {
         let mut free = i64::MIN;
         for (target, height) in &wanted {
             let y = free.max(*target);
-            free = y + height + ROW_GAP;
+            free = y + height + gap;
             down.push(y);
         }
         let mut up = Vec::with_capacity(wanted.len());
         let mut free = i64::MAX;
         for (target, height) in wanted.iter().rev() {
             let y = (free.saturating_sub(*height)).min(*target);
-            free = y - ROW_GAP;
+            free = y - gap;
             up.push(y);
         }
         for (at, (down, up)) in row.iter().zip(down.into_iter().zip(up.into_iter().rev())) {
@@ -318,6 +354,7 @@ fn column_positions(
     columns: &[usize],
     count: usize,
     routes: &[Vec<usize>],
+    spacing: Spacing,
 ) -> (Vec<i64>, Vec<i64>) {
     let mut widths = vec![0; count];
     let mut gaps = vec![0; count];
@@ -339,10 +376,10 @@ fn column_positions(
         }
     }
     let mut lefts = Vec::with_capacity(count);
-    let mut x = MARGIN;
+    let mut x = spacing.margin;
     for (width, gap) in widths.iter().zip(&gaps) {
         lefts.push(x);
-        x += width + COLUMN_GAP + gap;
+        x += width + spacing.column + gap;
     }
     (lefts, widths)
 }
@@ -355,26 +392,28 @@ struct Placed<'a> {
     routes: &'a [Vec<usize>],
     lefts: Vec<i64>,
     widths: Vec<i64>,
+    spacing: Spacing,
 }
 
 fn draw(placed: &Placed<'_>, vertices: &[Vertex]) -> Picture {
     let left = |column: usize| placed.lefts.get(column).copied().unwrap_or(0);
     let width = |column: usize| placed.widths.get(column).copied().unwrap_or(0);
+    let margin = placed.spacing.margin;
     let mut picture = Picture::default();
     for ((size, column), vertex) in placed.sizes.iter().zip(placed.columns).zip(vertices) {
         // Centred, so that arrows have similar lengths.
         let corner = Point { x: left(*column) + (width(*column) - size.width) / 2, y: vertex.y };
-        picture.width = picture.width.max(corner.x + size.width + MARGIN);
-        picture.height = picture.height.max(corner.y + size.height + MARGIN);
+        picture.width = picture.width.max(corner.x + size.width + margin);
+        picture.height = picture.height.max(corner.y + size.height + margin);
         picture.boxes.push(corner);
     }
-    let lowest = vertices.iter().map(|vertex| vertex.y + vertex.height + MARGIN).max();
+    let lowest = vertices.iter().map(|vertex| vertex.y + vertex.height + margin).max();
     picture.height = picture.height.max(lowest.unwrap_or(0));
     let ports = ports(placed, vertices);
     for (nth, arrow) in placed.arrows.iter().enumerate() {
         let edges = |at: usize| {
             let corner = picture.boxes.get(at).copied().unwrap_or_default();
-            let size = placed.sizes.get(at).copied().unwrap_or(Size { width: 0, height: 0 });
+            let size = placed.sizes.get(at).copied().unwrap_or_default();
             (corner, size)
         };
         let route = placed.routes.get(nth).map_or(&[][..], Vec::as_slice);
@@ -412,12 +451,14 @@ fn ports(placed: &Placed<'_>, vertices: &[Vertex]) -> Vec<Option<i64>> {
         if let [.., before, last] = route.as_slice()
             && let (Some(list), Some(vertex)) = (ending.get_mut(*last), vertices.get(*before))
         {
-            list.push((vertex.centre(), Reverse(vertex.column), nth));
+            list.push((vertex.centre(), vertex.column, nth));
         }
     }
     let mut ports = vec![None; placed.arrows.len()];
     for (mut list, size) in ending.into_iter().zip(placed.sizes) {
-        list.sort();
+        sort_by(&mut list, |one: &(i64, usize, usize), other| {
+            (one.0, other.1, one.2).cmp(&(other.0, one.1, other.2))
+        });
         let parts = i64::try_from(list.len()).unwrap_or(i64::MAX - 1) + 1;
         for (part, (_, _, nth)) in (1..).zip(list) {
             if let Some(port) = ports.get_mut(nth) {
