@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use containerpilot_config::columns;
 use containerpilot_config::diagnostics::{Located, Report, Severity};
 use containerpilot_config::duration::exact;
 use containerpilot_core::event::{Code, Source};
@@ -63,9 +64,10 @@ pub fn plural(count: usize, word: &str) -> String {
 
 fn section(out: &mut String, word: &str, rows: &[(&str, String)]) {
     let _ = writeln!(out, "{}", plural(rows.len(), word));
-    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(32);
+    let width = rows.iter().map(|(name, _)| columns::width(name)).max().unwrap_or(0).min(32);
     for (name, line) in rows {
-        let _ = writeln!(out, "  {name:width$}  {line}");
+        let rest = width.saturating_sub(columns::width(name));
+        let _ = writeln!(out, "  {name}{:rest$}  {line}", "");
     }
 }
 

@@ -1,5 +1,7 @@
 //! Text and grids in the SVG output of `graph` and `simulate`.
 
+use containerpilot_config::columns;
+
 /// Escapes a text for XML. Characters that XML does not allow become U+FFFD.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::new();
@@ -17,9 +19,11 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
-/// The width of a text in average characters of a sans-serif font; East Asian characters, arrows and ellipses count twice.
+/// The width of a text in average characters of a sans-serif font: as on a terminal, but arrows, dashes and ellipses count
+/// twice.
 pub(super) fn width(text: &str) -> i64 {
-    text.chars().map(|c| if u32::from(c) >= 0x1100 { 2 } else { 1 }).sum()
+    let wide = text.chars().filter(|c| ('\u{2010}'..='\u{2bff}').contains(c)).count();
+    i64::try_from(columns::width(text) + wide).unwrap_or(i64::MAX)
 }
 
 /// The nanoseconds between two lines of a grid: a round number that gives about ten lines.
