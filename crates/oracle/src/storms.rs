@@ -5,6 +5,7 @@
 //! no model of the rules. It counts the processes that were created and have reported nothing, and looks at the order.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use containerpilot_core::effect::Effect;
@@ -219,6 +220,8 @@ enum Item {
 struct Judge<'a> {
     schedule: &'a StormSchedule,
     core: Core,
+    /// The plan that the indices of effects refer to.
+    plan: Arc<Plan>,
     now: Time,
     queue: BTreeMap<(Time, u64), Item>,
     serial: u64,
@@ -242,6 +245,7 @@ impl<'a> Judge<'a> {
         let mut core = Core::new(schedule.plans[0].clone());
         core.set_most_starts(schedule.most);
         let mut judge = Self {
+            plan: core.shared_plan(),
             core,
             now: Time::ZERO,
             queue: BTreeMap::new(),
@@ -380,7 +384,7 @@ impl<'a> Judge<'a> {
         let phase = self.core.phase();
         let mut effects = Vec::new();
         self.core.step(self.now, input, &mut effects);
-        let mut created = Vec::new();
+        let mut created = BTreeSet::new();
         for effect in &effects {
             self.carry_out(effect, &mut created)?;
         }
@@ -388,13 +392,13 @@ impl<'a> Judge<'a> {
         self.check_waiting(&created, self.core.phase() != phase)
     }
 
-    fn carry_out(&mut self, effect: &Effect, created: &mut Vec<JobIx>) -> Result<(), String> {
+    fn carry_out(&mut self, effect: &Effect, created: &mut BTreeSet<String>) -> Result<(), String> {
         match effect {
             Effect::Spawn { job, run, .. } => {
                 if self.last_run.replace(*run) >= Some(*run) {
                     return Err(format!("{run:?} is created after {:?}", self.last_run));
                 }
-                created.push(*job);
+                created.insert(self.plan.jobs[job.index()].name.clone());
                 self.create(Process::Job(*run))
             }
             Effect::RunCheck { run, .. } | Effect::RunDrain { run, .. } => {
@@ -427,6 +431,10 @@ impl<'a> Judge<'a> {
                     return Err(format!("{run:?} is cancelled, and has no process"));
                 }
                 self.add(1, Item::Ended(Process::Program(*run)));
+                Ok(())
+            }
+            Effect::PlanReplaced { plan, .. } => {
+                self.plan = Arc::clone(plan);
                 Ok(())
             }
             Effect::Log(entry) if entry.fields.event == LogEvent::Bug => Err(entry.message.clone()),
@@ -465,7 +473,7 @@ impl<'a> Judge<'a> {
     }
 
     /// No turn is left unused, nobody is overtaken, and no job that stops waits for a turn.
-    fn check_waiting(&mut self, created: &[JobIx], phase_changed: bool) -> Result<(), String> {
+    fn check_waiting(&mut self, created: &BTreeSet<String>, phase_changed: bool) -> Result<(), String> {
         let core = &self.core;
         let name = |job: JobIx| core.plan().jobs[job.index()].name.clone();
         let jobs = (0..core.plan().jobs.len()).map(JobIx::at);
@@ -482,8 +490,7 @@ impl<'a> Judge<'a> {
             waiting.insert(key, since);
         }
         let before = std::mem::replace(&mut self.waiting, waiting);
-        let created: BTreeSet<String> = created.iter().map(|job| name(*job)).collect();
-        for job in &created {
+        for job in created {
             let since =
                 before.iter().find(|((name, _), _)| name == job).map_or(self.steps, |(_, since)| *since);
             let overtaken = self.waiting.iter().find(|(_, other)| **other < since);

@@ -7,3 +7,4 @@ mod reload;
 mod rules;
 mod schedules;
 mod search;
+mod storms;
