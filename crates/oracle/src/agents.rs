@@ -4,7 +4,6 @@
 //! themselves: slow, failing, forgetting, frozen, falsely confirming, and finally without faults. A script that breaks a
 //! rule is shrunk.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use containerpilot_core::Time;
@@ -13,6 +12,7 @@ use containerpilot_core::effect::DesiredService;
 use containerpilot_core::plan::Status;
 use containerpilot_core::rng::Rng;
 use containerpilot_simulation::world::agent::{ContractViolation, FakeAgent};
+use containerpilot_simulation::world::queue::Queue;
 use containerpilot_simulation::world::script::{AgentFault, AgentScript, ResponseScript};
 
 use crate::scenario::USUAL_RESPONSE;
@@ -218,29 +218,23 @@ enum Scheduled {
 }
 
 fn run_to_the_end(schedule: &AgentSchedule, agent: &mut FakeAgent) -> Result<(), String> {
-    let mut queue: BTreeMap<(Time, u64), Scheduled> = BTreeMap::new();
-    let mut serial = 0;
-    let mut add = |queue: &mut BTreeMap<(Time, u64), Scheduled>, at: Time, item: Scheduled| {
-        serial += 1;
-        queue.insert((at, serial), item);
-    };
+    let mut queue = Queue::new(None);
     for (milliseconds, incident) in &schedule.incidents {
         let at = Time::ZERO + Duration::from_millis(*milliseconds);
-        add(&mut queue, at, Scheduled::Incident(*incident));
+        queue.add(at, Scheduled::Incident(*incident));
     }
     // Long enough after the last disturbance to see that everything stays as it is.
     let end = |agent: &FakeAgent| agent.last_disturbance() + bound(agent) * 2;
     let mut desired_nth = 0;
     loop {
-        let queued = queue.keys().next().map(|(at, _)| *at);
-        let next = agent.next().into_iter().chain(queued).min();
+        let next = agent.next().into_iter().chain(queue.next()).min();
         let Some(next) = next.filter(|next| *next <= end(agent)) else { break };
         advance(agent, next)?;
-        while let Some(entry) = queue.first_entry().filter(|entry| entry.key().0 <= next) {
-            match entry.remove() {
+        while let Some(item) = queue.pop_due(next) {
+            match item {
                 Scheduled::Heartbeat(nth) if nth == desired_nth => {
                     agent.heartbeat(next);
-                    add(&mut queue, next + schedule.settings.heartbeat_interval, Scheduled::Heartbeat(nth));
+                    queue.add(next + schedule.settings.heartbeat_interval, Scheduled::Heartbeat(nth));
                 }
                 Scheduled::Heartbeat(_) => {}
                 Scheduled::Incident(Incident::SetDesired(desired)) => {
@@ -248,7 +242,7 @@ fn run_to_the_end(schedule: &AgentSchedule, agent: &mut FakeAgent) -> Result<(),
                         desired_nth += 1;
                         if desired == DesiredService::Present(Status::Passing) {
                             let at = next + schedule.settings.heartbeat_interval;
-                            add(&mut queue, at, Scheduled::Heartbeat(desired_nth));
+                            queue.add(at, Scheduled::Heartbeat(desired_nth));
                         }
                     }
                 }

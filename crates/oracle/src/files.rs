@@ -23,6 +23,7 @@ use containerpilot_core::plan::{
 use containerpilot_core::rng::Rng;
 use containerpilot_core::state::journal::Origin;
 use containerpilot_core::{Core, Input, Phase, Request, RequestId, Time};
+use containerpilot_simulation::world::queue::Queue;
 
 use crate::random::{plain_job, plain_plan};
 
@@ -221,8 +222,7 @@ struct Judge<'a> {
     /// The plan that the indices of effects refer to.
     plan: Arc<Plan>,
     now: Time,
-    queue: BTreeMap<(Time, u64), Item>,
-    serial: u64,
+    queue: Queue<Item>,
     answers: Vec<Option<Answer>>,
     disk: BTreeMap<String, Text>,
     renderings: BTreeMap<RenderId, Rendering>,
@@ -248,8 +248,7 @@ impl<'a> Judge<'a> {
             core: Core::new(schedule.plans[0].clone()),
             plan: Arc::new(schedule.plans[0].clone()),
             now: Time::ZERO,
-            queue: BTreeMap::new(),
-            serial: 0,
+            queue: Queue::new(None),
             answers: vec![None; WATCHES],
             disk: BTreeMap::new(),
             renderings: BTreeMap::new(),
@@ -273,24 +272,20 @@ impl<'a> Judge<'a> {
     }
 
     fn add(&mut self, after: u64, item: Item) {
-        self.serial += 1;
-        self.queue.insert((self.now + Duration::from_millis(after), self.serial), item);
+        self.queue.add(self.now + Duration::from_millis(after), item);
     }
 
     fn go_on(&mut self) -> Result<(), String> {
         let end = Time::ZERO + Duration::from_secs(3600);
         loop {
-            let queued = self.queue.keys().next().map(|(at, _)| *at);
+            let queued = self.queue.next();
             let deadline = self.core.next_deadline();
             let Some(next) = queued.into_iter().chain(deadline).min().filter(|at| *at < end) else {
                 return Ok(());
             };
             self.now = self.now.max(next);
-            match self.queue.first_entry().filter(|entry| entry.key().0 <= next) {
-                Some(entry) => {
-                    let item = entry.remove();
-                    self.take(item)?;
-                }
+            match self.queue.pop_due(next) {
+                Some(item) => self.take(item)?,
                 None => self.step(Input::Tick, &[])?,
             }
         }

@@ -6,7 +6,6 @@
 mod consul;
 mod supervisor;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use containerpilot_core::catalog::lock_requests::{LockAction, LockOutcome, LockRequest};
@@ -15,6 +14,7 @@ use containerpilot_core::input::{ExitStatus, Remains};
 use containerpilot_core::plan::{Lock, Signal};
 use containerpilot_core::rng::Rng;
 use containerpilot_core::{Input, Time};
+use containerpilot_simulation::world::queue::Queue;
 
 use consul::Consul;
 use supervisor::{Consequence, Supervisor};
@@ -188,8 +188,7 @@ struct World<'a> {
     schedule: &'a LockSchedule,
     rng: Rng,
     now: Time,
-    queue: BTreeMap<(Time, u64), Item>,
-    serial: u64,
+    queue: Queue<Item>,
     consul: Consul,
     supervisors: Vec<(u64, Option<Supervisor>)>,
     partitioned_until: Vec<Time>,
@@ -207,16 +206,11 @@ struct World<'a> {
 }
 
 impl World<'_> {
-    fn add(&mut self, at: Time, item: Item) {
-        self.serial += 1;
-        self.queue.insert((at, self.serial), item);
-    }
-
     /// Wakes a supervisor, if it is not woken before.
     fn wake(&mut self, nth: usize, at: Time) {
         if self.wakes[nth].is_none_or(|known| at < known) {
             self.wakes[nth] = Some(at);
-            self.add(at, Item::Wake(nth));
+            self.queue.add(at, Item::Wake(nth));
         }
     }
 
@@ -252,7 +246,9 @@ impl World<'_> {
         let life = self.supervisors[nth].0;
         for consequence in out {
             match consequence {
-                Consequence::Exits(run, at, status) => self.add(at, Item::Exit(nth, life, run, at, status)),
+                Consequence::Exits(run, at, status) => {
+                    self.queue.add(at, Item::Exit(nth, life, run, at, status));
+                }
                 Consequence::Spawned(number) => {
                     self.totals.starts += 1;
                     self.note(|| format!("{nth} runs with {number:?}"));
@@ -340,7 +336,7 @@ impl World<'_> {
             _ => Duration::ZERO,
         };
         let give_up_at = self.now + wait + timeout;
-        self.add(give_up_at, Item::Answer(exchange.clone(), LockOutcome::Failed));
+        self.queue.add(give_up_at, Item::Answer(exchange.clone(), LockOutcome::Failed));
         let cut = self.now < self.partitioned_until[exchange.by];
         if cut || self.rng.percent(network.lost) {
             // Of a connection that was cut, requests may still be on their way.
@@ -357,7 +353,7 @@ impl World<'_> {
             quick
         };
         exchange.answer_delay = (!self.rng.percent(network.answer_lost)).then_some(quick);
-        self.add(self.now + delay, Item::Arrive(exchange));
+        self.queue.add(self.now + delay, Item::Arrive(exchange));
     }
 
     fn arrive(&mut self, exchange: Exchange) {
@@ -373,7 +369,7 @@ impl World<'_> {
         if let LockRequest::Look { index: Some(index), wait } = exchange.request
             && index == self.consul.index
         {
-            self.add(now + wait, Item::Waited(exchange.clone()));
+            self.queue.add(now + wait, Item::Waited(exchange.clone()));
             return self.waiters.push(exchange);
         }
         let outcome = self.consul.carry_out(now, &exchange.request, exchange.session.as_deref());
@@ -385,7 +381,7 @@ impl World<'_> {
         // An answer does not pass a cut connection.
         let cut = self.now < self.partitioned_until[exchange.by];
         if let Some(delay) = exchange.answer_delay.filter(|_| !cut) {
-            self.add(self.now + delay, Item::Answer(exchange, outcome));
+            self.queue.add(self.now + delay, Item::Answer(exchange, outcome));
         }
     }
 
@@ -427,7 +423,7 @@ impl World<'_> {
             Incident::NoLeader(time) => {
                 self.no_leader_until = after(time);
                 self.disturbed = self.disturbed.max(after(time));
-                self.add(after(time), Item::Leader);
+                self.queue.add(after(time), Item::Leader);
             }
             Incident::Delete(nth) => self.consul.delete(nth),
             Incident::Destroy(nth) => self.consul.destroy_holder(now, nth),
@@ -450,7 +446,7 @@ impl World<'_> {
         };
         let frozen = whom.and_then(|nth| self.supervisors[nth].1.as_ref()).map(|one| one.frozen_until);
         if let Some(until) = frozen.filter(|until| self.now < *until) {
-            self.add(until, item);
+            self.queue.add(until, item);
             return Ok(());
         }
         match item {
@@ -515,14 +511,14 @@ impl World<'_> {
         for (at, incident) in &self.schedule.incidents {
             let at = Time::ZERO + Duration::from_millis(*at);
             self.disturbed = self.disturbed.max(at);
-            self.add(at, Item::Incident(*incident));
+            self.queue.add(at, Item::Incident(*incident));
         }
         let ttl = self.schedule.lock.ttl;
         // A session expires after two TTLs, its slot is left alone for another, and a lost request costs some more.
         let bound =
             if self.schedule.network.lost == 0 { ttl * 8 + Duration::from_secs(120) } else { ttl * 5 };
         loop {
-            let next = self.queue.first_key_value().map(|((at, _), _)| *at);
+            let next = self.queue.next();
             let expiry = self.consul.next_expiry().filter(|_| self.now >= self.no_leader_until);
             let end = self.disturbed + bound;
             let Some(at) = next.into_iter().chain(expiry).min().filter(|at| *at <= end) else { break };
@@ -530,9 +526,7 @@ impl World<'_> {
             if self.now >= self.no_leader_until {
                 self.consul.expire(self.now);
             }
-            if next.is_some_and(|next| next <= at)
-                && let Some((_, item)) = self.queue.pop_first()
-            {
+            if let Some(item) = self.queue.pop_due(at) {
                 self.handle(item)?;
             }
             self.wake_waiters();
@@ -569,8 +563,7 @@ pub fn run(schedule: &LockSchedule, trace: bool) -> Result<LockTotals, Broken> {
         schedule,
         rng: Rng::from_seed(schedule.seed ^ 1),
         now: Time::ZERO,
-        queue: BTreeMap::new(),
-        serial: 0,
+        queue: Queue::new(None),
         consul: Consul::new(&schedule.lock),
         supervisors: (0..count).map(|_| (0, None)).collect(),
         partitioned_until: vec![Time::ZERO; count],

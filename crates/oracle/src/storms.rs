@@ -19,6 +19,7 @@ use containerpilot_core::plan::{
 };
 use containerpilot_core::rng::Rng;
 use containerpilot_core::{Core, Input, Phase, Request, RequestId, State, Time};
+use containerpilot_simulation::world::queue::Queue;
 
 use crate::random::{plain_job, plain_plan};
 
@@ -223,8 +224,7 @@ struct Judge<'a> {
     /// The plan that the indices of effects refer to.
     plan: Arc<Plan>,
     now: Time,
-    queue: BTreeMap<(Time, u64), Item>,
-    serial: u64,
+    queue: Queue<Item>,
     requests: u64,
     /// The processes that exist, and what happens to them.
     processes: BTreeMap<Process, ProcessFate>,
@@ -248,8 +248,7 @@ impl<'a> Judge<'a> {
             plan: core.shared_plan(),
             core,
             now: Time::ZERO,
-            queue: BTreeMap::new(),
-            serial: 0,
+            queue: Queue::new(None),
             requests: 0,
             processes: BTreeMap::new(),
             silent: BTreeMap::new(),
@@ -270,24 +269,20 @@ impl<'a> Judge<'a> {
     }
 
     fn add(&mut self, after: u64, item: Item) {
-        self.serial += 1;
-        self.queue.insert((self.now + Duration::from_millis(after), self.serial), item);
+        self.queue.add(self.now + Duration::from_millis(after), item);
     }
 
     /// Goes on until the supervisor exits, which it must: the last incident is a shutdown.
     fn go_on(&mut self) -> Result<(), String> {
         while self.core.phase() != Phase::Exited {
-            let queued = self.queue.keys().next().map(|(at, _)| *at);
+            let queued = self.queue.next();
             let next = queued.into_iter().chain(self.core.next_deadline()).min();
             let Some(next) = next.filter(|_| self.steps < 100_000) else {
                 return Err(format!("the supervisor does not exit: {:?}", self.core.phase()));
             };
             self.now = self.now.max(next);
-            match self.queue.first_entry().filter(|entry| entry.key().0 <= next) {
-                Some(entry) => {
-                    let item = entry.remove();
-                    self.take(item)?;
-                }
+            match self.queue.pop_due(next) {
+                Some(item) => self.take(item)?,
                 None => self.step(Input::Tick)?,
             }
         }

@@ -8,7 +8,7 @@ pub mod agent;
 mod catalog;
 mod files;
 mod programs;
-mod queue;
+pub mod queue;
 pub mod script;
 
 use std::collections::BTreeMap;

@@ -2,7 +2,6 @@
 //!
 //! The agent has a timer queue of its own, so that a caller can inspect it before each of its steps.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use containerpilot_core::Time;
@@ -11,6 +10,7 @@ use containerpilot_core::effect::DesiredService;
 use containerpilot_core::plan::Status;
 use containerpilot_core::rng::Rng;
 
+use super::queue::Queue;
 use super::script::{AgentFault, AgentScript, ResponseScript};
 
 /// The service as the agent has it.
@@ -47,8 +47,7 @@ pub struct FakeAgent {
     entry: Option<Entry>,
     desired: DesiredService,
     now: Time,
-    queue: BTreeMap<(Time, u64), Scheduled>,
-    serial: u64,
+    queue: Queue<Scheduled>,
     /// When the reconciler must be called again.
     wake_at: Option<Time>,
     requests: usize,
@@ -82,8 +81,7 @@ impl FakeAgent {
             entry: None,
             desired: DesiredService::Absent,
             now: Time::ZERO,
-            queue: BTreeMap::new(),
-            serial: 0,
+            queue: Queue::new(None),
             wake_at: None,
             requests: 0,
             heartbeats: 0,
@@ -182,11 +180,6 @@ impl FakeAgent {
         self.left
     }
 
-    fn schedule(&mut self, at: Time, item: Scheduled) {
-        self.serial += 1;
-        self.queue.insert((at, self.serial), item);
-    }
-
     fn disturb(&mut self, until: Time) {
         self.last_disturbance = self.last_disturbance.max(until);
     }
@@ -197,8 +190,7 @@ impl FakeAgent {
     }
 
     fn next_own(&self) -> Option<Time> {
-        let scheduled = self.queue.first_key_value().map(|((at, _), _)| *at);
-        earliest(scheduled, self.wake_at)
+        earliest(self.queue.next(), self.wake_at)
     }
 
     /// When something happens next, unless the desired state changes before.
@@ -218,8 +210,7 @@ impl FakeAgent {
             return;
         }
         self.now = self.now.max(at);
-        while let Some(entry) = self.queue.first_entry().filter(|entry| entry.key().0 <= at) {
-            let item = entry.remove();
+        while let Some(item) = self.queue.pop_due(at) {
             self.run_item(item);
         }
         self.run_reconciler();
@@ -307,17 +298,19 @@ impl FakeAgent {
         self.disturb(self.frozen_until);
         // Open requests are carried out after the freeze, in a random order.
         let mut held: Vec<(CatalogRequest, bool)> = Vec::new();
-        self.queue.retain(|_, item| match item {
+        self.queue.change(|item| match item {
             Scheduled::CarryOut(request, awaited) => {
-                held.push((*request, *awaited));
-                false
+                held.push((request, awaited));
+                None
             }
-            Scheduled::Respond(_) => true,
+            Scheduled::Respond(_) => Some(item),
         });
         while !held.is_empty() {
             match held.swap_remove(self.rng.index(held.len())) {
                 (request, true) => self.carry_out_at(self.frozen_until, request),
-                (request, false) => self.schedule(self.frozen_until, Scheduled::CarryOut(request, false)),
+                (request, false) => {
+                    self.queue.add(self.frozen_until, Scheduled::CarryOut(request, false));
+                }
             }
         }
     }
@@ -346,7 +339,7 @@ impl FakeAgent {
 
     fn is_request_open(&self) -> bool {
         let open = |item: &Scheduled| matches!(item, Scheduled::Respond(_) | Scheduled::CarryOut(_, true));
-        self.queue.values().any(open)
+        self.queue.items().any(open)
     }
 
     fn check_deregistered(&mut self) {
@@ -389,25 +382,25 @@ impl FakeAgent {
             }
             ResponseScript::Refused(after) => {
                 let at = self.now + milliseconds(after);
-                self.schedule(at, Scheduled::Respond(Outcome::Failed));
+                self.queue.add(at, Scheduled::Respond(Outcome::Failed));
                 self.disturb(at);
             }
             ResponseScript::ResponseLost => {
-                self.schedule(self.now, Scheduled::CarryOut(request, false));
-                self.schedule(deadline, Scheduled::Respond(Outcome::Unknown));
+                self.queue.add(self.now, Scheduled::CarryOut(request, false));
+                self.queue.add(deadline, Scheduled::Respond(Outcome::Unknown));
                 self.disturb(deadline);
             }
             ResponseScript::Late(after) => {
                 let at = deadline + milliseconds(after);
-                self.schedule(deadline, Scheduled::Respond(Outcome::Unknown));
-                self.schedule(at, Scheduled::CarryOut(request, false));
+                self.queue.add(deadline, Scheduled::Respond(Outcome::Unknown));
+                self.queue.add(at, Scheduled::CarryOut(request, false));
                 self.disturb(at);
             }
             ResponseScript::FalselyConfirmed if request == CatalogRequest::Deregister => {
-                self.schedule(self.now, Scheduled::CarryOut(request, true));
+                self.queue.add(self.now, Scheduled::CarryOut(request, true));
             }
             ResponseScript::FalselyConfirmed => {
-                self.schedule(self.now, Scheduled::Respond(Outcome::Done));
+                self.queue.add(self.now, Scheduled::Respond(Outcome::Done));
                 self.disturb(self.now);
             }
         }
@@ -416,9 +409,9 @@ impl FakeAgent {
     /// The agent will carry out a request. The response comes with it, or the request times out before.
     fn carry_out_at(&mut self, at: Time, request: CatalogRequest) {
         let awaited = at < self.deadline;
-        self.schedule(at, Scheduled::CarryOut(request, awaited));
+        self.queue.add(at, Scheduled::CarryOut(request, awaited));
         if !awaited {
-            self.schedule(self.deadline, Scheduled::Respond(Outcome::Unknown));
+            self.queue.add(self.deadline, Scheduled::Respond(Outcome::Unknown));
         }
     }
 

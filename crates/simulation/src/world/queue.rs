@@ -1,4 +1,4 @@
-//! What is scheduled, in the order in which it happens.
+//! The timer queue of everything that happens in virtual time: of worlds, agents and schedules.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use containerpilot_core::rng::mix;
 
 /// When an item happens, and its rank among the items of the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Slot {
+pub struct Slot {
     /// When it happens.
-    pub(super) at: Time,
+    pub at: Time,
     rank: u64,
     serial: u64,
 }
 
 /// A timer queue. Items of the same instant happen in the order in which they were added, or in a random order.
 #[derive(Debug)]
-pub(super) struct Queue<T> {
+pub struct Queue<T> {
     items: BTreeMap<Slot, T>,
     serial: u64,
     shuffle: Option<u64>,
@@ -24,22 +24,25 @@ pub(super) struct Queue<T> {
 
 impl<T> Queue<T> {
     /// An empty queue. With a seed, items of the same instant happen in a random order.
-    pub(super) const fn new(shuffle: Option<u64>) -> Self {
+    #[must_use]
+    pub const fn new(shuffle: Option<u64>) -> Self {
         Self { items: BTreeMap::new(), serial: 0, shuffle }
     }
 
-    pub(super) const fn is_shuffled(&self) -> bool {
+    /// Returns true if items of the same instant happen in a random order.
+    #[must_use]
+    pub const fn is_shuffled(&self) -> bool {
         self.shuffle.is_some()
     }
 
     /// Adds an item.
-    pub(super) fn add(&mut self, at: Time, item: T) -> Slot {
+    pub fn add(&mut self, at: Time, item: T) -> Slot {
         let rank = self.shuffle.map_or(0, |seed| mix(seed ^ (self.serial + 1)));
         self.insert(at, rank, item)
     }
 
     /// Adds an item that keeps its order among others added this way, and precedes shuffled ones.
-    pub(super) fn add_in_order(&mut self, at: Time, item: T) -> Slot {
+    pub fn add_in_order(&mut self, at: Time, item: T) -> Slot {
         self.insert(at, 0, item)
     }
 
@@ -51,28 +54,40 @@ impl<T> Queue<T> {
     }
 
     /// Removes an item, if it has not happened yet.
-    pub(super) fn remove(&mut self, slot: Slot) -> Option<T> {
+    pub fn remove(&mut self, slot: Slot) -> Option<T> {
         self.items.remove(&slot)
     }
 
     /// When the next item happens.
-    pub(super) fn next(&self) -> Option<Time> {
-        self.items.keys().next().map(|slot| slot.at)
+    #[must_use]
+    pub fn next(&self) -> Option<Time> {
+        self.items.first_key_value().map(|(slot, _)| slot.at)
     }
 
     /// Takes the next item.
-    pub(super) fn pop(&mut self) -> Option<(Time, T)> {
+    pub fn pop(&mut self) -> Option<(Time, T)> {
         self.items.pop_first().map(|(slot, item)| (slot.at, item))
     }
 
+    /// Takes the next item, if it happens by then.
+    pub fn pop_due(&mut self, until: Time) -> Option<T> {
+        let first = self.items.first_entry().filter(|first| first.key().at <= until);
+        first.map(std::collections::btree_map::OccupiedEntry::remove)
+    }
+
+    /// All items, in order.
+    pub fn items(&self) -> impl Iterator<Item = &T> {
+        self.items.values()
+    }
+
     /// The items that happen at an instant.
-    pub(super) fn at(&self, at: Time) -> impl Iterator<Item = &T> {
+    pub fn at(&self, at: Time) -> impl Iterator<Item = &T> {
         let first = Slot { at, rank: 0, serial: 0 };
         self.items.range(first..).take_while(move |(slot, _)| slot.at == at).map(|(_, item)| item)
     }
 
     /// Replaces or removes items; when they happen stays the same.
-    pub(super) fn change(&mut self, mut changed: impl FnMut(T) -> Option<T>) {
+    pub fn change(&mut self, mut changed: impl FnMut(T) -> Option<T>) {
         let items = std::mem::take(&mut self.items);
         self.items = items.into_iter().filter_map(|(slot, item)| Some((slot, changed(item)?))).collect();
     }
