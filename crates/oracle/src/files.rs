@@ -2,19 +2,17 @@
 //!
 //! [`run_seed`] tries many schedules: answers of watches, reloads, slow and failing renderings, tests that fail, hang or
 //! cannot be run, a system that refuses to write, and a shutdown. At last everything works, so what the system has
-//! refused must
-//! be written then. The judge has its own model: what the watches have found, what is on disk, and what is in progress.
+//! refused must be written then. The judge knows what the watches have found, and follows inputs and effects.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use containerpilot_core::answer::{Answer, Instance};
 use containerpilot_core::effect::Effect;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::files::FileStatus;
-use containerpilot_core::ids::{CheckRunId, RenderId, RunId, WatchIx};
-use containerpilot_core::input::{CheckError, Remains, RenderError, RenderedText};
+use containerpilot_core::ids::{CheckRunId, FileIx, JobIx, RenderId, WatchIx};
+use containerpilot_core::input::{CheckError, RenderError, RenderedText};
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{
     Command, EventPattern, FileData, FileTest, Plan, RenderedFile, Repeat, RequiredSource, Requirement,
@@ -23,7 +21,10 @@ use containerpilot_core::plan::{
 use containerpilot_core::rng::Rng;
 use containerpilot_core::state::journal::Origin;
 use containerpilot_core::{Core, Input, Phase, Request, RequestId, Time};
-use containerpilot_simulation::world::queue::Queue;
+use containerpilot_simulation::world::script::{
+    CheckEnd, CheckScript, ProgramScript, Reaction, RenderEnd, RenderScript, Script,
+};
+use containerpilot_simulation::world::{Item, RenderedContent, World};
 
 use crate::random::{plain_job, plain_plan};
 
@@ -41,17 +42,6 @@ pub struct RenderFate {
     /// False if the file cannot be replaced.
     pub installs: bool,
 }
-
-impl RenderFate {
-    /// False if the supervisor has no descriptor for the test: it has failed at once (H3).
-    fn test_runs(&self) -> bool {
-        self.test != (Some(0), false)
-    }
-}
-
-/// Why the system refuses a file.
-const FULL: &str = "full";
-const NO_PIPE: &str = "no pipe";
 
 /// What happens from outside.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +66,8 @@ pub struct FileSchedule {
 }
 
 const WATCHES: usize = 2;
+/// The timeout of tests.
+const TEST_TIMEOUT: Duration = Duration::from_millis(500);
 
 fn watch(nth: usize) -> Watch {
     let kind = WatchKind::Service { tag: None, dc: None };
@@ -85,7 +77,7 @@ fn watch(nth: usize) -> Watch {
 fn file(rng: &mut Rng, nth: usize) -> RenderedFile {
     let test = FileTest {
         command: Command { program: "test".into(), arguments: Vec::new() },
-        timeout: Duration::from_millis(500),
+        timeout: TEST_TIMEOUT,
     };
     let used = (0..WATCHES).filter(|_| rng.percent(60)).map(|nth| format!("w{nth}")).collect();
     RenderedFile {
@@ -181,13 +173,67 @@ pub fn run_seed(seed: u64) -> Result<usize, Box<(FileSchedule, String)>> {
     }
 }
 
-/// The text of a file: its template, and what its watches had found.
-type Text = (Option<Arc<[u8]>>, FileData);
+/// What the fates of renderings make of the world.
+struct Fates<'a> {
+    schedule: &'a FileSchedule,
+    /// How many renderings there were.
+    renders: usize,
+    /// The last one of each file.
+    last: BTreeMap<String, RenderFate>,
+}
+
+impl Script for Fates<'_> {
+    type Event = Incident;
+
+    /// `at-N` exits by itself, the other jobs run until a signal.
+    fn program(&mut self, plan: &Plan, job: JobIx) -> ProgramScript {
+        let exits = plan.jobs[job.index()].name.starts_with("at-");
+        ProgramScript {
+            exits_after: exits.then_some(Duration::from_millis(5)),
+            on_signal: Reaction::Exits(Duration::from_millis(1), None),
+            dies_after: Some(Duration::from_millis(1)),
+            ..ProgramScript::default()
+        }
+    }
+
+    fn render(&mut self, plan: &Plan, file: FileIx, _now: Time) -> RenderScript {
+        let fates = &self.schedule.fates;
+        let fate = fates[self.renders.min(fates.len() - 1)];
+        self.renders += 1;
+        self.last.insert(plan.files[file.index()].name.clone(), fate);
+        let end = match fate {
+            RenderFate { renders: false, .. } => RenderEnd::Fails,
+            RenderFate { writes: false, .. } => RenderEnd::Refused,
+            _ => RenderEnd::Renders,
+        };
+        RenderScript { takes: Duration::from_millis(fate.takes), end, installs: fate.installs }
+    }
+
+    fn test(&mut self, plan: &Plan, file: FileIx, _now: Time) -> CheckScript {
+        let (takes, passes) = self.last[&plan.files[file.index()].name].test;
+        let end = match (takes, passes) {
+            (_, true) => CheckEnd::Passes,
+            // The supervisor has no descriptor for it (H3).
+            (Some(0), false) => CheckEnd::NotRun,
+            (_, false) => CheckEnd::Fails,
+        };
+        CheckScript { takes: takes.map(Duration::from_millis), end, ..CheckScript::default() }
+    }
+}
+
+/// What the system refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refused {
+    Write,
+    Test,
+}
 
 struct Rendering {
     file: RenderedFile,
-    text: Text,
-    fate: RenderFate,
+    text: RenderedContent,
+    /// When the test began.
+    tested: Time,
+    test: Option<Result<(), CheckError>>,
     /// True if a reload has replaced the file since.
     replaced: bool,
 }
@@ -207,50 +253,35 @@ enum End {
     Refused,
 }
 
-enum Item {
-    Incident(Incident),
-    Rendered(RenderId),
-    Installed(RenderId),
-    Tested(CheckRunId),
-    Started(RunId),
-    Exited(RunId),
-}
-
 struct Judge<'a> {
     schedule: &'a FileSchedule,
     core: Core,
-    /// The plan that the indices of effects refer to.
-    plan: Arc<Plan>,
-    now: Time,
-    queue: Queue<Item>,
+    world: World<Fates<'a>>,
     answers: Vec<Option<Answer>>,
-    disk: BTreeMap<String, Text>,
     renderings: BTreeMap<RenderId, Rendering>,
     tests: BTreeMap<CheckRunId, RenderId>,
     /// The names of files with a rendering, a test or an installation in progress.
     busy: BTreeSet<String>,
     /// What each file in the plan was last rendered with, and whether that succeeded.
-    last: BTreeMap<String, (Text, bool)>,
-    /// The files whose last renderings the system has refused, the reason, and when it did last, unless there was an
-    /// answer or a reload since the rendering began. Only the first of several refusals for a reason is reported.
-    refused: BTreeMap<String, (&'static str, Option<Time>)>,
+    last: BTreeMap<String, (RenderedContent, bool)>,
+    /// The files whose last renderings the system has refused, what it refused, and when it did last, unless there was an
+    /// answer or a reload since the rendering began. Only the first of several refusals of the same is reported.
+    refused: BTreeMap<String, (Refused, Option<Time>)>,
     /// The files without an answer since their last rendering began.
     calm: BTreeSet<String>,
     /// The files that were rendered successfully since they are in the plan as they are.
     succeeded: BTreeSet<String>,
     seen: u64,
-    renders: usize,
 }
 
 impl<'a> Judge<'a> {
     fn run(schedule: &'a FileSchedule) -> Result<usize, String> {
+        let core = Core::new(schedule.plans[0].clone());
+        let fates = Fates { schedule, renders: 0, last: BTreeMap::new() };
         let mut judge = Self {
-            core: Core::new(schedule.plans[0].clone()),
-            plan: Arc::new(schedule.plans[0].clone()),
-            now: Time::ZERO,
-            queue: Queue::new(None),
+            world: World::new(fates, core.shared_plan(), None),
+            core,
             answers: vec![None; WATCHES],
-            disk: BTreeMap::new(),
             renderings: BTreeMap::new(),
             tests: BTreeMap::new(),
             busy: BTreeSet::new(),
@@ -259,145 +290,116 @@ impl<'a> Judge<'a> {
             calm: BTreeSet::new(),
             succeeded: BTreeSet::new(),
             seen: 0,
-            renders: 0,
             schedule,
         };
         for (at, incident) in &schedule.incidents {
-            judge.add(*at, Item::Incident(*incident));
+            judge.world.schedule_event(Duration::from_millis(*at), *incident);
         }
-        judge.step(Input::Ready, &[])?;
-        judge.go_on()?;
-        judge.check_end()?;
-        Ok(judge.renders)
-    }
-
-    fn add(&mut self, after: u64, item: Item) {
-        self.queue.add(self.now + Duration::from_millis(after), item);
-    }
-
-    fn go_on(&mut self) -> Result<(), String> {
+        judge.step(Input::Ready)?;
         let end = Time::ZERO + Duration::from_secs(3600);
-        loop {
-            let queued = self.queue.next();
-            let deadline = self.core.next_deadline();
-            let Some(next) = queued.into_iter().chain(deadline).min().filter(|at| *at < end) else {
-                return Ok(());
+        while let Some(item) = judge.world.advance(judge.core.next_deadline())
+            && judge.world.now() < end
+        {
+            let input = match item {
+                Item::Input(input) => input,
+                Item::Script(incident) => judge.incident(incident),
+                Item::Nothing => Input::Tick,
             };
-            self.now = self.now.max(next);
-            match self.queue.pop_due(next) {
-                Some(item) => self.take(item)?,
-                None => self.step(Input::Tick, &[])?,
-            }
+            judge.step(input)?;
         }
+        judge.check_end()?;
+        Ok(judge.world.script.renders)
     }
 
-    fn take(&mut self, item: Item) -> Result<(), String> {
-        match item {
-            Item::Incident(Incident::Stop) => self.step(Input::Signal(Signal::TERM), &[]),
-            Item::Incident(Incident::Reload(nth)) => {
-                // What has failed is tried again at once.
-                self.calm.clear();
-                self.refused.values_mut().for_each(|(_, at)| *at = None);
+    fn incident(&mut self, incident: Incident) -> Input {
+        match incident {
+            Incident::Stop => Input::Signal(Signal::TERM),
+            Incident::Reload(nth) => {
+                self.disturb();
                 let request = Request::Reload(Box::new(self.schedule.plans[nth].clone()));
-                self.step(Input::Request { id: RequestId(1), request }, &[])
+                Input::Request { id: RequestId(1), request }
             }
-            Item::Incident(Incident::Answer(nth, number)) => {
+            Incident::Answer(nth, number) => {
                 let instance = Instance { id: "i".into(), port: number / 2, ..Instance::default() };
                 // Some answers differ in metadata only, which is not an event of the watch.
                 let meta = [("odd".to_owned(), (number % 2).to_string())].into();
                 let answer = Answer::Instances(vec![Instance { meta, ..instance }]);
                 if self.core.phase() == Phase::Running {
                     self.answers[nth] = Some(answer.clone());
-                    self.calm.clear();
-                    self.refused.values_mut().for_each(|(_, at)| *at = None);
+                    self.disturb();
                 }
-                self.step(Input::Watched { watch: WatchIx::at(nth), answer: Ok(answer) }, &[])
+                Input::Watched { watch: WatchIx::at(nth), answer: Ok(answer) }
             }
-            Item::Rendered(render) => self.rendered(render),
-            Item::Installed(render) => self.installed(render),
-            Item::Tested(check) => {
-                let Some(render) = self.tests.remove(&check) else { return Ok(()) };
-                let rendering = self.renderings.get(&render);
-                let (name, passes) = match rendering {
-                    Some(rendering) => (rendering.file.name.clone(), rendering.fate.test.1),
-                    None => (String::new(), false),
+        }
+    }
+
+    /// What has failed is tried again at once.
+    fn disturb(&mut self) {
+        self.calm.clear();
+        self.refused.values_mut().for_each(|(_, at)| *at = None);
+    }
+
+    /// The event of a file that an input causes; a test's timeout is found in the effects.
+    fn expect(&mut self, input: &Input) -> Option<(String, Code)> {
+        let is_running = self.core.phase() == Phase::Running;
+        match input {
+            Input::FileRendered { render, result } => {
+                let (name, replaced) = self.rendering(*render)?;
+                let end = match result {
+                    Ok(RenderedText::New) => return None,
+                    Ok(RenderedText::Same) => End::Succeeded,
+                    Err(RenderError::Text(_)) => End::Failed,
+                    Err(RenderError::System(_)) => End::Refused,
                 };
-                let mut failed = rendering.is_some_and(|rendering| !rendering.replaced && !passes);
-                let runs = rendering.is_none_or(|rendering| rendering.fate.test_runs());
-                if failed && !runs {
-                    failed = self.refuses(&name, NO_PIPE);
+                self.renderings.remove(render);
+                if !replaced {
+                    self.finished(&name, end);
                 }
-                let expected = if failed { vec![(name, Code::Failed)] } else { Vec::new() };
-                let result = match (passes, runs) {
-                    (true, _) => Ok(()),
-                    (false, true) => Err(CheckError::Failed("refused".to_owned())),
-                    (false, false) => Err(CheckError::NotRun(NO_PIPE.to_owned())),
-                };
-                self.step(Input::CheckDone { check, result }, &expected)
+                let fails = !replaced
+                    && is_running
+                    && match end {
+                        End::Succeeded => false,
+                        End::Failed => true,
+                        End::Refused => self.refuses(&name, Refused::Write),
+                    };
+                fails.then_some((name, Code::Failed))
             }
-            Item::Started(run) => self.step(Input::Started { run, pid: 1 }, &[]),
-            Item::Exited(run) => {
-                let status = containerpilot_core::input::ExitStatus::Code(0);
-                self.step(Input::Exited { run, status, remains: Remains::Nothing }, &[])
+            Input::FileInstalled { render, result } => {
+                let (name, replaced) = self.rendering(*render)?;
+                self.renderings.remove(render);
+                if !replaced {
+                    self.finished(&name, if result.is_ok() { End::Succeeded } else { End::Refused });
+                }
+                let code = if result.is_ok() { Code::Changed } else { Code::Failed };
+                let tells = !replaced && is_running;
+                let tells = tells && (result.is_ok() || self.refuses(&name, Refused::Write));
+                tells.then_some((name, code))
             }
+            Input::CheckDone { check, result } => {
+                let render = self.tests.remove(check)?;
+                let (name, replaced) = self.rendering(render)?;
+                let fails = !replaced
+                    && match result {
+                        Ok(()) => false,
+                        Err(CheckError::Failed(_)) => true,
+                        Err(CheckError::NotRun(_)) => self.refuses(&name, Refused::Test),
+                    };
+                self.renderings.get_mut(&render)?.test = Some(result.clone());
+                fails.then_some((name, Code::Failed))
+            }
+            _ => None,
         }
     }
 
-    fn rendered(&mut self, render: RenderId) -> Result<(), String> {
-        let Some(rendering) = self.renderings.get(&render) else { return Ok(()) };
-        let same = self.disk.get(&rendering.file.to) == Some(&rendering.text);
-        let name = rendering.file.name.clone();
-        let (fate, replaced) = (rendering.fate, rendering.replaced);
-        let result = match (fate.renders, fate.writes, same) {
-            (false, ..) => Err(RenderError::Text("an error".to_owned())),
-            (true, false, _) => Err(RenderError::System(FULL.to_owned())),
-            (true, true, true) => Ok(RenderedText::Same),
-            (true, true, false) => Ok(RenderedText::New),
-        };
-        if result != Ok(RenderedText::New) {
-            self.renderings.remove(&render);
-            if !replaced {
-                self.finished(
-                    &name,
-                    match &result {
-                        Ok(_) => End::Succeeded,
-                        Err(RenderError::Text(_)) => End::Failed,
-                        Err(RenderError::System(_)) => End::Refused,
-                    },
-                );
-            }
-        }
-        let tells = !replaced && self.core.phase() == Phase::Running;
-        let failed = match &result {
-            Ok(_) => false,
-            Err(RenderError::Text(_)) => tells,
-            Err(RenderError::System(_)) => tells && self.refuses(&name, FULL),
-        };
-        let expected = if failed { vec![(name, Code::Failed)] } else { Vec::new() };
-        self.step(Input::FileRendered { render, result }, &expected)
+    /// The file of a rendering, and whether a reload has replaced it.
+    fn rendering(&self, render: RenderId) -> Option<(String, bool)> {
+        self.renderings.get(&render).map(|rendering| (rendering.file.name.clone(), rendering.replaced))
     }
 
-    fn installed(&mut self, render: RenderId) -> Result<(), String> {
-        let Some(rendering) = self.renderings.remove(&render) else { return Ok(()) };
-        let Rendering { file, text, fate, replaced } = rendering;
-        if fate.installs {
-            self.disk.insert(file.to, text);
-        }
-        if !replaced {
-            self.finished(&file.name, if fate.installs { End::Succeeded } else { End::Refused });
-        }
-        let code = if fate.installs { Code::Changed } else { Code::Failed };
-        let tells = !replaced && self.core.phase() == Phase::Running;
-        let tells = tells && (fate.installs || self.refuses(&file.name, FULL));
-        let expected = if tells { vec![(file.name, code)] } else { Vec::new() };
-        let result = if fate.installs { Ok(()) } else { Err(FULL.to_owned()) };
-        self.step(Input::FileInstalled { render, result }, &expected)
-    }
-
-    /// The system refuses a file. Returns true if that is reported.
-    fn refuses(&mut self, name: &str, why: &'static str) -> bool {
-        let at = self.calm.contains(name).then_some(self.now);
-        self.refused.insert(name.to_owned(), (why, at)).is_none_or(|(last, _)| last != why)
+    /// The system refuses something. Returns true if that is reported.
+    fn refuses(&mut self, name: &str, what: Refused) -> bool {
+        let at = self.calm.contains(name).then_some(self.world.now());
+        self.refused.insert(name.to_owned(), (what, at)).is_none_or(|(last, _)| last != what)
     }
 
     /// What was in progress for a file has come to its end.
@@ -414,19 +416,19 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Steps the core. `expected` are the events of files that this input causes; a test's timeout is found in the effects.
-    fn step(&mut self, input: Input, expected: &[(String, Code)]) -> Result<(), String> {
+    fn step(&mut self, input: Input) -> Result<(), String> {
         let mut effects = Vec::new();
-        self.core.step(self.now, input, &mut effects);
-        let mut expected = expected.to_vec();
+        let mut expected: Vec<_> = self.expect(&input).into_iter().collect();
+        self.core.step(self.world.now(), input, &mut effects);
         // What a reload gives up comes before the new plan.
         for effect in &effects {
             if let Effect::PlanReplaced { plan, moves } = effect {
                 self.mark_replaced(plan, moves);
             }
         }
-        for effect in effects {
-            self.carry_out(effect, &mut expected)?;
+        for effect in &effects {
+            self.judge(effect, &mut expected)?;
+            self.world.carry_out(effect);
         }
         let events = self.core.journal().events().filter(|event| event.id.0 > self.seen);
         let events: Vec<_> = events.map(|event| (event.id.0, event.origin, event.code)).collect();
@@ -445,94 +447,76 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
-    fn carry_out(&mut self, effect: Effect, expected: &mut Vec<(String, Code)>) -> Result<(), String> {
+    fn judge(&mut self, effect: &Effect, expected: &mut Vec<(String, Code)>) -> Result<(), String> {
+        let now = self.world.now();
         match effect {
             Effect::RenderFile { file, render, data, .. } => {
-                let file = self.plan.files[file.index()].clone();
-                self.check_data(&file, &data)?;
+                let file = self.world.plan().files[file.index()].clone();
+                self.check_data(&file, data)?;
                 if !self.busy.insert(file.name.clone()) {
                     return Err(format!("{} is rendered twice at a time", file.name));
                 }
-                let fates = &self.schedule.fates;
-                let fate = *fates.get(self.renders).or(fates.last()).ok_or("no fate")?;
-                self.renders += 1;
-                let text = (file.template.clone(), data);
+                let text = (file.template.clone(), data.clone());
                 let is_same = self.last.get(&file.name).is_some_and(|(last, _)| *last == text);
-                let since = self.refused.get(&file.name).and_then(|(_, at)| Some(self.now.since((*at)?)));
+                let since = self.refused.get(&file.name).and_then(|(_, at)| Some(now.since((*at)?)));
                 if is_same && since.is_some_and(|since| since < Duration::from_secs(1)) {
                     return Err(format!("{} is tried again {since:?} after it was refused", file.name));
                 }
                 self.last.insert(file.name.clone(), (text.clone(), false));
                 self.calm.insert(file.name.clone());
-                self.renderings.insert(render, Rendering { file, text, fate, replaced: false });
-                self.add(fate.takes, Item::Rendered(render));
+                let rendering = Rendering { file, text, tested: now, test: None, replaced: false };
+                self.renderings.insert(*render, rendering);
             }
             Effect::TestFile { render, run, .. } => {
-                let rendering = self.renderings.get(&render).ok_or("a test of nothing")?;
-                let takes = rendering.fate.test.0;
-                self.tests.insert(run, render);
-                if let Some(takes) = takes {
-                    self.add(takes, Item::Tested(run));
-                }
+                self.renderings.get_mut(render).ok_or("a test of nothing")?.tested = now;
+                self.tests.insert(*run, *render);
             }
             Effect::CancelCheck { run } => {
-                let render = self.tests.remove(&run).ok_or("a test is cancelled that does not run")?;
+                let render = self.tests.remove(run).ok_or("a test is cancelled that does not run")?;
                 let rendering = self.renderings.get(&render).ok_or("a test of nothing")?;
                 // Only a timeout is a failure; a reload or a shutdown is not.
                 if !rendering.replaced && self.core.phase() == Phase::Running {
-                    if rendering.fate.test.0.is_some_and(|takes| takes < 500) {
+                    if now.since(rendering.tested) < TEST_TIMEOUT {
                         return Err("a test is cancelled before its timeout".into());
                     }
                     expected.push((rendering.file.name.clone(), Code::Failed));
                 }
             }
             Effect::InstallFile { render } => {
-                let rendering = self.renderings.get(&render).ok_or("nothing to install")?;
-                let same = self.disk.get(&rendering.file.to) == Some(&rendering.text);
+                let rendering = self.renderings.get(render).ok_or("nothing to install")?;
+                let same = self.world.text_of(&rendering.file.to) == Some(&rendering.text);
                 // A reload may have let another rendering write the same path meanwhile.
                 if same && self.schedule.plans.len() == 1 {
                     return Err(format!("{} is written without need", rendering.file.name));
                 }
-                if rendering.file.test.is_some() && !rendering.fate.test.1 {
-                    return Err(format!("{} is written although its test failed", rendering.file.name));
+                if rendering.file.test.is_some() && rendering.test != Some(Ok(())) {
+                    return Err(format!("{} is written although its test did not pass", rendering.file.name));
                 }
-                let takes = rendering.fate.takes;
-                self.add(takes, Item::Installed(render));
             }
             Effect::DiscardFile { render } => {
-                if let Some(rendering) = self.renderings.remove(&render)
+                if let Some(rendering) = self.renderings.remove(render)
                     && !rendering.replaced
                 {
-                    let is_refused =
-                        self.refused.get(&rendering.file.name).is_some_and(|(why, _)| *why == NO_PIPE);
-                    let end =
-                        if is_refused && !rendering.fate.test_runs() { End::Refused } else { End::Failed };
-                    self.finished(&rendering.file.name, end);
+                    let is_refused = matches!(rendering.test, Some(Err(CheckError::NotRun(_))));
+                    self.finished(&rendering.file.name, if is_refused { End::Refused } else { End::Failed });
                 }
             }
             Effect::PlanReplaced { plan, moves } => {
-                self.mark_replaced(&plan, &moves);
-                let is_kept = |name: &str| is_kept(&plan, &moves, name);
+                self.mark_replaced(plan, moves);
+                let is_kept = |name: &str| is_kept(plan, moves, name);
                 self.busy.retain(|name| is_kept(name));
                 self.last.retain(|name, _| is_kept(name));
                 self.succeeded.retain(|name| is_kept(name));
                 self.refused.retain(|name, _| is_kept(name));
-                self.plan = plan;
             }
-            Effect::Spawn { job, run, .. } => {
-                let job = &self.plan.jobs[job.index()];
+            Effect::Spawn { job, .. } => {
+                let job = &self.world.plan().jobs[job.index()];
                 if let Some(file) = job.name.strip_prefix("requires-")
                     && !self.succeeded.contains(file)
                 {
                     return Err(format!("{} starts before its file is rendered", job.name));
                 }
-                let exits = job.name.starts_with("at-");
-                self.add(0, Item::Started(run));
-                if exits {
-                    self.add(5, Item::Exited(run));
-                }
             }
-            Effect::Kill { run, .. } => self.add(1, Item::Exited(run)),
             _ => {}
         }
         Ok(())
@@ -562,8 +546,8 @@ impl<'a> Judge<'a> {
         if self.core.phase() != Phase::Running {
             return Ok(());
         }
-        if !self.renderings.is_empty() {
-            return Err(format!("{} temporary files are left", self.renderings.len()));
+        if self.world.temporary_files() > 0 {
+            return Err(format!("{} temporary files are left", self.world.temporary_files()));
         }
         for (file, overview) in self.core.plan().files.iter().zip(self.core.overview().files) {
             let name = &file.name;
@@ -583,7 +567,7 @@ impl<'a> Judge<'a> {
             if overview.status != status {
                 return Err(format!("{name} is shown as {:?}, not {status:?}", overview.status));
             }
-            if *succeeded && self.schedule.plans.len() == 1 && self.disk.get(&file.to) != Some(&newest) {
+            if *succeeded && self.schedule.plans.len() == 1 && self.world.text_of(&file.to) != Some(&newest) {
                 return Err(format!("{name} does not have the text of its inputs"));
             }
             let requirer = format!("requires-{name}");

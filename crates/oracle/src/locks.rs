@@ -9,15 +9,13 @@ mod supervisor;
 use std::time::Duration;
 
 use containerpilot_core::catalog::lock_requests::{LockAction, LockOutcome, LockRequest};
-use containerpilot_core::ids::RunId;
-use containerpilot_core::input::{ExitStatus, Remains};
 use containerpilot_core::plan::{Lock, Signal};
 use containerpilot_core::rng::Rng;
 use containerpilot_core::{Input, Time};
 use containerpilot_simulation::world::queue::Queue;
 
 use consul::Consul;
-use supervisor::{Consequence, Supervisor};
+use supervisor::Supervisor;
 
 /// A shorter freeze does not keep a supervisor from killing its job in time.
 const LONG_FREEZE: Duration = Duration::from_millis(400);
@@ -166,8 +164,6 @@ enum Item {
     Waited(Exchange),
     /// An answer, or a timeout, reaches a supervisor.
     Answer(Exchange, LockOutcome),
-    /// A process exits.
-    Exit(usize, u64, RunId, Time, ExitStatus),
     Incident(Incident),
     /// Consul has a leader again.
     Leader,
@@ -235,26 +231,14 @@ impl World<'_> {
 
     /// Passes an input to a supervisor, and lets it do what is due.
     fn step(&mut self, nth: usize, input: Option<Input>) -> Result<(), String> {
-        let (now, mut out) = (self.now, Vec::new());
+        let (now, mut created) = (self.now, Vec::new());
         let Some(supervisor) = &mut self.supervisors[nth].1 else { return Ok(()) };
-        supervisor.input(now, input.unwrap_or(Input::Tick), &mut out);
-        supervisor.report(now, &mut out);
-        self.consequences(nth, out)
-    }
-
-    fn consequences(&mut self, nth: usize, out: Vec<Consequence>) -> Result<(), String> {
-        let life = self.supervisors[nth].0;
-        for consequence in out {
-            match consequence {
-                Consequence::Exits(run, at, status) => {
-                    self.queue.add(at, Item::Exit(nth, life, run, at, status));
-                }
-                Consequence::Spawned(number) => {
-                    self.totals.starts += 1;
-                    self.note(|| format!("{nth} runs with {number:?}"));
-                    self.judge(nth, number)?;
-                }
-            }
+        supervisor.input(now, input.unwrap_or(Input::Tick), &mut created);
+        supervisor.report(now, &mut created);
+        for number in created {
+            self.totals.starts += 1;
+            self.note(|| format!("{nth} runs with {number:?}"));
+            self.judge(nth, number)?;
         }
         Ok(())
     }
@@ -316,15 +300,18 @@ impl World<'_> {
                 LockAction::Wait(Some(at)) => self.wake(nth, at),
                 LockAction::Wait(None) => {}
             }
-            let deadline = self.supervisors[nth].1.as_ref().and_then(Supervisor::next_deadline);
-            if let Some(at) = deadline {
-                if at <= now {
-                    self.step(nth, None)?;
-                    continue;
+            let Some(supervisor) = &mut self.supervisors[nth].1 else { return Ok(()) };
+            match supervisor.next() {
+                Some(at) if at <= now => {
+                    let input = supervisor.take(now);
+                    self.step(nth, Some(input))?;
                 }
-                self.wake(nth, at);
+                Some(at) => {
+                    self.wake(nth, at);
+                    return Ok(());
+                }
+                None => return Ok(()),
             }
-            return Ok(());
         }
     }
 
@@ -440,7 +427,7 @@ impl World<'_> {
 
     fn handle(&mut self, item: Item) -> Result<(), String> {
         let whom = match &item {
-            Item::Wake(nth) | Item::Exit(nth, ..) | Item::Answer(Exchange { by: nth, .. }, _) => Some(*nth),
+            Item::Wake(nth) | Item::Answer(Exchange { by: nth, .. }, _) => Some(*nth),
             Item::Incident(Incident::Shutdown(nth)) => Some(*nth),
             _ => None,
         };
@@ -480,17 +467,6 @@ impl World<'_> {
                     supervisor.request += 1;
                     supervisor.requests.done(self.now, outcome);
                     self.step(nth, None)?;
-                    self.pursue(nth)?;
-                }
-            }
-            Item::Exit(nth, life, run, at, status) => {
-                let (current, supervisor) = &mut self.supervisors[nth];
-                if let Some(supervisor) = supervisor
-                    && *current == life
-                    && supervisor.processes.get(&run) == Some(&Some(at))
-                {
-                    supervisor.processes.remove(&run);
-                    self.step(nth, Some(Input::Exited { run, status, remains: Remains::Nothing }))?;
                     self.pursue(nth)?;
                 }
             }

@@ -5,13 +5,12 @@
 //! no model of the rules. It counts the processes that were created and have reported nothing, and looks at the order.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use containerpilot_core::effect::Effect;
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
-use containerpilot_core::input::{ExitStatus, Remains, StartError, StartErrorKind};
+use containerpilot_core::ids::{CheckIx, CheckRunId, JobIx, RunId};
+use containerpilot_core::input::{ExitStatus, StartErrorKind};
 use containerpilot_core::log_entry::LogEvent;
 use containerpilot_core::plan::{
     Check, Command, Drain, EventPattern, FirstTick, Health, Job, OnUnhealthy, Plan, Probe, Repeat, Restarts,
@@ -19,7 +18,8 @@ use containerpilot_core::plan::{
 };
 use containerpilot_core::rng::Rng;
 use containerpilot_core::{Core, Input, Phase, Request, RequestId, State, Time};
-use containerpilot_simulation::world::queue::Queue;
+use containerpilot_simulation::world::script::{CheckEnd, CheckScript, ProgramScript, Reaction, Script};
+use containerpilot_simulation::world::{Item, World};
 
 use crate::random::{plain_job, plain_plan};
 
@@ -210,24 +210,75 @@ enum Process {
     Program(CheckRunId),
 }
 
-enum Item {
+/// What the script schedules.
+enum Event {
     Incident(Incident),
-    Executed(Process),
-    Ended(Process),
-    Told(CheckRunId),
-    Inspected(RunId),
+    /// A check or drain program was executed.
+    Executed(CheckRunId),
+}
+
+/// What the fates of processes make of the world.
+struct Fates<'a> {
+    fates: &'a [ProcessFate],
+    created: usize,
+    /// When the check or drain program that was created last is executed, if it is.
+    executes: Option<Duration>,
+}
+
+/// How long a process takes to exit on a signal.
+const EXITS_AFTER: Duration = Duration::from_millis(1);
+
+impl Fates<'_> {
+    fn fate(&mut self) -> ProcessFate {
+        self.created += 1;
+        self.fates[(self.created - 1).min(self.fates.len() - 1)]
+    }
+
+    fn any_check(&mut self) -> CheckScript {
+        let fate = self.fate();
+        let executes = fate.executes.map(Duration::from_millis);
+        let runs = if fate.starts { fate.runs } else { Some(0) };
+        self.executes = executes.filter(|_| fate.starts);
+        CheckScript {
+            takes: executes.and_then(|executes| Some(executes + Duration::from_millis(runs?))),
+            end: CheckEnd::passes(fate.starts && fate.succeeds),
+            cancel_takes: EXITS_AFTER,
+        }
+    }
+}
+
+impl Script for Fates<'_> {
+    type Event = Event;
+
+    fn program(&mut self, _plan: &Plan, _job: JobIx) -> ProgramScript {
+        let fate = self.fate();
+        ProgramScript {
+            starts_in: fate.executes.map(Duration::from_millis),
+            start_error: (!fate.starts).then_some(StartErrorKind::NotFound),
+            exits_after: fate.runs.map(Duration::from_millis),
+            status: ExitStatus::Code(u8::from(!fate.succeeds)),
+            on_signal: Reaction::Exits(EXITS_AFTER, None),
+            dies_after: Some(EXITS_AFTER),
+            ..ProgramScript::default()
+        }
+    }
+
+    fn check(&mut self, _plan: &Plan, _job: JobIx, _check: CheckIx, _now: Time) -> CheckScript {
+        self.any_check()
+    }
+
+    fn drain(&mut self, _plan: &Plan, _job: JobIx) -> CheckScript {
+        self.any_check()
+    }
 }
 
 struct Judge<'a> {
     schedule: &'a StormSchedule,
     core: Core,
-    /// The plan that the indices of effects refer to.
-    plan: Arc<Plan>,
-    now: Time,
-    queue: Queue<Item>,
+    world: World<Fates<'a>>,
     requests: u64,
-    /// The processes that exist, and what happens to them.
-    processes: BTreeMap<Process, ProcessFate>,
+    /// The check and drain programs that have not ended.
+    programs: BTreeSet<CheckRunId>,
     /// The processes that have reported nothing since they were created, as far as the core was told.
     silent: BTreeMap<Process, Time>,
     /// The programs that were executed without the core being told.
@@ -244,13 +295,12 @@ impl<'a> Judge<'a> {
     fn run(schedule: &'a StormSchedule) -> Result<StormTotals, String> {
         let mut core = Core::new(schedule.plans[0].clone());
         core.set_most_starts(schedule.most);
+        let fates = Fates { fates: &schedule.fates, created: 0, executes: None };
         let mut judge = Self {
-            plan: core.shared_plan(),
+            world: World::new(fates, core.shared_plan(), None),
             core,
-            now: Time::ZERO,
-            queue: Queue::new(None),
             requests: 0,
-            processes: BTreeMap::new(),
+            programs: BTreeSet::new(),
             silent: BTreeMap::new(),
             untold: BTreeSet::new(),
             waiting: BTreeMap::new(),
@@ -261,124 +311,84 @@ impl<'a> Judge<'a> {
             schedule,
         };
         for (at, incident) in &schedule.incidents {
-            judge.add(*at, Item::Incident(*incident));
+            judge.world.schedule_event(Duration::from_millis(*at), Event::Incident(*incident));
         }
         judge.step(Input::Ready)?;
         judge.go_on()?;
         Ok(judge.totals)
     }
 
-    fn add(&mut self, after: u64, item: Item) {
-        self.queue.add(self.now + Duration::from_millis(after), item);
-    }
-
     /// Goes on until the supervisor exits, which it must: the last incident is a shutdown.
     fn go_on(&mut self) -> Result<(), String> {
         while self.core.phase() != Phase::Exited {
-            let queued = self.queue.next();
-            let next = queued.into_iter().chain(self.core.next_deadline()).min();
-            let Some(next) = next.filter(|_| self.steps < 100_000) else {
-                return Err(format!("the supervisor does not exit: {:?}", self.core.phase()));
+            let next = self.world.advance(self.core.next_deadline()).filter(|_| self.steps < 100_000);
+            let input = match next {
+                None => return Err(format!("the supervisor does not exit: {:?}", self.core.phase())),
+                Some(Item::Input(input)) => input,
+                Some(Item::Script(Event::Incident(incident))) => self.incident(incident),
+                // As in the runtime, its end is early enough, unless a start waits.
+                Some(Item::Script(Event::Executed(check))) => {
+                    if self.programs.contains(&check) {
+                        self.untold.insert(check);
+                        self.tell();
+                    }
+                    continue;
+                }
+                Some(Item::Nothing) => Input::Tick,
             };
-            self.now = self.now.max(next);
-            match self.queue.pop_due(next) {
-                Some(item) => self.take(item)?,
-                None => self.step(Input::Tick)?,
-            }
+            self.step(input)?;
         }
         Ok(())
     }
 
-    fn take(&mut self, item: Item) -> Result<(), String> {
-        match item {
-            Item::Incident(incident) => self.incident(incident),
-            Item::Executed(process) => self.executed(process),
-            Item::Ended(process) => self.ended(process),
-            Item::Told(check) => self.told(check),
-            Item::Inspected(run) => self.step(Input::StartPending { run }),
-        }
-    }
-
-    fn incident(&mut self, incident: Incident) -> Result<(), String> {
+    fn incident(&mut self, incident: Incident) -> Input {
         let jobs = self.core.plan().jobs.len();
         let place = |nth: usize| JobIx::at(nth.checked_rem(jobs).unwrap_or(0));
         let request = match incident {
-            Incident::Signal => return self.step(Input::Signal(Signal::HUP)),
-            Incident::Shutdown => return self.step(Input::Signal(Signal::TERM)),
+            Incident::Signal => return Input::Signal(Signal::HUP),
+            Incident::Shutdown => return Input::Signal(Signal::TERM),
             Incident::Start(nth) => Request::Start(place(nth)),
             Incident::Stop(nth) => Request::Stop(place(nth)),
             Incident::Restart(nth) => Request::Restart(place(nth)),
             Incident::Reload(nth) => Request::Reload(Box::new(self.schedule.plans[nth].clone())),
         };
         self.requests += 1;
-        self.step(Input::Request { id: RequestId(self.requests), request })
-    }
-
-    fn executed(&mut self, process: Process) -> Result<(), String> {
-        let Some(fate) = self.processes.get(&process).copied() else { return Ok(()) };
-        if !fate.starts {
-            return self.ended(process);
-        }
-        if let Some(after) = fate.runs {
-            self.add(after, Item::Ended(process));
-        }
-        match process {
-            Process::Job(run) => {
-                self.silent.remove(&process);
-                self.step(Input::Started { run, pid: 1 })
-            }
-            // As in the runtime, its end is early enough, unless a start waits.
-            Process::Program(check) => {
-                self.untold.insert(check);
-                self.tell();
-                Ok(())
-            }
-        }
+        Input::Request { id: RequestId(self.requests), request }
     }
 
     /// While a start waits, the core is told which programs were executed.
     fn tell(&mut self) {
         if self.core.starts_wait() {
             for check in std::mem::take(&mut self.untold) {
-                self.add(0, Item::Told(check));
+                self.world.schedule_input(Duration::ZERO, Input::CheckStarted { check });
             }
         }
     }
 
-    fn told(&mut self, check: CheckRunId) -> Result<(), String> {
-        match self.silent.remove(&Process::Program(check)) {
-            Some(_) => self.step(Input::CheckStarted { check }),
-            None => Ok(()),
-        }
-    }
-
-    fn ended(&mut self, process: Process) -> Result<(), String> {
-        let Some(fate) = self.processes.remove(&process) else { return Ok(()) };
-        self.silent.remove(&process);
-        if let Process::Program(check) = process {
-            self.untold.remove(&check);
-        }
-        match process {
-            Process::Job(run) if !fate.starts => {
-                let why = StartError { kind: StartErrorKind::NotFound, message: "not found".into() };
-                self.step(Input::StartFailed { run, why })
+    /// A process has reported something.
+    fn heard(&mut self, input: &Input) {
+        match input {
+            Input::Started { run, .. } | Input::StartFailed { run, .. } => {
+                self.silent.remove(&Process::Job(*run));
             }
-            Process::Job(run) => {
-                let status = ExitStatus::Code(u8::from(!fate.succeeds));
-                self.step(Input::Exited { run, status, remains: Remains::Nothing })
+            Input::CheckStarted { check } => {
+                self.silent.remove(&Process::Program(*check));
             }
-            Process::Program(check) => {
-                let passes = fate.starts && fate.succeeds;
-                self.step(Input::CheckDone { check, result: if passes { Ok(()) } else { Err("no".into()) } })
+            Input::CheckDone { check, .. } => {
+                self.silent.remove(&Process::Program(*check));
+                self.untold.remove(check);
+                self.programs.remove(check);
             }
+            _ => {}
         }
     }
 
     fn step(&mut self, input: Input) -> Result<(), String> {
         self.steps += 1;
+        self.heard(&input);
         let phase = self.core.phase();
         let mut effects = Vec::new();
-        self.core.step(self.now, input, &mut effects);
+        self.core.step(self.world.now(), input, &mut effects);
         let mut created = BTreeSet::new();
         for effect in &effects {
             self.carry_out(effect, &mut created)?;
@@ -389,64 +399,53 @@ impl<'a> Judge<'a> {
 
     fn carry_out(&mut self, effect: &Effect, created: &mut BTreeSet<String>) -> Result<(), String> {
         match effect {
+            Effect::Kill { run, .. } | Effect::CancelStart { run } | Effect::Abandon { run }
+                if !self.world.has_process(*run) =>
+            {
+                return Err(format!("{run:?} is signalled or given up, and has no process"));
+            }
+            Effect::CancelCheck { run } if !self.programs.contains(run) => {
+                return Err(format!("{run:?} is cancelled, and has no process"));
+            }
+            Effect::InspectStart { run } => {
+                let created = self.silent.get(&Process::Job(*run));
+                if created.is_none_or(|at| self.world.now().since(*at) < EXEC_TIMEOUT) {
+                    return Err(format!("{run:?} is inspected before its time is over"));
+                }
+            }
+            Effect::Log(entry) if entry.fields.event == LogEvent::Bug => return Err(entry.message.clone()),
+            _ => {}
+        }
+        self.world.carry_out(effect);
+        match effect {
             Effect::Spawn { job, run, .. } => {
                 if self.last_run.replace(*run) >= Some(*run) {
                     return Err(format!("{run:?} is created after {:?}", self.last_run));
                 }
-                created.insert(self.plan.jobs[job.index()].name.clone());
-                self.create(Process::Job(*run))
+                created.insert(self.world.plan().jobs[job.index()].name.clone());
+                self.created(Process::Job(*run))
             }
             Effect::RunCheck { run, .. } | Effect::RunDrain { run, .. } => {
                 if self.last_program.replace(*run) >= Some(*run) {
                     return Err(format!("{run:?} is created after a later one"));
                 }
-                self.create(Process::Program(*run))
-            }
-            Effect::InspectStart { run } => {
-                let created = self.silent.get(&Process::Job(*run));
-                if created.is_none_or(|at| self.now.since(*at) < EXEC_TIMEOUT) {
-                    return Err(format!("{run:?} is inspected before its time is over"));
+                self.programs.insert(*run);
+                if let Some(after) = self.world.script.executes {
+                    self.world.schedule_event(after, Event::Executed(*run));
                 }
-                self.add(0, Item::Inspected(*run));
+                self.created(Process::Program(*run))
+            }
+            Effect::CancelStart { run } | Effect::Abandon { run } => {
+                self.silent.remove(&Process::Job(*run));
                 Ok(())
             }
-            Effect::CancelStart { run } | Effect::Abandon { run } => self.remove(Process::Job(*run)),
-            Effect::Kill { run, .. } => {
-                let process = Process::Job(*run);
-                if !self.processes.contains_key(&process) {
-                    return Err(format!("a signal to {run:?}, which has no process"));
-                }
-                if !self.silent.contains_key(&process) {
-                    self.add(1, Item::Ended(process));
-                }
-                Ok(())
-            }
-            Effect::CancelCheck { run } => {
-                if !self.processes.contains_key(&Process::Program(*run)) {
-                    return Err(format!("{run:?} is cancelled, and has no process"));
-                }
-                self.add(1, Item::Ended(Process::Program(*run)));
-                Ok(())
-            }
-            Effect::PlanReplaced { plan, .. } => {
-                self.plan = Arc::clone(plan);
-                Ok(())
-            }
-            Effect::Log(entry) if entry.fields.event == LogEvent::Bug => Err(entry.message.clone()),
             _ => Ok(()),
         }
     }
 
-    fn create(&mut self, process: Process) -> Result<(), String> {
-        let fates = &self.schedule.fates;
-        let nth = usize::try_from(self.totals.created).unwrap_or(usize::MAX).min(fates.len() - 1);
-        let fate = fates[nth];
+    fn created(&mut self, process: Process) -> Result<(), String> {
         self.totals.created += 1;
-        self.processes.insert(process, fate);
-        self.silent.insert(process, self.now);
-        if let Some(after) = fate.executes {
-            self.add(after, Item::Executed(process));
-        }
+        self.silent.insert(process, self.world.now());
         let most = self.schedule.most;
         match self.in_progress() {
             count if count > most => Err(format!("{count} starts are in progress, at most {most} may be")),
@@ -454,17 +453,9 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn remove(&mut self, process: Process) -> Result<(), String> {
-        self.silent.remove(&process);
-        match self.processes.remove(&process) {
-            Some(_) => Ok(()),
-            None => Err(format!("{process:?} is given up, and has no process")),
-        }
-    }
-
     /// The starts that keep others waiting.
     fn in_progress(&self) -> usize {
-        self.silent.values().filter(|at| self.now.since(**at) < HUNG_AFTER).count()
+        self.silent.values().filter(|at| self.world.now().since(**at) < HUNG_AFTER).count()
     }
 
     /// No turn is left unused, nobody is overtaken, and no job that stops waits for a turn.
@@ -505,7 +496,7 @@ impl<'a> Judge<'a> {
                     self.in_progress()
                 ));
             }
-            let oldest = self.silent.values().filter(|at| self.now.since(**at) < HUNG_AFTER).min();
+            let oldest = self.silent.values().filter(|at| self.world.now().since(**at) < HUNG_AFTER).min();
             if self.core.next_deadline() > oldest.map(|at| *at + HUNG_AFTER) {
                 return Err("a start would wait longer than a second for one that hangs".to_owned());
             }

@@ -11,8 +11,8 @@ use containerpilot_core::plan::{Catalog, Plan, Watch, WatchKind};
 use crate::defaults::{self, AwaitedJobs};
 use crate::scenario::{CheckAnswer, CheckAnswers, FileScript, Lifetime, Observation, RunScript, Scenario};
 use crate::world::script::{
-    AgentScript, CheckEnd, CheckScript, ProgramScript, Reaction, RenderScript, ReportScript, ResponseScript,
-    Rest, Script, WatchScript,
+    AgentScript, CheckEnd, CheckScript, ProgramScript, Reaction, RenderEnd, RenderScript, ReportScript,
+    ResponseScript, Rest, Script, WatchScript,
 };
 
 /// Something the scenario does at a set time.
@@ -104,8 +104,6 @@ impl Script for Behavior<'_> {
         });
         ProgramScript {
             starts_in: script.starts_in.map_or(Some(Duration::ZERO), Lifetime::time),
-            executes_early: false,
-            lacks_processor: false,
             start_error: script.fails,
             exits_after: lifetime.time(),
             status: script.status.unwrap_or(ExitStatus::Code(0)),
@@ -113,18 +111,17 @@ impl Script for Behavior<'_> {
                 Lifetime::Forever => Reaction::Ignores,
                 Lifetime::For(time) => Reaction::Exits(time, script.stop_exit),
             },
-            dies_after: Some(Duration::ZERO),
             rest: script.outlived_for.map_or(Rest::Nothing, |time| match time {
                 Lifetime::For(Duration::ZERO) => Rest::Nothing,
                 Lifetime::For(time) => Rest::For(time),
                 Lifetime::Forever => Rest::UntilKilled,
             }),
-            daemons: None,
             reports: ReportScript {
                 ready: script.ready.map_or(Some(Duration::ZERO), Lifetime::time),
                 hangs: script.watchdog_stops.and_then(Lifetime::time),
                 ..ReportScript::default()
             },
+            ..ProgramScript::default()
         }
     }
 
@@ -157,7 +154,8 @@ impl Script for Behavior<'_> {
     fn render(&mut self, plan: &Plan, file: FileIx, now: Time) -> RenderScript {
         let script = self.file_script(plan, file);
         let fails = script.fails.iter().any(|period| period.contains(now.since(Time::ZERO)));
-        RenderScript { takes: script.takes, succeeds: !fails, installs: true }
+        let end = if fails { RenderEnd::Fails } else { RenderEnd::Renders };
+        RenderScript { takes: script.takes, end, installs: true }
     }
 
     fn test(&mut self, plan: &Plan, file: FileIx, now: Time) -> CheckScript {
@@ -189,10 +187,6 @@ impl Script for Behavior<'_> {
             faults: Vec::new(),
             seed: 0,
         })
-    }
-
-    fn confirms_deregistration_after(&self, _job: JobIx) -> Option<Duration> {
-        Some(Duration::ZERO)
     }
 
     fn watch(&self, plan: &Plan, watch: WatchIx, now: Time) -> WatchScript {

@@ -22,6 +22,7 @@ use containerpilot_core::plan::Plan;
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::{Notice, Request, RequestId, Time};
 
+use self::agent::earliest;
 pub use self::catalog::CatalogChange;
 use self::catalog::CatalogSlot;
 pub use self::files::RenderedContent;
@@ -42,6 +43,7 @@ enum Scheduled<E> {
     Gone(RunId),
     Check(CheckRunId),
     Render(RenderId),
+    Install(RenderId),
     /// A process says something about itself.
     Notice(RunId, Notice),
     /// Watches of this name are answered.
@@ -171,6 +173,7 @@ impl<S: Script> World<S> {
             Scheduled::Gone(run) => self.gone(run),
             Scheduled::Check(run) => self.check_done(run),
             Scheduled::Render(render) => self.render_done(render),
+            Scheduled::Install(render) => self.install_done(render),
             Scheduled::Notice(run, notice) => match self.notice(run, notice) {
                 Some(input) => input,
                 None => return Item::Nothing,
@@ -181,6 +184,14 @@ impl<S: Script> World<S> {
                 return Item::Nothing;
             }
         })
+    }
+
+    /// Takes the next item, unless a deadline of the core is before it: then time passes up to that. Returns `None` if
+    /// there is neither.
+    pub fn advance(&mut self, deadline: Option<Time>) -> Option<Item<S::Event>> {
+        let next = earliest(self.next(), deadline)?;
+        self.wait(next);
+        Some(if self.next() == Some(next) { self.take() } else { Item::Input(Input::Tick) })
     }
 
     /// Carries out an effect.

@@ -1,40 +1,43 @@
-//! A supervisor with one job that requires the lock: the real core and the real requests, with a simulated process.
-
-use std::collections::BTreeMap;
-use std::time::Duration;
+//! A supervisor with one job that requires the lock: the real core and the real requests, in a world of its own.
 
 use containerpilot_core::catalog::lock_requests::LockRequests;
-use containerpilot_core::ids::{LockIx, RunId};
-use containerpilot_core::input::ExitStatus;
+use containerpilot_core::ids::{JobIx, LockIx};
 use containerpilot_core::lock_report::LockReport;
-use containerpilot_core::plan::{Lock, Plan, RequiredSource, Requirement, Restarts, Signal};
+use containerpilot_core::plan::{Lock, Plan, RequiredSource, Requirement, Restarts};
 use containerpilot_core::{Core, Effect, Input, Time};
+use containerpilot_simulation::world::script::{ProgramScript, Reaction, Script};
+use containerpilot_simulation::world::{Item, World};
 
 use super::Program;
 use crate::random::{consul, plain_job, plain_plan};
 
+impl Script for Program {
+    type Event = ();
+
+    fn program(&mut self, _plan: &Plan, _job: JobIx) -> ProgramScript {
+        ProgramScript {
+            exits_after: self.exits_after,
+            on_signal: self.on_term.map_or(Reaction::Ignores, |after| Reaction::Exits(after, None)),
+            dies_after: Some(self.dies_after),
+            ..ProgramScript::default()
+        }
+    }
+}
+
 /// One life of a supervisor.
 pub(super) struct Supervisor {
     core: Core,
+    world: World<Program>,
     pub(super) requests: LockRequests,
     reported: Option<LockReport>,
     /// The number of the request in progress.
     pub(super) request: u64,
     pub(super) frozen_until: Time,
-    program: Program,
-    next_pid: i32,
-    /// When each process exits, if that is known.
-    pub(super) processes: BTreeMap<RunId, Option<Time>>,
     pub(super) is_over: bool,
 }
 
-/// What the world must know of.
-pub(super) enum Consequence {
-    /// A process was started, with this fencing number.
-    Spawned(Option<u64>),
-    /// A process exits at this time.
-    Exits(RunId, Time, ExitStatus),
-}
+/// The fencing number of a process that was created.
+pub(super) type Fencing = Option<u64>;
 
 pub(super) fn plan(lock: &Lock, program: Program) -> Plan {
     let mut job = plain_job("app");
@@ -48,65 +51,57 @@ impl Supervisor {
     pub(super) fn new(lock: &Lock, program: Program, seed: u64) -> Self {
         let plan = plan(lock, program);
         let stop_time = plan.lock_stop_times().first().copied().unwrap_or_default();
+        let core = Core::new(plan);
         Self {
             requests: LockRequests::new(lock, stop_time, seed),
-            core: Core::new(plan),
+            world: World::new(program, core.shared_plan(), None),
+            core,
             reported: None,
             request: 0,
             frozen_until: Time::ZERO,
-            program,
-            next_pid: 1,
-            processes: BTreeMap::new(),
             is_over: false,
         }
     }
 
-    pub(super) fn next_deadline(&self) -> Option<Time> {
-        self.core.next_deadline()
+    /// When its core or its process has something to do.
+    pub(super) fn next(&self) -> Option<Time> {
+        self.world.next().into_iter().chain(self.core.next_deadline()).min()
+    }
+
+    /// Takes what is due.
+    pub(super) fn take(&mut self, now: Time) -> Input {
+        self.world.wait(now);
+        match self.world.advance(self.core.next_deadline()) {
+            Some(Item::Input(input)) => input,
+            Some(Item::Script(()) | Item::Nothing) | None => Input::Tick,
+        }
     }
 
     /// Returns true if a process runs.
     pub(super) fn runs_at(&self, now: Time) -> bool {
-        self.processes.values().any(|exits| exits.is_none_or(|exits| now < exits))
+        self.world.has_processes_at(now)
     }
 
     /// Passes on what is known about the lock, if that has changed.
-    pub(super) fn report(&mut self, now: Time, out: &mut Vec<Consequence>) {
+    pub(super) fn report(&mut self, now: Time, created: &mut Vec<Fencing>) {
         let report = self.requests.report();
         if self.reported.as_ref() != Some(&report) {
             self.reported = Some(report.clone());
-            self.input(now, Input::Lock { lock: LockIx(0), report }, out);
+            self.input(now, Input::Lock { lock: LockIx(0), report }, created);
         }
     }
 
-    pub(super) fn input(&mut self, now: Time, input: Input, out: &mut Vec<Consequence>) {
+    pub(super) fn input(&mut self, now: Time, input: Input, created: &mut Vec<Fencing>) {
+        self.world.wait(now);
         let mut effects = Vec::new();
         self.core.step(now, input, &mut effects);
         for effect in effects {
+            self.world.carry_out(&effect);
             match effect {
-                Effect::Spawn { run, environment, .. } => {
+                Effect::Spawn { environment, .. } => {
                     let mut all = environment.iter();
                     let number = all.find(|(name, _)| name.starts_with("CONTAINERPILOT_LOCK_"));
-                    out.push(Consequence::Spawned(number.and_then(|(_, value)| value.parse().ok())));
-                    self.next_pid += 1;
-                    let pid = self.next_pid;
-                    let exits = self.program.exits_after.map(|after| now + after);
-                    self.processes.insert(run, exits);
-                    if let Some(at) = exits {
-                        out.push(Consequence::Exits(run, at, ExitStatus::Code(0)));
-                    }
-                    self.input(now, Input::Started { run, pid }, out);
-                }
-                Effect::Kill { run, signal, .. } => {
-                    let after = if signal == Signal::KILL {
-                        Some(self.program.dies_after)
-                    } else {
-                        self.program.on_term
-                    };
-                    self.exit_after(now, run, after, signal, out);
-                }
-                Effect::CancelStart { run } => {
-                    self.processes.insert(run, Some(now));
+                    created.push(number.and_then(|(_, value)| value.parse().ok()));
                 }
                 Effect::ReleaseLock { .. } => self.requests.release(now),
                 Effect::Exit(_) => {
@@ -115,22 +110,6 @@ impl Supervisor {
                 }
                 _ => {}
             }
-        }
-    }
-
-    fn exit_after(
-        &mut self,
-        now: Time,
-        run: RunId,
-        after: Option<Duration>,
-        signal: Signal,
-        out: &mut Vec<Consequence>,
-    ) {
-        let (Some(after), Some(exits)) = (after, self.processes.get_mut(&run)) else { return };
-        let at = now + after;
-        if exits.is_none_or(|exits| at < exits) {
-            *exits = Some(at);
-            out.push(Consequence::Exits(run, at, ExitStatus::Signal(signal)));
         }
     }
 }

@@ -6,8 +6,11 @@ use containerpilot_core::ids::{CheckRunId, FileIx, RenderId};
 use containerpilot_core::input::{Input, RenderError, RenderedText};
 use containerpilot_core::plan::FileData;
 
-use super::script::{RenderScript, Script};
+use super::script::{RenderEnd, RenderScript, Script};
 use super::{Scheduled, World};
+
+/// Why the system refuses to write a file.
+const FULL: &str = "No space left on device";
 
 /// A text in a temporary file, or one that is being rendered.
 pub(super) struct Rendering {
@@ -45,10 +48,13 @@ impl<S: Script> World<S> {
     pub(super) fn render_done(&mut self, render: RenderId) -> Input {
         let Some(rendering) = self.renderings.get(&render) else { return Input::Tick };
         let same = self.written.get(&rendering.to) == Some(&rendering.text);
-        let result = match rendering.script.succeeds {
-            false => Err(RenderError::Text("template:1:1: the simulation lets it fail".to_owned())),
-            true if same => Ok(RenderedText::Same),
-            true => Ok(RenderedText::New),
+        let result = match rendering.script.end {
+            RenderEnd::Fails => {
+                Err(RenderError::Text("template:1:1: the simulation lets it fail".to_owned()))
+            }
+            RenderEnd::Refused => Err(RenderError::System(FULL.to_owned())),
+            RenderEnd::Renders if same => Ok(RenderedText::Same),
+            RenderEnd::Renders => Ok(RenderedText::New),
         };
         if result != Ok(RenderedText::New) {
             self.renderings.remove(&render);
@@ -63,14 +69,23 @@ impl<S: Script> World<S> {
     }
 
     pub(super) fn install_file(&mut self, render: RenderId) {
-        let Some(Rendering { to, text, script }) = self.renderings.remove(&render) else { return };
+        let Some(takes) = self.renderings.get(&render).map(|rendering| rendering.script.takes) else {
+            return;
+        };
+        self.schedule(takes, Scheduled::Install(render));
+    }
+
+    pub(super) fn install_done(&mut self, render: RenderId) -> Input {
+        let Some(Rendering { to, text, script }) = self.renderings.remove(&render) else {
+            return Input::Tick;
+        };
         let result = match script.installs {
             true => {
                 self.written.insert(to, text);
                 Ok(())
             }
-            false => Err("No space left on device".to_owned()),
+            false => Err(FULL.to_owned()),
         };
-        self.schedule_input(script.takes, Input::FileInstalled { render, result });
+        Input::FileInstalled { render, result }
     }
 }

@@ -69,6 +69,12 @@ impl<S: Script> World<S> {
         self.programs.contains_key(&run) || self.rests.contains_key(&run)
     }
 
+    /// Returns true if a process exists at a time, whether or not its exit was reported.
+    #[must_use]
+    pub fn has_processes_at(&self, now: Time) -> bool {
+        self.programs.values().any(|program| program.exit.is_none_or(|exit| now < exit.at))
+    }
+
     pub(super) fn spawn(&mut self, job: JobIx, run: RunId) {
         let plan = Arc::clone(&self.plan);
         let Some(planned) = plan.jobs.get(job.index()) else { return };

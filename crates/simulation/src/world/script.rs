@@ -8,13 +8,15 @@ use containerpilot_core::input::{Answer, ExitStatus, StartErrorKind};
 use containerpilot_core::plan::Plan;
 use containerpilot_core::plan::diff::Moves;
 
-/// Decides how programs, checks and the catalog behave.
+/// Decides how programs, checks and the catalog behave. By default nothing fails and nothing takes time.
 pub trait Script {
     /// Something the script schedules itself, such as a signal to the supervisor.
     type Event;
 
     /// What the next run of a job's program does.
-    fn program(&mut self, plan: &Plan, job: JobIx) -> ProgramScript;
+    fn program(&mut self, _plan: &Plan, _job: JobIx) -> ProgramScript {
+        ProgramScript::default()
+    }
 
     /// The program of a job has started.
     fn started(&mut self, _job: &str, _now: Time) {}
@@ -23,7 +25,9 @@ pub trait Script {
     fn exited(&mut self, _job: &str) {}
 
     /// What the next run of a check does.
-    fn check(&mut self, plan: &Plan, job: JobIx, check: CheckIx, now: Time) -> CheckScript;
+    fn check(&mut self, _plan: &Plan, _job: JobIx, _check: CheckIx, _now: Time) -> CheckScript {
+        CheckScript::default()
+    }
 
     /// What the next rendering of a file does (D15).
     fn render(&mut self, _plan: &Plan, _file: FileIx, _now: Time) -> RenderScript {
@@ -32,22 +36,28 @@ pub trait Script {
 
     /// What the next run of the test of a file does.
     fn test(&mut self, _plan: &Plan, _file: FileIx, _now: Time) -> CheckScript {
-        CheckScript { takes: Some(Duration::ZERO), end: CheckEnd::Passes, cancel_takes: Duration::ZERO }
+        CheckScript::default()
     }
 
     /// What the drain program of a job does (S11).
     fn drain(&mut self, _plan: &Plan, _job: JobIx) -> CheckScript {
-        CheckScript { takes: Some(Duration::ZERO), end: CheckEnd::Passes, cancel_takes: Duration::ZERO }
+        CheckScript::default()
     }
 
     /// The Consul agent behind a job's service. Without one the catalog accepts every change at once.
-    fn agent(&self, plan: &Plan, job: JobIx) -> Option<AgentScript>;
+    fn agent(&self, _plan: &Plan, _job: JobIx) -> Option<AgentScript> {
+        None
+    }
 
     /// Without an agent: how long the catalog takes to confirm a deregistration; `None` if it never does.
-    fn confirms_deregistration_after(&self, job: JobIx) -> Option<Duration>;
+    fn confirms_deregistration_after(&self, _job: JobIx) -> Option<Duration> {
+        Some(Duration::ZERO)
+    }
 
     /// What a watch sees now.
-    fn watch(&self, plan: &Plan, watch: WatchIx, now: Time) -> WatchScript;
+    fn watch(&self, _plan: &Plan, _watch: WatchIx, _now: Time) -> WatchScript {
+        WatchScript::NoAnswer
+    }
 
     /// Another plan is in force.
     fn replanned(&mut self, _plan: &Plan, _moves: &Moves) {}
@@ -80,6 +90,25 @@ pub struct ProgramScript {
     pub daemons: Option<Duration>,
     /// What it says about itself, if its job has `ready`.
     pub reports: ReportScript,
+}
+
+impl Default for ProgramScript {
+    /// It starts at once, runs until a signal, and exits by it.
+    fn default() -> Self {
+        Self {
+            starts_in: Some(Duration::ZERO),
+            executes_early: false,
+            lacks_processor: false,
+            start_error: None,
+            exits_after: None,
+            status: ExitStatus::Code(0),
+            on_signal: Reaction::Exits(Duration::ZERO, None),
+            dies_after: Some(Duration::ZERO),
+            rest: Rest::Nothing,
+            daemons: None,
+            reports: ReportScript { ready: Some(Duration::ZERO), ..ReportScript::default() },
+        }
+    }
 }
 
 /// What a program says about itself (H11, H12). All times count from its start.
@@ -145,20 +174,38 @@ pub struct CheckScript {
     pub cancel_takes: Duration,
 }
 
+impl Default for CheckScript {
+    /// It passes at once.
+    fn default() -> Self {
+        Self { takes: Some(Duration::ZERO), end: CheckEnd::Passes, cancel_takes: Duration::ZERO }
+    }
+}
+
+/// How the rendering of a file ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RenderEnd {
+    /// There is a text.
+    Renders,
+    /// The template has an error.
+    Fails,
+    /// The system refuses to write the temporary file.
+    Refused,
+}
+
 /// One rendering of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RenderScript {
     /// How long the rendering takes, and then the replacing of the file.
     pub takes: Duration,
-    /// False if the template has an error.
-    pub succeeds: bool,
+    /// How the rendering ends.
+    pub end: RenderEnd,
     /// False if the file cannot be replaced.
     pub installs: bool,
 }
 
 impl Default for RenderScript {
     fn default() -> Self {
-        Self { takes: Duration::ZERO, succeeds: true, installs: true }
+        Self { takes: Duration::ZERO, end: RenderEnd::Renders, installs: true }
     }
 }
 
