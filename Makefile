@@ -48,7 +48,8 @@ site:
 SIM_SCHEDULES ?= 1000000
 SIM_SERIES ?= 0
 sim:
-	cargo run -p containerpilot-oracle -- --schedules $(SIM_SCHEDULES) --seed $(SIM_SERIES)
+	cargo build --workspace --tests --bin containerpilot-oracle
+	target/debug/containerpilot-oracle --schedules $(SIM_SCHEDULES) --seed $(SIM_SERIES)
 
 # Every order of everything that can happen to plans of two or three jobs. SEARCH narrows it: SEARCH='--plans draining --depth 8'.
 SEARCH ?=

@@ -3,6 +3,7 @@
 //! Every request has a connection and a small runtime of its own. The peer may be broken or hostile, so everything
 //! that is read is bounded.
 
+#[cfg(feature = "fuzzing")]
 pub(crate) mod fuzz;
 mod messages;
 mod socket;

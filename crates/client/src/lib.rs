@@ -11,6 +11,7 @@ mod events;
 mod exec;
 mod explain;
 #[doc(hidden)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod groups;
 mod health;

@@ -6,6 +6,7 @@ pub mod action;
 pub mod failure;
 pub mod flags;
 #[doc(hidden)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzz;
 pub mod help;
 pub mod loading;

@@ -19,6 +19,7 @@ use crate::inserted;
 use crate::log_entry::Fields;
 use crate::plan::diff::Moves;
 use crate::plan::{FileData, Level, Plan};
+#[cfg(feature = "fingerprint")]
 use crate::state::fingerprint::Fingerprint;
 use crate::state::journal::Origin;
 use crate::state::phase::Phase;
@@ -344,6 +345,7 @@ impl Files {
     }
 
     /// Adds what decisions depend on, for the exhaustive search.
+    #[cfg(feature = "fingerprint")]
     pub(crate) fn fingerprint(&self, print: &mut Fingerprint) {
         print.list(&self.states, |print, state| state.fingerprint(print));
     }

@@ -18,6 +18,7 @@ use crate::ids::{CheckIx, CheckRunId, JobIx};
 use crate::log_entry::Fields;
 use crate::plan::{Check, Job, Level, Plan, Repeat};
 use crate::state::dependency_graph::DependencyGraph;
+#[cfg(feature = "fingerprint")]
 use crate::state::fingerprint::Fingerprint;
 use crate::state::journal::Origin;
 use crate::state::last_ids::LastIds;
@@ -129,6 +130,7 @@ impl Health {
     }
 
     /// Adds what decisions depend on, for the exhaustive search.
+    #[cfg(feature = "fingerprint")]
     pub(crate) fn fingerprint(&self, plan: &Plan, print: &mut Fingerprint) {
         print.list(self.jobs.iter().zip(&plan.jobs), |print, (health, planned)| {
             print.option(health.as_ref(), |print, health| health.fingerprint(planned, print));

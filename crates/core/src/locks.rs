@@ -29,6 +29,7 @@ use crate::locks::state::{Hold, LockState};
 use crate::log_entry::LogEvent;
 use crate::plan::diff::Moves;
 use crate::plan::{Level, Plan};
+#[cfg(feature = "fingerprint")]
 use crate::state::fingerprint::Fingerprint;
 use crate::state::journal::Origin;
 use crate::state::phase::Phase;
@@ -204,6 +205,7 @@ impl Locks {
     }
 
     /// Adds what decisions depend on, for the exhaustive search.
+    #[cfg(feature = "fingerprint")]
     pub(crate) fn fingerprint(&self, print: &mut Fingerprint) {
         print.list(&self.states, |print, state| print.add(state.fingerprint()));
     }

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use crate::ids::JobIx;
 use crate::plan::diff::Moves;
 use crate::request::{Reply, RequestId};
+#[cfg(feature = "fingerprint")]
 use crate::state::fingerprint::{Fingerprint, Name};
 use crate::state::timers::{TimerId, TimerKind, Timers};
 use crate::time::Time;
@@ -94,6 +95,7 @@ impl RollingRestart {
     }
 
     /// Adds what decisions depend on, for the exhaustive search.
+    #[cfg(feature = "fingerprint")]
     pub(crate) fn fingerprint(&self, print: &mut Fingerprint) {
         let Self { request, next, current, done: _, timer } = self;
         print.name(Name::Request, request.0);

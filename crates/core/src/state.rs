@@ -2,6 +2,7 @@
 
 pub(crate) mod dependency_graph;
 pub(crate) mod exit_codes;
+#[cfg(feature = "fingerprint")]
 pub mod fingerprint;
 pub(crate) mod job;
 pub mod journal;

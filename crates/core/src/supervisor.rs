@@ -1,6 +1,7 @@
 //! The state of the supervisor. Everything in [`Core`] outlives a reload, except its [`PlanState`].
 
 mod events;
+#[cfg(feature = "fingerprint")]
 mod fingerprint;
 pub(crate) mod plan_state;
 

@@ -16,6 +16,7 @@ use crate::ids::WatchIx;
 use crate::log_entry::LogEvent;
 use crate::plan::diff::Moves;
 use crate::plan::{Level, Plan};
+#[cfg(feature = "fingerprint")]
 use crate::state::fingerprint::Fingerprint;
 use crate::state::journal::Origin;
 use crate::state::phase::Phase;
@@ -119,6 +120,7 @@ impl Watches {
     }
 
     /// Adds what decisions depend on, for the exhaustive search.
+    #[cfg(feature = "fingerprint")]
     pub(crate) fn fingerprint(&self, print: &mut Fingerprint) {
         print.list(&self.states, |print, state| print.add(state.fingerprint()));
     }

@@ -10,6 +10,7 @@
 mod bodies;
 mod endpoints;
 mod events;
+#[cfg(feature = "fuzzing")]
 pub(crate) mod fuzz;
 mod render;
 mod routes;

@@ -8,6 +8,7 @@ mod api;
 mod client;
 mod connectivity_log;
 mod embedded;
+#[cfg(feature = "fuzzing")]
 pub(crate) mod fuzz;
 mod key_values;
 mod lock_api;

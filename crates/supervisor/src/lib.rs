@@ -7,6 +7,7 @@ mod control;
 mod discovery;
 mod files;
 #[doc(hidden)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod logs;
 mod messages;

@@ -5,6 +5,7 @@
 //! socket. The server renders its pages from that and from a snapshot of the core.
 
 mod exposition;
+#[cfg(feature = "fuzzing")]
 pub(crate) mod fuzz;
 pub(crate) mod job_usage;
 mod otlp;

@@ -16,6 +16,7 @@ use alloc::string::String;
 use core::time::Duration;
 
 use crate::ids::{CheckRunId, RenderId};
+#[cfg(feature = "fingerprint")]
 use crate::state::fingerprint::{Fingerprint, Name};
 use crate::state::timers::TimerId;
 use crate::time::Time;
@@ -95,6 +96,7 @@ impl FileState {
     }
 
     /// Adds what decisions depend on, for the exhaustive search.
+    #[cfg(feature = "fingerprint")]
     pub(crate) fn fingerprint(&self, print: &mut Fingerprint) {
         // Only reports depend on the counts and on the text of a failure.
         let Self { stage, pending, rendered_at, failure, refusals, changes, renders, failures: _ } = self;

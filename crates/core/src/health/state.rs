@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::ids::{CheckIx, CheckRunId, EventId};
-use crate::plan::{self, Job};
+use crate::plan;
+#[cfg(feature = "fingerprint")]
 use crate::state::fingerprint::{Fingerprint, Name};
 use crate::state::timers::TimerId;
 use crate::time::Time;
@@ -123,7 +124,8 @@ impl JobHealth {
     }
 
     /// Adds what decisions depend on, for the exhaustive search.
-    pub(crate) fn fingerprint(&self, planned: &Job, print: &mut Fingerprint) {
+    #[cfg(feature = "fingerprint")]
+    pub(crate) fn fingerprint(&self, planned: &plan::Job, print: &mut Fingerprint) {
         // The variables are text for the processes of checks; the time since it became healthy is only reported.
         let Self { active, healthy, healthy_since: _, checks, heartbeat, watchdog, variables: _ } = self;
         print.add((active, healthy));

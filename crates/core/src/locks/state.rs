@@ -49,6 +49,7 @@ impl LockState {
     }
 
     /// Adds what decisions depend on, for the exhaustive search. Times are those of the timer.
+    #[cfg(feature = "fingerprint")]
     pub(crate) fn fingerprint(&self) -> impl core::hash::Hash + '_ {
         let Self { hold, since: _, wait: _, timer: _, released } = self;
         (core::mem::discriminant(hold), self.fencing(), released)

@@ -74,6 +74,7 @@ impl Plan {
 
     /// How many processes there may be at a time: that of each job and its drain program, its checks, and the tests of
     /// files.
+    #[cfg(feature = "fingerprint")]
     pub(crate) fn most_processes(&self) -> usize {
         let checks = self.jobs.iter().filter_map(|job| job.health.as_ref()).map(|health| health.checks.len());
         2 * self.jobs.len() + checks.sum::<usize>() + self.files.len()

@@ -37,6 +37,7 @@
 //!
 //! Every change goes through [`JobState::transition`], which enforces both tables.
 
+#[cfg(feature = "fingerprint")]
 mod fingerprint;
 
 use alloc::collections::VecDeque;

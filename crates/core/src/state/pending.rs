@@ -120,6 +120,7 @@ impl PendingEvents {
         }
     }
 
+    #[cfg(feature = "fingerprint")]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Event> {
         let (latest, queue) = match self {
             Self::Latest(latest) => (latest.as_ref(), None),

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::ids::{CheckRunId, RunId};
+#[cfg(feature = "fingerprint")]
 use crate::state::fingerprint::{Fingerprint, Name};
 use crate::time::Time;
 
@@ -52,6 +53,7 @@ impl StartQueue {
     }
 
     /// How many processes may be in progress.
+    #[cfg(feature = "fingerprint")]
     pub(crate) const fn most(&self) -> usize {
         self.most
     }
@@ -125,6 +127,7 @@ impl StartQueue {
     }
 
     /// Adds what decides which process is created next.
+    #[cfg(feature = "fingerprint")]
     pub(crate) fn fingerprint(&self, now: Time, print: &mut Fingerprint) {
         let Self { most, programs, jobs, in_progress } = self;
         print.add(most);

@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 
 use crate::ids::{CheckIx, FileIx, JobIx, LockIx, RunId};
 use crate::plan::diff::Moves;
+#[cfg(feature = "fingerprint")]
 use crate::state::fingerprint::{Fingerprint, Name, Order};
 use crate::time::Time;
 
@@ -91,10 +92,12 @@ impl TimerId {
     }
 
     /// A number by which timers are ordered as they fire.
+    #[cfg(feature = "fingerprint")]
     fn order(self) -> u128 {
         u128::from(self.0.as_nanos()) << 64 | u128::from(self.1)
     }
 
+    #[cfg(feature = "fingerprint")]
     pub(crate) fn fingerprint(self, print: &mut Fingerprint) {
         print.order(Order::Timer, self.order());
     }
@@ -159,6 +162,7 @@ impl Timers {
     }
 
     /// Adds all timers in their order.
+    #[cfg(feature = "fingerprint")]
     pub(crate) fn fingerprint(&self, print: &mut Fingerprint) {
         print.list(&self.queue, |print, (timer, kind)| {
             timer.fingerprint(print);

@@ -138,6 +138,7 @@ impl WatchState {
     }
 
     /// Adds what decisions depend on, for the exhaustive search.
+    #[cfg(feature = "fingerprint")]
     pub(crate) fn fingerprint(&self) -> impl core::hash::Hash + '_ {
         // Only reports depend on the trouble.
         let Self { known, last_value, postponed, trouble: _ } = self;

@@ -10,6 +10,7 @@
 //! addresses, because most containers have only IPv4; within a family the order is the server's.
 
 mod ask;
+#[cfg(feature = "fuzzing")]
 pub(crate) mod fuzz;
 mod hosts;
 mod message;

@@ -7,6 +7,7 @@
 //! A check by https, or of a body, is a task of the network thread (`remote`): a handshake takes a millisecond of
 //! computing and reads files of certificates, and a body needs a complete HTTP client. Neither belongs into the loop.
 
+#[cfg(feature = "fuzzing")]
 pub(crate) mod fuzz;
 mod look_ups;
 mod remote;

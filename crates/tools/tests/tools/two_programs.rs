@@ -124,23 +124,32 @@ fn x15_an_unknown_command_says_which_program_has_it() {
     assert!(err(&near).contains("did you mean `containerpilot-tools simulate`?"), "{}", err(&near));
 }
 
-/// The crates that are linked into a program, and what builds them.
-fn crates(program: &str) -> Vec<String> {
+/// What `cargo tree` shows of a program, a line for each entry.
+fn tree(program: &str, edges: &str) -> String {
     let output = Command::new(env!("CARGO"))
-        .args([
-            "tree",
-            "--locked",
-            "--offline",
-            "--prefix=none",
-            "--edges=normal,build",
-            "--package",
-            program,
-        ])
+        .args(["tree", "--locked", "--offline", "--prefix=none", "--edges", edges, "--package", program])
         .current_dir(repository())
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", err(&output));
-    out(&output).lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+    out(&output)
+}
+
+/// The crates that are linked into a program, and what builds them.
+fn crates(program: &str) -> Vec<String> {
+    let tree = tree(program, "normal,build");
+    tree.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn x15_no_program_has_code_for_development_only() {
+    for program in ["containerpilot", "containerpilot-tools"] {
+        let tree = tree(program, "normal,build,features");
+        assert!(tree.contains("containerpilot-config feature \"default\""), "{tree}");
+        for feature in ["fuzzing", "fingerprint", "failpoints"] {
+            assert!(!tree.contains(&format!("feature \"{feature}\"")), "{program} has {feature}: {tree}");
+        }
+    }
 }
 
 #[test]
