@@ -12,6 +12,7 @@ mod commands;
 mod control;
 mod discovery;
 mod documentation;
+mod failed_tests;
 mod hostile;
 mod original;
 mod otlp;

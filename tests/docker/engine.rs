@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::deadline::InTime;
 use crate::support::deadline::wait_until_within;
+use crate::support::failure::report;
 use crate::support::program::containerpilot;
 
 /// The test fails if a single wait takes longer.
@@ -178,8 +179,7 @@ impl Container {
 
     /// Waits until its log contains `part`; returns the log.
     pub(crate) fn wait_for_log(&self, part: &str) -> String {
-        let what = || format!("the log contains {part:?}; it was:\n{}", self.logs());
-        wait_until_within(TIMEOUT, what, || self.logs().contains(part));
+        wait_until(&format!("the log contains {part:?}"), || self.logs().contains(part));
         self.logs()
     }
 
@@ -217,6 +217,7 @@ impl Container {
 
 impl Drop for Container {
     fn drop(&mut self) {
+        report(&format!("container {}", self.name), &self.logs());
         try_docker(&["rm", "--force", "--volumes", &self.name]);
         let _ = fs::remove_dir_all(&self.folder);
     }

@@ -1,6 +1,6 @@
 //! Reads the log and the event stream, and counts lines, runs and events to compare them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -10,6 +10,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
+
+/// How many entries are kept to be printed if the test fails.
+const RECENT: usize = 2_000;
 
 /// The runs of a job, counted in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub(crate) struct Log {
     pub(crate) lines: u64,
     pub(crate) bytes: u64,
     pub(crate) entries: u64,
+    /// The last entries of the supervisor.
+    pub(crate) recent: VecDeque<String>,
     /// Entries that must never be logged, and lines that differ from what was written.
     pub(crate) wrong: Vec<String>,
     /// `SOAK_LOG`: a copy of all entries of the supervisor.
@@ -79,6 +84,8 @@ impl Log {
 
     fn entry(&mut self, line: &str) {
         self.entries += 1;
+        self.recent.push_back(line.to_owned());
+        self.recent.drain(..self.recent.len().saturating_sub(RECENT));
         if let Some(copy) = &mut self.copy {
             let _ = writeln!(copy, "{line}");
         }

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::accounting::{Events, Log, read_events, read_log};
 use crate::support::consul::{Agent, service_id};
+use crate::support::failure::report;
 use crate::support::supervisor::{Mode, child_pids, modes, wait_until};
 
 /// The jobs that every configuration has; those in [`SERVICES`] are advertised.
@@ -224,6 +225,8 @@ impl Drop for Fixture {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        let entries = self.log.lock().map(|mut log| log.recent.make_contiguous().join("\n"));
+        report("the supervisor", &entries.unwrap_or_default());
     }
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod certificates;
 pub(crate) mod consul;
 pub(crate) mod deadline;
 pub(crate) mod delegated;
+pub(crate) mod failure;
 pub(crate) mod http_client;
 pub(crate) mod http_request;
 pub(crate) mod idle;

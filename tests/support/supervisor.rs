@@ -15,6 +15,7 @@ use nix::sys::signal::Signal;
 
 use super::deadline;
 use super::deadline::InTime;
+use super::failure::{report, tail_of_file};
 use super::processes::{end_all, send};
 use super::program::containerpilot;
 use super::skip::skip;
@@ -37,7 +38,7 @@ pub(crate) struct Supervisor {
     seen: Vec<String>,
     folder: PathBuf,
     /// For [`Stdout::Unread`]: keeps the pipe open without reading it.
-    _unread: Option<ChildStdout>,
+    unread: Option<ChildStdout>,
 }
 
 /// What happens to the supervisor's standard output.
@@ -112,18 +113,12 @@ impl Supervisor {
         command.stderr(fs::File::create(folder.join("stderr")).unwrap());
         let mut child = command.spawn().unwrap();
         let stdout = child.stdout.take().unwrap();
-        let (sender, lines) = mpsc::channel();
-        let mut unread = None;
-        match output {
-            Stdout::Read => drop(std::thread::spawn(move || {
-                let text = |line: Vec<u8>| String::from_utf8_lossy(&line).into_owned();
-                let lines = BufReader::new(stdout).split(b'\n').map_while(Result::ok);
-                lines.map(text).try_for_each(|line| sender.send(line))
-            })),
-            Stdout::Unread => unread = Some(stdout),
-            Stdout::Closed => {}
-        }
-        Self { child, lines, seen: Vec::new(), folder, _unread: unread }
+        let (lines, unread) = match output {
+            Stdout::Read => (read_lines(stdout), None),
+            Stdout::Unread => (mpsc::channel().1, Some(stdout)),
+            Stdout::Closed => (mpsc::channel().1, None),
+        };
+        Self { child, lines, seen: Vec::new(), folder, unread }
     }
 
     pub(crate) fn folder(&self) -> &str {
@@ -176,7 +171,7 @@ impl Supervisor {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let Ok(line) = self.lines.recv_timeout(left) else {
-                panic!("no line contains `{text}`; the log was:\n{}{}", self.log_so_far(), self.stderr());
+                panic!("no line contains `{text}`");
             };
             self.seen.push(line.clone());
             if line.contains(text) {
@@ -206,18 +201,12 @@ impl Supervisor {
 
     /// Waits until it exits. Returns its exit code, or 128+N for signal N, and all its standard output.
     pub(crate) fn wait(mut self) -> (i32, String) {
-        let deadline = Instant::now() + TIMEOUT;
-        let status = loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                break status;
-            }
-            assert!(
-                Instant::now() < deadline,
-                "it did not exit within {TIMEOUT:?}; the log was:\n{}",
-                self.read_rest()
-            );
-            std::thread::sleep(Duration::from_millis(2));
-        };
+        let mut status = None;
+        wait_until("the supervisor exits", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        let status = status.unwrap();
         (status.code().unwrap_or_else(|| 128 + status.signal().unwrap()), self.read_rest())
     }
 
@@ -232,9 +221,6 @@ impl Supervisor {
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("the supervisor's standard error: {}", self.stderr());
-        }
         if let Ok(None) = self.child.try_wait() {
             // SIGSTOP keeps it from starting new processes while its descendants are listed.
             send(self.child.id(), Signal::SIGSTOP);
@@ -245,8 +231,24 @@ impl Drop for Supervisor {
         }
         // What outlived a supervisor that was killed, or that has exited, and is no descendant of it any more.
         end_all(&mark(&self.folder));
+        if let Some(stdout) = self.unread.take() {
+            self.lines = read_lines(stdout);
+        }
+        let log = [self.read_rest(), self.stderr(), tail_of_file(&self.file("log"))].join("\n");
+        report(&format!("the supervisor in {}", self.folder()), &log);
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Reads the lines of a pipe in a thread.
+fn read_lines(stdout: ChildStdout) -> Receiver<String> {
+    let (sender, lines) = mpsc::channel();
+    std::thread::spawn(move || {
+        let text = |line: Vec<u8>| String::from_utf8_lossy(&line).into_owned();
+        let lines = BufReader::new(stdout).split(b'\n').map_while(Result::ok);
+        lines.map(text).try_for_each(|line| sender.send(line))
+    });
+    lines
 }
 
 /// An entry of the environment of a supervisor and of its jobs, by which they are found.
