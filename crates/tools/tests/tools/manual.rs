@@ -15,13 +15,17 @@
 //!
 //! The examples of `examples/` are run too.
 
+use std::fs::File;
 use std::io::Write;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
-use crate::support::deadline::InTime;
-use crate::support::program::{containerpilot, repository};
+use crate::support::deadline::{InTime, holds_within, wait_until_within};
+use crate::support::failure::tail_of_file;
+use crate::support::program::{Folder, containerpilot, repository};
 
 /// Programs that the examples use and that need not be installed.
 const PROGRAMS: [&str; 7] = ["nginx", "consul", "node", "consul-template", "backup", "pg_isready", "pkill"];
@@ -81,22 +85,38 @@ fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
+/// A port for the servers of a page. Other tests get ports from 32768 on from the kernel, and so do connections.
+fn own_port() -> u16 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let port = || {
+        let number = std::process::id().wrapping_mul(100) + NEXT.fetch_add(1, Ordering::Relaxed);
+        u16::try_from(10_000 + number % 20_000).unwrap()
+    };
+    std::iter::repeat_with(port).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
+}
+
 /// Creates the directory of a page, with a working directory and a `bin` directory for the programs of its examples.
-fn folder(page: &str) -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("manual").join(page.replace('/', "-"));
-    let _ = std::fs::remove_dir_all(&path);
+fn folder(page: &str) -> Folder {
+    let folder = Folder::new(&format!("manual-{}", page.replace('/', "-")));
+    let path = &folder.0;
     std::fs::create_dir_all(path.join("here")).unwrap();
     std::fs::create_dir_all(path.join("bin")).unwrap();
     std::os::unix::fs::symlink(containerpilot(), path.join("bin/containerpilot")).unwrap();
     let examples = repository().join("examples");
     std::os::unix::fs::symlink(examples, path.join("here/examples")).unwrap();
-    // A free port for the servers of the page, because tests run in parallel.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    std::fs::write(path.join("port"), port.to_string()).unwrap();
+    std::fs::write(path.join("port"), own_port().to_string()).unwrap();
     for program in PROGRAMS {
         std::os::unix::fs::symlink("/bin/true", path.join("bin").join(program)).unwrap();
     }
-    path
+    folder
+}
+
+/// The logs of a page: those that its commands have written, and that of its supervisor.
+fn logs(folder: &Path) -> String {
+    let files = [folder.to_owned(), folder.join("here")].map(|folder| std::fs::read_dir(folder).unwrap());
+    let paths = files.into_iter().flatten().map(|file| file.unwrap().path());
+    let logs = paths.filter(|path| path.to_str().is_some_and(|path| path.ends_with("log")));
+    logs.map(|path| format!("--- {}:\n{}", path.display(), tail_of_file(&path))).collect()
 }
 
 /// A command in the page's directory, with an almost empty environment.
@@ -170,18 +190,15 @@ struct Supervisor {
 impl Supervisor {
     fn start(folder: &Path, config: &str) -> Self {
         let mut run = command(folder, "containerpilot");
-        run.args(["-config", config]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = run.spawn().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(60);
-        let answers = || {
+        let log = File::options().create(true).append(true).open(folder.join("supervisor.log")).unwrap();
+        run.args(["-config", config]).stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        let started = Self { config: config.to_owned(), child: run.spawn().unwrap() };
+        let what = || format!("the supervisor of {config} answers\n{}", logs(folder));
+        wait_until_within(Duration::from_secs(60), what, || {
             let ping = command(folder, "containerpilot").args(["ping", "-config", config]).output_in_time();
             ping.unwrap().status.success()
-        };
-        while !answers() {
-            assert!(Instant::now() < deadline, "the supervisor of {config} does not answer");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        Self { config: config.to_owned(), child }
+        });
+        started
     }
 }
 
@@ -189,13 +206,9 @@ impl Drop for Supervisor {
     fn drop(&mut self) {
         // SIGTERM lets it stop its jobs; SIGKILL follows after 20 s.
         let _ = Command::new("kill").arg(self.child.id().to_string()).status_in_time();
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while self.child.try_wait().is_ok_and(|status| status.is_none()) {
-            if Instant::now() >= deadline {
-                let _ = self.child.kill();
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        holds_within(Duration::from_secs(20), || !matches!(self.child.try_wait(), Ok(None)));
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -234,7 +247,8 @@ fn replay(folder: &Path, text: &str, supervisor: Option<&Supervisor>) -> Result<
         shell.env("CONTAINERPILOT", &supervisor.config);
     }
     shell.args(["--kill-after=10", "120", "sh", "-c"]).arg(script);
-    let printed = String::from_utf8(run_with_stdin(shell, "").stdout).unwrap();
+    let output = run_with_stdin(shell, "");
+    let printed = String::from_utf8(output.stdout).unwrap();
     let mark = format!("{MARK}\n");
     let mut printed = printed.split(&mark);
     for (command, expected) in commands {
@@ -251,7 +265,17 @@ fn replay(folder: &Path, text: &str, supervisor: Option<&Supervisor>) -> Result<
             lines_match(&expected, &lines.collect::<Vec<_>>())
         };
         if !matched {
-            return Err(format!("`{command}` prints\n{found}"));
+            // `timeout` exits with 124, or is killed together with the shell.
+            let end = if matches!(output.status.code(), Some(124 | 137) | None) {
+                "the block was killed after 120s, and until then it "
+            } else {
+                ""
+            };
+            return Err(format!(
+                "`{command}`: {end}printed\n{found}\nwhere the page has\n{}\n{}",
+                expected.join("\n"),
+                logs(folder)
+            ));
         }
     }
     Ok(())
@@ -322,6 +346,7 @@ fn every_code_block_of_the_manual_works_as_shown() {
     let (mut counts, mut wrong) = ([0; 3], Vec::new());
     for (page, text) in pages() {
         let folder = folder(&page);
+        let folder = &*folder.0;
         let mut supervisor: Option<Supervisor> = None;
         for Block { line, language, text } in blocks(&text) {
             if let Some(config) = language.strip_prefix("console with ")
@@ -329,21 +354,21 @@ fn every_code_block_of_the_manual_works_as_shown() {
             {
                 // The previous one is stopped first.
                 drop(supervisor.take());
-                supervisor = Some(Supervisor::start(&folder, config));
+                supervisor = Some(Supervisor::start(folder, config));
             }
             let (kind, result) = match language.as_str() {
-                "console" => (0, replay(&folder, &text, None)),
+                "console" => (0, replay(folder, &text, None)),
                 console if console.starts_with("console with ") => {
-                    (0, replay(&folder, &text, supervisor.as_ref()))
+                    (0, replay(folder, &text, supervisor.as_ref()))
                 }
                 "json5" | "json5 broken" | "json5 fragment" | "json5 scenario" => {
-                    (1, configuration(&folder, &language, &text))
+                    (1, configuration(folder, &language, &text))
                 }
                 "yaml" | "hcl" => {
-                    save(&folder, &text, "# ", &[".yaml", ".yml", ".hcl"]);
+                    save(folder, &text, "# ", &[".yaml", ".yml", ".hcl"]);
                     continue;
                 }
-                "template" => (2, template(&folder, &text)),
+                "template" => (2, template(folder, &text)),
                 other if other.starts_with("json5") || other.is_empty() => {
                     (1, Err(format!("unknown kind of block `{other}`")))
                 }
@@ -383,9 +408,9 @@ fn c2_every_template_function_has_an_example_in_the_manual() {
 
 #[test]
 fn hooks_example_runs_hooks_in_order() {
-    let folder = folder("hooks");
+    let folder = folder("hooks-example");
     let example = repository().join("examples/hooks.json5");
-    let mut supervisor = command(&folder, "containerpilot");
+    let mut supervisor = command(&folder.0, "containerpilot");
     supervisor.arg("-config").arg(example).env("LIFE", "0.1");
     let Output { status, stdout, .. } = run_with_stdin(supervisor, "");
     let printed = String::from_utf8(stdout).unwrap();
