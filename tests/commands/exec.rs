@@ -114,7 +114,7 @@ fn x12_exec_has_the_terminal_of_the_caller_and_outlives_the_job() {
     run_ok(&it, &["stop", "web"]);
     wait(&it, "web", "stopped");
     std::io::Write::write_all(&mut left.stdin.take().unwrap(), b"still there\n").unwrap();
-    assert!(left.wait().unwrap().success());
+    assert!(left.status_in_time().unwrap().success());
     assert_eq!(it.read("out"), "up\nstill there\n");
 }
 
@@ -176,7 +176,7 @@ fn x12_exec_for_another_user_has_a_terminal_of_its_own() {
     let client = child_pids(child.id()).into_iter().find(ours).unwrap();
     let client = nix::unistd::Pid::from_raw(i32::try_from(client).unwrap());
     nix::sys::signal::kill(client, nix::sys::signal::Signal::SIGTERM).unwrap();
-    let status = child.wait().unwrap();
+    let status = child.status_in_time().unwrap();
     assert!(it.read("shown").contains("told"), "{}", it.read("shown"));
     assert_eq!(status.code(), Some(9), "{}", it.read("shown"));
 }

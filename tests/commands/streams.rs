@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver};
 
 use super::{TIMEOUT, command, json, run_err, run_ok, supervisor, wait};
 use crate::support::deadline::InTime;
-use crate::support::supervisor::Supervisor;
+use crate::support::supervisor::{Supervisor, wait_until};
 
 const TALK: &str = "{ jobs: [{ name: 'talk', exec: ['sh', '-c', 'for n in 1 2 3 4 5; do echo line $n; done; exec sleep 1000'],
                                restarts: 3 },
@@ -42,7 +42,12 @@ impl Following {
 
     /// Waits until it exits; returns its exit code.
     fn wait(mut self) -> i32 {
-        self.child.wait().unwrap().code().unwrap()
+        let mut status = None;
+        wait_until("the command exits", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        status.unwrap().code().unwrap()
     }
 }
 

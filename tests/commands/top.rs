@@ -226,7 +226,7 @@ fn x12_top_prints_tables_without_a_terminal() {
     let heads = lines.by_ref().map(Result::unwrap).filter(|line| line.starts_with("JOB ")).take(3).count();
     assert_eq!(heads, 3);
     drop(lines);
-    assert!(top.wait().unwrap().success());
+    assert!(top.status_in_time().unwrap().success());
     // Nothing is measured unless it is asked for.
     assert!(json(&run_ok(&it, &["status", "--format", "json"]))["jobs"][0].get("cpuSeconds").is_none());
     let usage = |args: &[&str]| super::run_command(&it, args).0;

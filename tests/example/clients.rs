@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::TIMEOUT;
+use crate::support::deadline::holds_within;
 
 /// Long enough for every instance to get many requests.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -94,15 +95,14 @@ impl Clients {
     /// Waits until exactly the instances `expected` respond.
     pub(crate) fn wait_for_instances(&self, what: &str, expected: &BTreeSet<String>) {
         let (start, mut found) = (Instant::now(), BTreeSet::new());
-        loop {
+        let agree = holds_within(TIMEOUT, || {
             let recent = Instant::now().checked_sub(WINDOW).map_or(start, |time| time.max(start));
-            found = self.names_since(recent).unwrap_or(found);
-            if start.elapsed() >= WINDOW && &found == expected {
-                return;
+            if let Some(names) = self.names_since(recent) {
+                found = names;
             }
-            assert!(start.elapsed() < TIMEOUT, "{what}: {found:?} respond, expected {expected:?}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+            start.elapsed() >= WINDOW && &found == expected
+        });
+        assert!(agree, "{what}: {found:?} respond, expected {expected:?}");
     }
 
     /// The instances that have handled requests since `time`; `None` if there were fewer than 20.

@@ -18,7 +18,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::fake_consul::FakeConsul;
-use crate::support::deadline::InTime;
+use crate::support::deadline::{InTime, holds_within};
 use crate::support::delegated::Delegated;
 use crate::tracer::{Counts, Fault, RunState, run};
 
@@ -258,36 +258,27 @@ impl Scenario {
     /// Sends SIGTERM; returns true if it hung and had to be killed.
     fn stop(&mut self) -> bool {
         self.signal(Signal::SIGTERM);
-        let deadline = Instant::now() + TIMEOUT;
-        while self.state.exit_code().is_none() {
-            if Instant::now() > deadline {
-                self.signal(Signal::SIGKILL);
-                // SIGKILL also ends a process that is stopped by the tracer.
-                let deadline = Instant::now() + TIMEOUT;
-                while self.state.exit_code().is_none() {
-                    assert!(Instant::now() < deadline, "SIGKILL does not end it");
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                return true;
-            }
-            std::thread::sleep(Duration::from_millis(2));
+        let has_exited = || self.state.exit_code().is_some();
+        if holds_within(TIMEOUT, has_exited) {
+            return false;
         }
-        false
+        self.signal(Signal::SIGKILL);
+        // SIGKILL also ends a process that is stopped by the tracer.
+        assert!(holds_within(TIMEOUT, has_exited), "SIGKILL does not end it");
+        true
     }
 
     /// Kills the processes of this scenario that still run after 10 s; returns their commands.
     fn kill_remaining(&self) -> Vec<String> {
-        let deadline = Instant::now() + Duration::from_secs(10);
-        loop {
-            let remaining = self.processes();
-            if remaining.is_empty() || Instant::now() > deadline {
-                for (pid, _) in &remaining {
-                    let _ = kill(Pid::from_raw(*pid), Signal::SIGKILL);
-                }
-                return remaining.into_iter().map(|(_, command)| command).collect();
-            }
-            std::thread::sleep(Duration::from_millis(5));
+        let mut remaining = Vec::new();
+        holds_within(Duration::from_secs(10), || {
+            remaining = self.processes();
+            remaining.is_empty()
+        });
+        for (pid, _) in &remaining {
+            let _ = kill(Pid::from_raw(*pid), Signal::SIGKILL);
         }
+        remaining.into_iter().map(|(_, command)| command).collect()
     }
 
     /// The processes of this scenario, found by a variable in their environment.

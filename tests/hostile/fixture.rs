@@ -18,7 +18,7 @@ use nix::sys::socket::sockopt::PeerCredentials;
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::support::deadline::InTime;
+use crate::support::deadline::{InTime, holds_within};
 use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, child_pids, is_root, modes, state, wait_until};
 
@@ -110,7 +110,7 @@ impl Hostile {
     pub(crate) fn with_setup(rank: Rank, script: &str, stop_timeout: u64, config: &str) -> Self {
         let mut hostile = Self::unanswered(rank, script, stop_timeout, config);
         wait_until("the control socket answers", || {
-            assert!(!hostile.has_exited(), "it exited: {}{}", hostile.run.stderr(), hostile.log());
+            assert!(!hostile.has_exited(), "it exited");
             request(&hostile.socket(), "GET", "/v3/ping").is_ok()
         });
         hostile.monitor = Monitor::start(hostile.socket());
@@ -154,12 +154,6 @@ impl Hostile {
     /// The content of a file in the test's directory; empty if it does not exist.
     pub(crate) fn read(&self, name: &str) -> String {
         String::from_utf8_lossy(&fs::read(self.run.file(name)).unwrap_or_default()).into_owned()
-    }
-
-    fn last_entries(&self) -> String {
-        let log = self.log();
-        let lines: Vec<&str> = log.lines().rev().take(30).collect();
-        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
     }
 
     /// Waits until every trick of the configuration has printed that it is ready.
@@ -231,16 +225,11 @@ impl Hostile {
         let began = Instant::now();
         // Longer than the bound, so that a failure says by how much it was missed; a frozen supervisor is not waited for.
         let patience = bound + Duration::from_secs(2);
-        while !self.has_exited() && began.elapsed() < patience {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let has_exited = holds_within(patience, || self.has_exited());
         let took = began.elapsed();
-        if !self.has_exited() {
+        if !has_exited {
             let what = self.describe();
-            panic!(
-                "it did not exit within {took:?} after SIGTERM; the bound is {bound:?}\n{what}\n{}",
-                self.last_entries()
-            );
+            panic!("it did not exit within {took:?} after SIGTERM; the bound is {bound:?}\n{what}");
         }
         let mut wrong = self.monitor.finish();
         if took > bound {
@@ -252,7 +241,7 @@ impl Hostile {
             let survivors = self.read("survivors");
             wrong.extend(survivors.lines().map(|process| format!("{process} outlived the supervisor")));
         }
-        assert!(wrong.is_empty(), "{}\n{}", wrong.join("\n"), self.last_entries());
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
     /// What the supervisor and its children are doing.

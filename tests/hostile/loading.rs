@@ -4,9 +4,10 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::fixture::{Hostile, Rank, as_init_and_child, permitted, request, whole};
+use crate::support::deadline::holds_within;
 use crate::support::supervisor::{child_pids, wait_until};
 
 /// A script that mounts a file system without answers at `@/stuck`, at once or when `@/mount` is created.
@@ -49,23 +50,17 @@ fn command(hostile: &Hostile, args: &[&str], until: Option<&str>) -> (Option<i32
         .spawn()
         .unwrap();
     let text = || fs::read_to_string(&out).unwrap();
-    let limit = Instant::now() + Duration::from_secs(20);
-    let mut code = None;
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            code = status.code();
-            break;
-        }
-        let is_late = Instant::now() > limit;
-        if is_late || until.is_some_and(|until| text().contains(until)) {
-            let _ = child.kill();
-            let _ = child.wait();
-            assert!(!is_late, "it does not end: {}", text());
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(5));
+    let mut status = None;
+    let in_time = holds_within(Duration::from_secs(20), || {
+        status = child.try_wait().unwrap();
+        status.is_some() || until.is_some_and(|until| text().contains(until))
+    });
+    if status.is_none() {
+        let _ = child.kill();
+        let _ = child.wait();
     }
-    (code, text())
+    assert!(in_time, "it does not end: {}", text());
+    (status.and_then(|status| status.code()), text())
 }
 
 const STUCK_JOBS: &str = "{ name: 'directory', exec: 'sleep 1000', cwd: '@/stuck/cwd' },

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, whole};
+use crate::support::deadline::holds_within;
 use crate::support::http_request;
 use crate::support::skip::skip;
 use crate::support::supervisor::{cpu_ticks, wait_until};
@@ -48,10 +49,7 @@ impl Cgroup {
 impl Drop for Cgroup {
     fn drop(&mut self) {
         // The kernel may take a moment to remove the last process.
-        let limit = Instant::now() + Duration::from_secs(5);
-        while self.0.exists() && fs::remove_dir(&self.0).is_err() && Instant::now() < limit {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        holds_within(Duration::from_secs(5), || !self.0.exists() || fs::remove_dir(&self.0).is_ok());
     }
 }
 

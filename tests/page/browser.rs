@@ -4,11 +4,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::deadline::InTime;
+use crate::support::deadline::{InTime, holds_within};
 use crate::support::skip::skip;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -124,13 +124,9 @@ impl Browser {
 
     /// Waits until an expression on the page is true.
     pub(crate) fn wait(&mut self, expression: &str) {
-        let deadline = Instant::now() + TIMEOUT;
-        while self.eval(expression) != json!(true) {
-            if Instant::now() > deadline {
-                let text = self.eval("document.body.innerText");
-                panic!("never true: {expression}\non the page:\n{}", text.as_str().unwrap_or_default());
-            }
-            std::thread::sleep(Duration::from_millis(50));
+        if !holds_within(TIMEOUT, || self.eval(expression) == json!(true)) {
+            let text = self.eval("document.body.innerText");
+            panic!("never true: {expression}\non the page:\n{}", text.as_str().unwrap_or_default());
         }
     }
 
@@ -175,10 +171,7 @@ impl Drop for Browser {
     fn drop(&mut self) {
         // It ends when the pipe of its commands is closed; its helper processes end with it.
         let _ = self.commands.write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0");
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while self.child.try_wait().is_ok_and(|status| status.is_none()) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        holds_within(Duration::from_secs(10), || !matches!(self.child.try_wait(), Ok(None)));
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.profile);

@@ -12,6 +12,7 @@ use nix::unistd::Pid;
 
 use crate::fixture::{Fixture, SERVICES, WRITERS};
 use crate::rng::Rng;
+use crate::support::deadline::holds_within;
 use crate::support::supervisor::wait_until;
 
 /// How to undo an action.
@@ -285,10 +286,9 @@ impl Chaos {
         wait_until("a reload of the original configuration succeeds", || {
             fixture.request("POST", "/v3/reload", "").0 == 200
         });
-        let mut states = BTreeMap::new();
-        let began = Instant::now();
-        loop {
-            states.clone_from(&fixture.states());
+        let (mut states, mut differs) = (BTreeMap::new(), None);
+        let has_recovered = holds_within(Duration::from_secs(120), || {
+            states = fixture.states();
             for job in WRITERS {
                 if matches!(states.get(job).map(String::as_str), Some("stopped" | "complete" | "skipped")) {
                     fixture.request("POST", &format!("/v3/jobs/{job}/start"), "");
@@ -296,15 +296,11 @@ impl Chaos {
             }
             let running = |job: &&str| states.get(*job).is_some_and(|state| state == "running");
             let wanted = ["w0", "w1", "w2", "containerpilot"];
-            let differs = fixture.catalog_differs(&wanted);
-            if WRITERS.iter().all(running) && differs.is_none() {
-                return;
-            }
-            if began.elapsed() > Duration::from_secs(120) {
-                self.wrong.push(format!("it does not recover: {differs:?}; {states:?}"));
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(50));
+            differs = fixture.catalog_differs(&wanted);
+            WRITERS.iter().all(running) && differs.is_none()
+        });
+        if !has_recovered {
+            self.wrong.push(format!("it does not recover: {differs:?}; {states:?}"));
         }
     }
 }

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::accounting::{Events, Log, read_events, read_log};
 use crate::support::consul::{Agent, service_id};
+use crate::support::deadline::holds_within;
 use crate::support::failure::report;
 use crate::support::supervisor::{Mode, child_pids, modes, wait_until};
 
@@ -201,18 +202,15 @@ impl Fixture {
 
     /// Waits until it exits; returns its exit code, or `None` if it had to be killed after `limit`.
     pub(crate) fn wait(&mut self, limit: Duration) -> Option<i32> {
-        let deadline = Instant::now() + limit;
-        let code = loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                break Some(status.code().unwrap_or(255));
-            }
-            if Instant::now() > deadline {
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-                break None;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        };
+        let mut code = None;
+        let has_exited = holds_within(limit, || {
+            code = self.child.try_wait().unwrap().map(|status| status.code().unwrap_or(255));
+            code.is_some()
+        });
+        if !has_exited {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
         self.over.store(true, Ordering::SeqCst);
         for reader in self.readers.drain(..) {
             let _ = reader.join();

@@ -28,6 +28,7 @@ use nix::sys::signal::Signal;
 
 use chaos::Chaos;
 use fixture::{Fixture, Resources};
+use support::deadline::holds_within;
 use support::supervisor::{child_states, wait_until};
 
 /// How often the disturbances pause, to let the supervisor recover and to measure it.
@@ -128,27 +129,20 @@ fn resources_at_rest(fixture: &Fixture) -> Resources {
 
 /// Compares the exits in the log with the exit events.
 fn compare_exits_with_events(fixture: &Fixture) -> Vec<String> {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
-        let mut wrong = Vec::new();
-        {
-            let (log, events) = (fixture.log.lock().unwrap(), fixture.events.lock().unwrap());
-            for (job, runs) in &log.runs {
-                let exit_events = events.exits.get(job).copied().unwrap_or_default();
-                if runs.exited + runs.failed != exit_events {
-                    wrong.push(format!(
-                        "{job}: the log has {runs:?}, but there were {exit_events} exit events"
-                    ));
-                }
+    let mut wrong = Vec::new();
+    // Jobs keep running, so the two are equal only at moments.
+    holds_within(Duration::from_secs(30), || {
+        let (log, events) = (fixture.log.lock().unwrap(), fixture.events.lock().unwrap());
+        wrong.clone_from(&events.wrong);
+        for (job, runs) in &log.runs {
+            let exit_events = events.exits.get(job).copied().unwrap_or_default();
+            if runs.exited + runs.failed != exit_events {
+                wrong.push(format!("{job}: the log has {runs:?}, but there were {exit_events} exit events"));
             }
-            wrong.extend(events.wrong.iter().cloned());
         }
-        // Jobs keep running, so the two are equal only at moments.
-        if wrong.is_empty() || Instant::now() > deadline {
-            return wrong;
-        }
-        std::thread::sleep(Duration::from_millis(3));
-    }
+        wrong.is_empty()
+    });
+    wrong
 }
 
 fn growth(measured: &[Resources]) -> Vec<String> {

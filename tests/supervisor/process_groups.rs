@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::support::deadline::InTime;
 use crate::support::program::containerpilot;
 use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
@@ -115,7 +116,7 @@ fn s14_restart_and_reload_start_the_new_process_when_the_group_is_gone() {
             fs::write(run.file("config.json5"), text.replace("& wait", "& wait; true")).unwrap();
         }
         let words: &[&str] = if command == "restart" { &["restart", "app"] } else { &["reload"] };
-        let mut asked = std::process::Command::new(containerpilot())
+        let asked = std::process::Command::new(containerpilot())
             .args(words)
             .env("CONTAINERPILOT_SOCKET", run.file("socket"))
             .stdout(std::process::Stdio::null())
@@ -126,8 +127,7 @@ fn s14_restart_and_reload_start_the_new_process_when_the_group_is_gone() {
         assert_eq!(run.read("pids").lines().count(), 1, "{command}: it has two processes");
         fs::write(run.file("go"), "").unwrap();
         wait_until("it runs again", || run.read("pids").lines().count() == 2);
-        wait_until("the command is done", || asked.try_wait().unwrap().is_some());
-        assert!(asked.wait().unwrap().success(), "{command}");
+        assert!(asked.status_in_time().unwrap().success(), "{command}");
         assert_eq!(signals(&run), "TERM\n");
         run.signal("-TERM");
         let (code, log) = run.wait();

@@ -15,12 +15,20 @@ use super::supervisor::child_pids;
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// Returns when `holds` returns true. Panics after `limit`; `what` describes the condition that did not become true.
-pub(crate) fn wait_until_within(limit: Duration, what: impl Fn() -> String, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until_within(limit: Duration, what: impl FnOnce() -> String, holds: impl FnMut() -> bool) {
+    assert!(holds_within(limit, holds), "timed out after {limit:?} waiting until {}", what());
+}
+
+/// Returns true when `holds` returns true, or false after `limit`.
+pub(crate) fn holds_within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + limit;
     while !holds() {
-        assert!(Instant::now() < deadline, "timed out after {limit:?} waiting until {}", what());
+        if Instant::now() >= deadline {
+            return false;
+        }
         std::thread::sleep(Duration::from_millis(5));
     }
+    true
 }
 
 /// Commands that are killed at a deadline. The test then fails because of their exit status, and says which it was.

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use super::deadline::holds_within;
 
 /// A cgroup that is delegated to the supervisor of a test; removed at the end.
 pub(crate) struct Delegated {
@@ -46,10 +48,7 @@ impl Drop for Delegated {
     fn drop(&mut self) {
         let _ = fs::write(self.directory.join("cgroup.kill"), "1");
         // The kernel may take a moment to remove the last process.
-        let limit = Instant::now() + Duration::from_secs(5);
-        while !remove(&self.directory) && Instant::now() < limit {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        holds_within(Duration::from_secs(5), || remove(&self.directory));
     }
 }
 

@@ -1,28 +1,24 @@
 //! Ends the processes that a test has started, wherever their parents are.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+
+use super::deadline::holds_within;
 
 /// How long killed processes may take to disappear.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// Kills every process with this entry (`NAME=value`) in its environment, and waits until all of them are gone.
 pub(crate) fn end_all(entry: &str) {
-    let deadline = Instant::now() + LIMIT;
-    loop {
+    // Again and again, because one of them may have started another one meanwhile.
+    holds_within(LIMIT, || {
         let found = with_entry(entry);
-        if found.is_empty() || Instant::now() > deadline {
-            return;
-        }
-        // Again and again, because one of them may have started another one meanwhile.
-        for pid in found {
-            send(pid, Signal::SIGKILL);
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
+        found.iter().for_each(|pid| send(*pid, Signal::SIGKILL));
+        found.is_empty()
+    });
 }
 
 /// The processes with an entry in the environment that they were started with. A zombie has none.

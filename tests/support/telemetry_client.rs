@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use super::deadline::wait_until_within;
 use super::supervisor::{Mode, Supervisor};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -68,15 +69,8 @@ impl Telemetry {
 
     /// Waits until `/metrics` has the line `line`.
     pub(crate) fn wait_for_line(&self, line: &str) {
-        let deadline = std::time::Instant::now() + TIMEOUT;
-        loop {
-            let page = self.metrics();
-            if page.lines().any(|found| found == line) {
-                return;
-            }
-            assert!(std::time::Instant::now() < deadline, "no line `{line}` in\n{page}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let what = || format!("a line is `{line}` in\n{}", self.metrics());
+        wait_until_within(TIMEOUT, what, || self.metrics().lines().any(|found| found == line));
     }
 }
 

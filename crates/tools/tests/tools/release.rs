@@ -140,7 +140,7 @@ fn x15_only_the_full_package_has_the_tools() {
     let workplace = Workplace::new("slim");
     for (package, has_tools) in [("containerpilot", true), ("containerpilot-slim", false)] {
         let archive = workplace.package(package, "tar.gz", "amd64", package, "");
-        let listed = Command::new("tar").arg("-tf").arg(&archive).output().unwrap();
+        let listed = Command::new("tar").arg("-tf").arg(&archive).output_in_time().unwrap();
         let listed = String::from_utf8(listed.stdout).unwrap();
         let contains = |name: &str| listed.lines().any(|line| line.ends_with(&format!("/{name}")));
         assert!(contains("containerpilot") && contains("LICENSE"), "{listed}");

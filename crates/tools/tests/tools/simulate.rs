@@ -275,7 +275,7 @@ fn x4_simulation_has_the_same_order_of_events_as_a_real_run() {
         log_so_far().contains("event greeter stopped")
     });
     assert!(Command::new("kill").arg(real.id().to_string()).status_in_time().unwrap().success());
-    assert!(real.wait().unwrap().success());
+    assert!(real.status_in_time().unwrap().success());
     let log = std::fs::read_to_string(&log).unwrap();
     let logged = log.lines().filter_map(|line| line.split_once("event ")).filter_map(|(_, event)| {
         let (event, _) = event.split_once(',').unwrap_or((event, ""));

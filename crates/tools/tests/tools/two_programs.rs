@@ -4,14 +4,14 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::support::deadline::wait_until_within;
+use crate::support::deadline::{InTime, wait_until_within};
 use crate::support::program::{Folder, code, command, containerpilot, err, out, repository};
 use crate::tools;
 
 /// Copies a program, in a process of its own: a descriptor that writes to it, inherited by a child of another test,
 /// would make it busy.
 fn copy(program: &str, to: &Path) {
-    assert!(Command::new("cp").arg(program).arg(to).status().unwrap().success());
+    assert!(Command::new("cp").arg(program).arg(to).status_in_time().unwrap().success());
 }
 
 /// A copy of `containerpilot` in a folder, with the tools beside it or without.
@@ -26,7 +26,7 @@ fn installed(folder: &Folder, with_tools: bool) -> String {
 }
 
 fn run(program: &str, path: &str, args: &[&str]) -> Output {
-    command(program, args).env("PATH", path).current_dir(repository()).output().unwrap()
+    command(program, args).env("PATH", path).current_dir(repository()).output_in_time().unwrap()
 }
 
 #[test]
@@ -89,13 +89,13 @@ fn x15_a_signal_reaches_the_tools() {
     let folder = Folder::new("signal");
     let program = installed(&folder, true);
     // It reads standard input, which stays open.
-    let mut child = command(&program, &["migrate", "-"]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let child = command(&program, &["migrate", "-"]).stdin(std::process::Stdio::piped()).spawn().unwrap();
     let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
     let name = || fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     let limit = std::time::Duration::from_secs(30);
     wait_until_within(limit, || format!("{} is the tools", name()), || name().starts_with("containerpilot-"));
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
-    let status = child.wait().unwrap();
+    let status = child.status_in_time().unwrap();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15));
 }
 
@@ -129,7 +129,7 @@ fn tree(program: &str, edges: &str) -> String {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--locked", "--offline", "--prefix=none", "--edges", edges, "--package", program])
         .current_dir(repository())
-        .output()
+        .output_in_time()
         .unwrap();
     assert!(output.status.success(), "{}", err(&output));
     out(&output)
