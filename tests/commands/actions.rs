@@ -13,7 +13,7 @@ fn flags(it: &Supervisor, args: &[&str]) -> (i32, String, String) {
     decode(&command.output_in_time().unwrap())
 }
 
-const TWO: &str = "{ jobs: [{ name: 'a b/ä', exec: ['sh', '-c', 'trap \"echo heard\" USR1; echo ready; while :; do sleep 0.05; done'] },
+const TWO: &str = "{ jobs: [{ name: 'a b/ä', exec: ['@programs/on-signal.sh', 'USR1', 'echo heard'] },
                             { name: 'other', exec: 'sleep 1000', health: { exec: 'true', interval: 1, ttl: 5 } },
                             { name: 'manual', exec: 'sleep 1000', when: { source: 'SIGUSR2' } }] }";
 

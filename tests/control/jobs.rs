@@ -66,7 +66,7 @@ fn x2_job_can_be_started_signalled_and_stopped() {
     let mut pilot = Pilot::start(
         "{ jobs: [
             { name: 'main', exec: 'sleep 1000' },
-            { name: 'hand', exec: ['sh', '-c', 'trap \"echo got it\" USR1; echo ready; while :; do sleep 0.05; done'],
+            { name: 'hand', exec: ['@programs/on-signal.sh', 'USR1', 'echo got it'],
               when: { source: 'main', once: 'exitFailed' } },
         ] }",
     );

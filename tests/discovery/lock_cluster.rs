@@ -65,14 +65,11 @@ impl Cluster {
         let config = format!(
             "{{ consul: '{}', stopTimeout: 3, control: {{ socket: '@/control' }},
                 locks: [{{ name: 'primary', key: '{name}', ttl: '10s' }}],
-                jobs: [{{ name: 'app', restarts: 'unlimited', requires: ['lock.primary'], exec: ['sh', '-c',
-                  'exec 9>> {file}.locked; flock -n 9 || echo $$ >> {file}.overlaps;
-                   while read now idle < /proc/uptime; do
-                     echo \"$CONTAINERPILOT_LOCK_PRIMARY {machine} $now\" >> {file}; sleep 0.05;
-                   done'] }}] }}",
+                jobs: [{{ name: 'app', restarts: 'unlimited', requires: ['lock.primary'], 
+                    exec: '@programs/holds-lock.sh {file} {machine}' }}] }}",
             self.servers[machine].address()
         );
-        Supervisor::with_setup(Mode::Plain, &format!("set -- {wrapper} \"$@\""), &config.replace("\n", " "))
+        Supervisor::with_setup(Mode::Plain, &format!("set -- {wrapper} \"$@\""), &config)
     }
 }
 

@@ -1,14 +1,11 @@
 //! Reload with Consul: unchanged services stay registered (R3).
 
-use std::fs;
-
 use super::pilot::{Pilot, WEB, health};
 use crate::support::consul::Agent;
 use crate::support::supervisor::wait_until;
 
 fn reload(pilot: &Pilot, config: &str) -> String {
-    let folder = pilot.run.folder();
-    fs::write(pilot.run.file("config.json5"), config.replace("@/", &format!("{folder}/"))).unwrap();
+    pilot.run.rewrite(config);
     let answer = pilot.post("/v3/reload");
     assert!(answer.starts_with("HTTP/1.0 200") || answer.starts_with("HTTP/1.1 200"), "{answer}");
     answer

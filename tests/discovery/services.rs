@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::pilot::{Pilot, WEB, config, count, health};
 use crate::support::consul::{Agent, service_id};
-use crate::support::supervisor::{Mode, wait_until};
+use crate::support::supervisor::wait_until;
 
 #[test]
 fn d3_service_is_registered_with_all_its_configured_properties() {
@@ -105,26 +105,14 @@ fn d4_service_that_was_never_healthy_is_never_registered() {
 fn s2_service_is_deregistered_before_its_process_gets_the_stop_signal() {
     let agent = Agent::dev();
     // The job queries Consul when it gets SIGTERM.
-    let script = format!(
-        "cat > @/job <<'END'
-        ask() {{
-            exec 3<>/dev/tcp/{}/8500
-            printf 'GET /v1/health/service/web HTTP/1.0\\r\\n\\r\\n' >&3
-            cat <&3 > @/answer
-            exit 0
-        }}
-        trap ask TERM
-        echo $$ >> @/web.pids
-        while :; do sleep 0.05; done\nEND\n",
-        agent.ip
-    );
     let config = format!(
         "{{ consul: '{}', stopTimeout: 20, control: {{ socket: '@/control' }},
-            jobs: [{{ name: 'web', port: 8080, interfaces: 'static:10.1.2.3', exec: 'bash @/job', {} }}] }}",
+            jobs: [{{ name: 'web', port: 8080, interfaces: 'static:10.1.2.3', exec: '@programs/asks-consul.sh {}', {} }}] }}",
         agent.address(),
+        agent.ip,
         health("1h")
     );
-    let pilot = Pilot::with_setup(Mode::Plain, &script, &config);
+    let pilot = Pilot::start(&config);
     pilot.wait_for_job();
     agent.wait_for_status("web", Some("passing"));
     pilot.run.signal("-TERM");

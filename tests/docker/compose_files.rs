@@ -10,22 +10,8 @@ use crate::docker::docker_compose::docker_compose;
 use crate::support::deadline::InTime;
 use crate::support::program::containerpilot;
 
-/// `sh run.sh NAME CODE…`: the first run exits with the first code, and so on. When there are no more codes, it runs until SIGTERM or
-/// SIGINT. `runs-NAME` is written last: a check of the health looks for it.
-const PROGRAM: &str = r#"
-name=$1
-shift
-for signal in TERM INT; do trap "echo 'stopped $name by $signal' >> /record/record; exit 0" $signal; done
-echo "started $name" >> /record/record
-echo run >> "/record/runs-$name"
-runs=$(wc -l < "/record/runs-$name")
-[ "$runs" -gt $# ] || {
-    shift $((runs - 1))
-    echo "exits $name $1" >> /record/record
-    exit "$1"
-}
-while :; do sleep 0.1; done
-"#;
+/// What every service runs.
+const PROGRAM: &str = include_str!("../programs/compose-service.sh");
 
 /// A folder with the program and a Compose file, whose services get their image and volume.
 fn project(services: &str) -> PathBuf {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::fixture::{Hostile, as_init_and_child, request, waits_in, whole};
+use super::fixture::{Hostile, as_init_and_child, request, waits_in};
 use crate::support::supervisor::{Supervisor, modes, wait_until};
 
 const JOBS: &str = "jobs: [{ name: 'main', exec: 'sleep 1000' }]";
@@ -33,7 +33,7 @@ fn c1_s1_sigterm_is_obeyed_while_the_configuration_is_a_fifo_without_a_writer() 
 fn r2_configuration_that_is_a_fifo_blocks_no_later_reload() {
     as_init_and_child(|rank| {
         let mut hostile = Hostile::start(rank, 1, JOBS);
-        let (file, folder) = (hostile.run.file("config.json5"), format!("{}/", hostile.run.folder()));
+        let file = hostile.run.file("config.json5");
         fs::remove_file(&file).unwrap();
         nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
         hostile.send(1);
@@ -41,9 +41,7 @@ fn r2_configuration_that_is_a_fifo_blocks_no_later_reload() {
         let limit = Instant::now() + Duration::from_secs(1);
         wait_until("the reload waits for the FIFO", || waits_for_fifo(hostile.pid) || Instant::now() > limit);
         fs::rename(&file, hostile.run.file("old")).unwrap();
-        let config =
-            whole(1, "jobs: [{ name: 'main', exec: 'sleep 1000' }, { name: 'new', exec: 'sleep 1000' }]");
-        fs::write(&file, config.replace("@/", &folder)).unwrap();
+        hostile.rewrite("jobs: [{ name: 'main', exec: 'sleep 1000' }, { name: 'new', exec: 'sleep 1000' }]");
         wait_until("a later reload is done", || {
             hostile.send(1);
             let status = request(&hostile.socket(), "GET", "/v3/status").unwrap();

@@ -1,8 +1,6 @@
 //! Processes that leave their group, their session or their parent, and exits that are hidden (P4, P5, S4, R3).
 
-use std::fs;
-
-use super::fixture::{Hostile, Rank, as_init_and_child, permitted, request, whole};
+use super::fixture::{Hostile, Rank, as_init_and_child, permitted, request};
 use crate::support::skip::skip;
 use crate::support::supervisor::wait_until;
 
@@ -20,16 +18,9 @@ fn s4_job_that_left_its_process_group_is_killed_at_shutdown() {
 #[test]
 fn p4_processes_cannot_pretend_to_belong_to_the_run_of_another_job() {
     as_init_and_child(|rank| {
-        // As a child, the supervisor has another pid than 1.
-        let forge = "for pid in 1 $PPID; do for run in 1 2 3 4 5 6 7 8 9; do \
-                     CONTAINERPILOT_RUN=$pid-$run setsid sh -c 'trap \"\" TERM; sleep 1000' & \
-                     CONTAINERPILOT_RUN=$pid-$run-0 setsid sh -c 'trap \"\" TERM; sleep 1000' & done; done; echo ready";
-        let config = format!(
-            "jobs: [{{ name: 'victim', exec: 'sleep 1000', restarts: 'unlimited' }},
-                    {{ name: 'forger', exec: [\"sh\", \"-c\", \"{}\"], user: 'nobody' }}]",
-            forge.replace('"', "\\\"")
-        );
-        let mut hostile = Hostile::start(rank, 5, &config);
+        let config = "jobs: [{ name: 'victim', exec: 'sleep 1000', restarts: 'unlimited' },
+            { name: 'forger', exec: '@/programs/forges-runs.sh', user: 'nobody' }]";
+        let mut hostile = Hostile::start(rank, 5, config);
         hostile.await_ready(1);
         hostile.await_job("forger", "has exited", |job| !job["lastExit"].is_null());
         let pid = hostile.job("victim")["pid"].clone();
@@ -99,9 +90,8 @@ fn r3_reload_completes_when_a_changed_job_has_left_its_process_group() {
         };
         let mut hostile = Hostile::start(rank, 1, &config("one"));
         hostile.await_ready(1);
-        let (file, folder) = (hostile.run.file("config.json5"), format!("{}/", hostile.run.folder()));
         let reload = |config: &str| {
-            fs::write(&file, whole(1, config).replace("@/", &folder)).unwrap();
+            hostile.rewrite(config);
             // SIGHUP, because a request is answered when the reload is complete.
             hostile.send(1);
         };

@@ -89,8 +89,8 @@ fn program() -> Option<&'static Path> {
 
 /// A supervisor with hostile jobs, in a PID namespace of its own.
 ///
-/// In its directory `@/` are `hostile`, the compiled hostile programs, and `own`, which belongs to the user `nobody` and has
-/// another copy, `own/program`.
+/// In its directory `@/` are `hostile`, the compiled hostile programs; `programs`, a copy of `tests/programs` for users
+/// that cannot read the repository; and `own`, which belongs to the user `nobody` and has another copy, `own/program`.
 pub(crate) struct Hostile {
     pub(crate) run: Supervisor,
     /// Its pid in the namespace of the test.
@@ -140,6 +140,11 @@ impl Hostile {
         });
         let stop_timeout = Duration::from_secs(stop_timeout);
         Self { run, pid: pid.unwrap(), rank, stop_timeout, monitor: Monitor::none() }
+    }
+
+    /// Replaces the configuration.
+    pub(crate) fn rewrite(&self, config: &str) {
+        self.run.rewrite(&whole(self.stop_timeout.as_secs(), config));
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
@@ -369,7 +374,7 @@ fn prelude(rank: Rank, script: &str) -> String {
     let program = program().unwrap().display();
     let init = if rank == Rank::Child { "set -- @/hostile init \"$@\"" } else { "" };
     format!(
-        "chmod 755 @/ && cp {program} @/hostile && mkdir @/own && cp @/hostile @/own/program && chown -R nobody @/own || exit 97\n\
+        "chmod 755 @/ && cp -r @programs/ @/programs && cp {program} @/hostile && mkdir @/own && cp @/hostile @/own/program && chown -R nobody @/own || exit 97\n\
          {script}\n{init}\n"
     )
 }

@@ -3,11 +3,13 @@
 //! The file system and its server are in the namespaces of the supervisor. They end with it, and so does every wait.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::fixture::{Hostile, Rank, as_init_and_child, permitted, request, whole};
+use super::fixture::{Hostile, Rank, as_init_and_child, permitted, request};
 use crate::support::deadline::holds_within;
+use crate::support::program::with_paths;
 use crate::support::supervisor::{child_pids, wait_until};
 
 /// A script that mounts a file system without answers at `@/stuck`, at once or when `@/mount` is created.
@@ -27,18 +29,12 @@ fn mount(hostile: &Hostile) {
     hostile.await_file("mounted");
 }
 
-/// Replaces the configuration.
-fn configure(hostile: &Hostile, config: &str) {
-    let config = whole(2, config).replace("@/", &format!("{}/", hostile.run.folder()));
-    fs::write(hostile.run.file("config.json5"), config).unwrap();
-}
-
 /// Runs a command in the mount namespace of the supervisor. Returns its exit code and its output. If its output
 /// contains `until` before it has exited, it is ended, and has no code.
 fn command(hostile: &Hostile, args: &[&str], until: Option<&str>) -> (Option<i32>, String) {
     let (out, pid) = (hostile.run.file("output"), hostile.pid.to_string());
     let file = fs::File::create(&out).unwrap();
-    let args = args.iter().map(|arg| arg.replace("@/", &format!("{}/", hostile.run.folder())));
+    let args = args.iter().map(|arg| with_paths(arg, Path::new(hostile.run.folder())));
     let mut child = Command::new("nsenter")
         .args(["-t", &pid, "-m", "--", env!("CARGO_BIN_EXE_containerpilot")])
         .args(args)
@@ -162,7 +158,7 @@ fn p15_paths_that_do_not_answer_hold_up_no_reload() {
         let script = format!("{SCRIPT}\n{script}");
         let mut hostile = Hostile::with_setup(rank, &script, 2, &format!("jobs: [{main}]"));
         mount(&hostile);
-        configure(&hostile, &format!("jobs: [{STUCK_JOBS}, {main}, {{ name: 'new', exec: 'sleep 1000' }}]"));
+        hostile.rewrite(&format!("jobs: [{STUCK_JOBS}, {main}, {{ name: 'new', exec: 'sleep 1000' }}]"));
         hostile.send(1);
         wait_until("the new job runs", || {
             request(&hostile.socket(), "GET", "/v3/status").unwrap().contains("\"new\"")
@@ -182,7 +178,7 @@ fn p15_check_and_diff_warn_about_paths_that_do_not_answer() {
         let script = format!("{SCRIPT}\n{script}");
         let mut hostile = Hostile::with_setup(rank, &script, 2, &format!("jobs: [{main}]"));
         mount(&hostile);
-        configure(&hostile, &format!("jobs: [{STUCK_JOBS}, {main}]"));
+        hostile.rewrite(&format!("jobs: [{STUCK_JOBS}, {main}]"));
         let (code, text) = command(&hostile, &["check", "@/config.json5"], None);
         assert_eq!(code, Some(0), "{text}");
         assert_warnings(&text);
@@ -252,7 +248,7 @@ fn p15_r2_reload_says_which_env_file_it_waits_for() {
         let main = "{ name: 'main', exec: 'sleep 1000' }";
         let mut hostile = Hostile::with_setup(rank, &script, 2, &format!("jobs: [{main}]"));
         mount(&hostile);
-        configure(&hostile, &format!("envFile: '@/stuck/env', jobs: [{main}]"));
+        hostile.rewrite(&format!("envFile: '@/stuck/env', jobs: [{main}]"));
         hostile.send(1);
         let waiting = format!("reload: waiting for {}/stuck/env: ", hostile.run.folder());
         wait_until("the log says what is waited for", || hostile.log().contains(&waiting));

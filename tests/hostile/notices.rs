@@ -64,23 +64,9 @@ fn h11_messages_of_other_users_do_not_keep_a_process_from_reporting() {
               sleep 0.02;
           }",
     );
-    let attack = r"use Socket;
-          for my $size (1 .. 20) {
-              next if fork;
-              socket(S, AF_UNIX, SOCK_DGRAM, 0);
-              while (1) {
-                  open(my $f, q(<), q(/proc/net/unix));
-                  my @names = map { /@(containerpilot\S+)/ ? $1 : () } <$f>;
-                  next unless @names;
-                  my $to = pack_sockaddr_un(qq(\0$names[rand @names]));
-                  for (1 .. 10000) { last unless defined send(S, q(x) x ($size * 50), 0, $to) }
-              }
-          }
-          sleep 1000";
-    let attack = serde_json::to_string(&["perl", "-e", attack]).unwrap();
     let config = format!(
         "jobs: [{CLOCK}, {{ name: 'victim', exec: {victim}, ready: 'notify', watchdog: '5s', restarts: 'unlimited' }},
-                {{ name: 'attack', user: 'nobody', exec: {attack} }}]"
+                {{ name: 'attack', user: 'nobody', exec: '@/programs/floods-sockets.pl' }}]"
     );
     as_init_and_child(|rank| {
         let mut hostile = Hostile::start(rank, 5, &config);
@@ -127,8 +113,8 @@ fn h11_a_descriptor_that_is_written_without_end_does_not_slow_the_loop() {
 
 #[test]
 fn h11_lines_without_end_do_not_hide_the_one_that_counts() {
-    let script = "perl -e 'print qq(listen) x 200000' ; i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; echo; \
-                  echo listening now; yes";
+    let script =
+        "perl -e 'print qq(listen) x 200000' ; @programs/lines.sh 20000; echo; echo listening now; yes";
     let exec = serde_json::to_string(&["sh", "-c", script]).unwrap();
     let config =
         format!("jobs: [{{ name: 'web', exec: {exec}, ready: {{ line: '^listening (now|soon)$' }} }}]");

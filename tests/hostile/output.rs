@@ -12,7 +12,7 @@ use nix::fcntl::OFlag;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::fixture::{Hostile, Rank, as_init_and_child, permitted, whole};
+use super::fixture::{Hostile, Rank, as_init_and_child, permitted};
 use crate::support::supervisor::wait_until;
 
 /// Opens the reading end of a FIFO, which is read only when the test wants it.
@@ -98,9 +98,7 @@ fn forge(change: Change, format: &str, forgery: &str) -> Option<String> {
             "log"
         }
         Change::Reload => {
-            let folder = format!("{}/", hostile.run.folder());
-            fs::write(hostile.run.file("config.json5"), whole(1, &config("@/new")).replace("@/", &folder))
-                .unwrap();
+            hostile.rewrite(&config("@/new"));
             hostile.send(1);
             "new"
         }

@@ -15,18 +15,10 @@ const OF_ROOT: &str =
 
 #[test]
 fn l8_folder_of_a_log_file_that_becomes_a_link_leads_nowhere() {
-    // While the folder is away, a rotation makes a new one.
-    let swap = script(
-        "while ! [ -s @/own/logs/app.log ]; do echo first; done; ln -s @/root @/own/new; i=0
-         until mv -T @/own/new @/own/logs 2>/dev/null; do mv -T @/own/logs @/own/old$i; i=$((i+1)); done
-         i=0; while [ $i -lt 2000 ]; do echo 'root ALL=(ALL) NOPASSWD: ALL'; i=$((i+1)); done; touch @/own/done; sleep 1000",
-    );
-    let config = format!(
-        "logging: {{ output: '@/log' }},
-         jobs: [{{ name: 'attack', user: 'nobody', exec: {swap}, logging: {{ file: '@/own/logs/app.log', maxSize: '4KB', keep: 3 }} }}]"
-    );
+    let config = "logging: { output: '@/log' }, jobs: [{ name: 'attack', user: 'nobody',
+        exec: '@/programs/swaps-log-folder.sh', logging: { file: '@/own/logs/app.log', maxSize: '4KB', keep: 3 } }]";
     as_init_and_child(|rank| {
-        let mut hostile = Hostile::with_setup(rank, OF_ROOT, 5, &config);
+        let mut hostile = Hostile::with_setup(rank, OF_ROOT, 5, config);
         hostile.await_file("own/done");
         hostile.await_log("`logs` on the way is a symbolic link that user 65534 can change");
         hostile.stops();
@@ -38,23 +30,16 @@ fn l8_folder_of_a_log_file_that_becomes_a_link_leads_nowhere() {
 
 #[test]
 fn d13_watched_file_that_becomes_a_link_is_read_with_the_rights_of_its_owner() {
-    let swap = script(
-        "echo public > @/own/public; ln -s @/own/public @/own/new; mv -T @/own/new @/own/watched
-         while ! grep -q public @/out; do sleep 0.05; done
-         ln -s @/root/secret @/own/new; mv -T @/own/new @/own/watched; sleep 1000",
-    );
-    let config = format!(
-        "watches: [{{ name: 'watched', file: '@/own/watched' }}],
-         files: [{{ name: 'f', from: '@/template', to: '@/out', mode: '0644' }}],
-         jobs: [{{ name: 'attack', user: 'nobody', exec: {swap} }},
-                {{ name: 'env', exec: 'env', when: {{ source: 'watch.watched', each: 'changed' }} }}]"
-    );
+    let config = "watches: [{ name: 'watched', file: '@/own/watched' }],
+        files: [{ name: 'f', from: '@/template', to: '@/out', mode: '0644' }],
+        jobs: [{ name: 'attack', user: 'nobody', exec: '@/programs/swaps-watched-file.sh' },
+               { name: 'env', exec: 'env', when: { source: 'watch.watched', each: 'changed' } }]";
     as_init_and_child(|rank| {
         let mut hostile = Hostile::with_setup(
             rank,
             &format!("{OF_ROOT}; echo none > @/own/watched; echo '{{{{ watch \"watched\" }}}}' > @/template"),
             5,
-            &config,
+            config,
         );
         hostile.await_log("own/watched: permission denied");
         assert_eq!(hostile.read("out").trim(), "public");
@@ -65,14 +50,10 @@ fn d13_watched_file_that_becomes_a_link_is_read_with_the_rights_of_its_owner() {
 
 #[test]
 fn d13_file_that_changes_all_the_time_is_read_and_logged_within_bounds() {
-    let flip =
-        script("cd @/own; while :; do echo $$ > w; sleep 0.03; mv w v; mkfifo w; sleep 0.03; rm w; done");
-    let config = format!(
-        "watches: [{{ name: 'flips', file: '@/own/w' }}],
-         jobs: [{{ name: 'flip', exec: {flip}, user: 'nobody' }},
-                {{ name: 'seen', exec: 'true', when: {{ source: 'watch.flips', each: 'changed' }} }},
-                {{ name: 'clock', exec: 'true', when: {{ interval: '100ms' }} }}]"
-    );
+    let config = "watches: [{ name: 'flips', file: '@/own/w' }],
+        jobs: [{ name: 'flip', exec: '@/programs/flips-file.sh', user: 'nobody' },
+               { name: 'seen', exec: 'true', when: { source: 'watch.flips', each: 'changed' } },
+               { name: 'clock', exec: 'true', when: { interval: '100ms' } }]";
     as_init_and_child(|rank| {
         let began = Instant::now();
         let mut hostile = Hostile::start(rank, 1, &config);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, whole};
+use super::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted};
 use crate::support::deadline::holds_within;
 use crate::support::http_request;
 use crate::support::skip::skip;
@@ -216,12 +216,11 @@ fn d5_r4_memory_does_not_grow_with_the_number_of_service_names_ever_used() {
         format!("consul: '{agent}', jobs: [{{ name: 'main', exec: 'sleep 1000' }}, {}]", jobs.join(","))
     };
     let mut hostile = Hostile::start(Rank::Init, 1, &config(0));
-    let folder = format!("{}/", hostile.run.folder());
     let mut measured = Vec::new();
     for round in 1..=15 {
         wait_until("all services are registered", || registered.load(Ordering::SeqCst) >= round * AT_ONCE);
         measured.push(anonymous_kib(hostile.pid));
-        fs::write(hostile.run.file("config.json5"), whole(1, &config(round)).replace("@/", &folder)).unwrap();
+        hostile.rewrite(&config(round));
         hostile.send(1);
     }
     // A thousand names later.

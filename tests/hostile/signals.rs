@@ -41,7 +41,7 @@ fn s1_no_signal_but_sigterm_sigint_and_sigquit_ends_the_supervisor() {
 #[test]
 fn s1_sigquit_shuts_down_gracefully() {
     as_init_and_child(|rank| {
-        let config = "jobs: [{ name: 'main', exec: ['sh', '-c', 'trap \"echo bye; exit 0\" TERM; echo ready; while :; do sleep 0.05; done'] }]";
+        let config = "jobs: [{ name: 'main', exec: ['@programs/on-signal.sh', 'TERM', 'echo bye; exit 0'] }]";
         let hostile = Hostile::start(rank, 2, config);
         hostile.await_ready(1);
         hostile.send(3);

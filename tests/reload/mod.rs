@@ -4,7 +4,6 @@ mod jobs;
 mod requests;
 mod settings;
 
-use std::fs;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
@@ -14,11 +13,7 @@ use crate::support::http_client::Pilot;
 
 /// Replaces the configuration file that the supervisor was started with.
 fn rewrite(pilot: &Pilot, config: &str) {
-    let folder = pilot.supervisor.folder();
-    let file = pilot.supervisor.file("config.json5");
-    let new = pilot.supervisor.file("new");
-    fs::write(&new, config.replace("@/", &format!("{folder}/"))).unwrap();
-    fs::rename(new, file).unwrap();
+    pilot.supervisor.rewrite(config);
 }
 
 /// Reloads, which must succeed; returns the response.

@@ -7,7 +7,7 @@ use crate::support::supervisor::{Supervisor, modes};
 #[test]
 fn w19_an_action_signals_a_job_without_a_shell_or_kill() {
     let config = "{ jobs: [
-        { name: 'server', exec: ['sh', '-c', 'trap \"echo reloaded; exit 7\" HUP; echo ready; while :; do sleep 0.05; done'] },
+        { name: 'server', exec: ['@programs/on-signal.sh', 'HUP', 'echo reloaded; exit 7'] },
         { name: 'server-reload', do: { signal: 'HUP', to: 'server' }, when: { source: 'SIGHUP' } },
         { name: 'end', do: { shutdown: 42 }, when: { source: 'server', once: 'exitFailed' } } ] }";
     for mode in modes() {

@@ -4,16 +4,16 @@ use std::fs;
 
 use crate::support::supervisor::{Supervisor, modes};
 
-/// A script that reports the signals it gets and keeps running until SIGTERM.
-const REPORTS_SIGNALS: &str = "trap 'echo got HUP' HUP; trap 'echo got USR1' USR1; trap 'echo bye; exit 0' TERM; echo up; \
-     while :; do sleep 0.02; done";
+/// A command that reports the signals it gets and keeps running until SIGTERM.
+const REPORTS_SIGNALS: &str =
+    "['@programs/on-signal.sh', 'HUP', 'echo got HUP', 'USR1', 'echo got USR1', 'TERM', 'echo bye; exit 0']";
 
 #[test]
 fn c6_coprocess_runs_beside_the_jobs_and_does_not_keep_the_supervisor_running() {
     for mode in modes() {
         let config = format!(
             "{{ jobs: [{{ name: 'app', exec: ['sh', '-c', 'read go < @/go; exit 5'] }}],
-                coprocesses: [{{ name: 'helper', command: ['sh', '-c', \"{REPORTS_SIGNALS}\"], restarts: 'unlimited' }}] }}"
+                coprocesses: [{{ name: 'helper', command: {REPORTS_SIGNALS}, restarts: 'unlimited' }}] }}"
         );
         let mut run = Supervisor::with_setup(mode, "mkfifo @/go", &config);
         run.wait_for_line("helper started");
@@ -29,10 +29,10 @@ fn c6_sighup_and_sigusr1_are_not_forwarded_to_a_coprocess() {
     for mode in modes() {
         let config = format!(
             "{{ jobs: [{{ name: 'app', exec: 'sleep 1000' }}],
-                coprocesses: [{{ name: 'helper', command: ['sh', '-c', \"{REPORTS_SIGNALS}\"] }}] }}"
+                coprocesses: [{{ name: 'helper', command: {REPORTS_SIGNALS} }}] }}"
         );
         let mut run = Supervisor::start(mode, &config);
-        run.wait_for_line(" up");
+        run.wait_for_line(" ready");
         run.wait_for_lines("app started", 1);
         run.signal("-HUP");
         run.signal("-USR1");

@@ -193,7 +193,7 @@ fn l1_full_disk_blocks_no_job_and_the_log_continues_when_space_is_free() {
     let script = format!("{MOUNTS} '{mount}; exec \"$@\"' sh \"$@\"\n{mount}");
     // The output fits neither on the disk nor in the pipe.
     let config = "{ stopTimeout: 2, logging: { output: '@/disk/log' }, jobs: [
-        { name: 'noisy', exec: ['sh', '-c', 'i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done; echo all said; sleep 1000'] },
+        { name: 'noisy', exec: ['sh', '-c', '@programs/lines.sh 2000; echo all said; sleep 1000'] },
         { name: 'tick', exec: ['sh', '-c', 'echo x >> @/ticks'], when: { interval: '20ms' } },
         { name: 'room', exec: 'rm @/disk/filler', when: { source: 'SIGHUP' } } ] }";
     for mode in modes() {
@@ -245,8 +245,7 @@ fn l4_jobs_keep_running_when_the_output_is_closed_or_not_read() {
 
 #[test]
 fn s4_job_that_ignores_sigterm_is_killed_after_the_stop_timeout() {
-    let config = "{ stopTimeout: 1, jobs: [{ name: 'deaf', exec: ['sh', '-c',
-        'trap \"\" TERM INT; echo ready; while :; do sleep 0.05; done'] }] }";
+    let config = "{ stopTimeout: 1, jobs: [{ name: 'deaf', exec: ['@programs/on-signal.sh', 'TERM', '', 'INT', ''] }] }";
     for mode in modes() {
         let mut run = Supervisor::start(mode, config);
         run.wait_for_line("ready");

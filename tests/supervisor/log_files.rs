@@ -21,7 +21,7 @@ fn ask(run: &Supervisor, words: &[&str]) -> String {
 fn l8_output_of_every_run_is_in_the_rotated_file_and_nothing_is_lost() {
     let config = "{ jobs: [{ name: 'a', restarts: 2, restartBackoff: false,
         logging: { file: '@/a.log', maxSize: '8KB', keep: 1000 },
-        exec: ['sh', '-c', 'i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done; echo no >&2; exit 3'] }] }";
+        exec: ['sh', '-c', '@programs/lines.sh 3000; echo no >&2; exit 3'] }] }";
     for mode in modes() {
         let (code, log) = Supervisor::with_setup(mode, "echo before > @/a.log", config).run_to_end();
         assert_eq!(code, 3, "{log}");
@@ -191,7 +191,7 @@ fn l8_job_waits_for_its_file_and_other_jobs_do_not() {
     let setup = "mkdir @/disk; mount -t tmpfs -o size=64k,mode=777 tmpfs @/disk || exit 0; : > @/disk/in";
     let config = "{ jobs: [
         { name: 'a', logging: { file: '@/disk/in/a.log', maxSize: 0 }, exec: ['sh', '-c',
-          'i=0; while [ $i -lt 200000 ]; do echo line $i; i=$((i+1)); done; echo the end'] },
+          '@programs/lines.sh 200000; echo the end'] },
         { name: 'tick', exec: ['sh', '-c', 'echo tock; echo x >> @/ticks'], when: { interval: '20ms' } } ] }"
         .replace("',\n          '", "', '");
     let mut run = Supervisor::with_setup(Mode::Pid1, setup, &config);
@@ -257,18 +257,13 @@ fn r5_l8_reload_changes_the_log_of_a_running_job() {
         .replace("',\n              '", "', '")
     };
     let run = Supervisor::start(modes()[0], &config("{ file: '@/one' }"));
-    let folder = run.folder().to_owned();
     wait_until("it is written", || run.size("one") > 50);
     let pid = ask(&run, &["status", "--format", "json"]);
     let pid_of = |status: &str| -> u64 {
         let status: serde_json::Value = serde_json::from_str(status).unwrap();
         status["jobs"][0]["pid"].as_u64().unwrap()
     };
-    let new = config("{ file: '@/two', maxSize: '4KB', keep: 2 }").replace("@/", &format!("{folder}/"));
-    let file = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-    let file =
-        file.into_iter().find(|path| path.extension().is_some_and(|extension| extension == "json5")).unwrap();
-    fs::write(&file, new).unwrap();
+    run.rewrite(&config("{ file: '@/two', maxSize: '4KB', keep: 2 }"));
     ask(&run, &["reload"]);
     wait_until("the new file is written and rotated", || run.file("two.2").exists());
     assert!(!run.file("two.3").exists() && run.size("two") <= 4096);

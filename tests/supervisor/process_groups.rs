@@ -7,12 +7,6 @@ use crate::support::program::containerpilot;
 use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
-/// A program that notes its signals and that it runs. At SIGTERM it stops when the file `go` exists, and then says so.
-const APP: &str =
-    "trap 'echo TERM >> @/signals; until [ -e @/go ]; do sleep 0.02; done; echo saved; exit 0' TERM
-    echo $$ >> @/pids
-    while :; do sleep 0.02; done";
-
 /// A configuration with one job that starts the program in this way.
 fn config(exec: &str, more: &str) -> String {
     format!("{{ stopTimeout: 300, jobs: [{{ name: 'app', exec: {exec}, {more} }}] }}")
@@ -20,8 +14,7 @@ fn config(exec: &str, more: &str) -> String {
 
 /// Starts the program, which is `@/app`, and waits until it runs.
 fn start(mode: Mode, exec: &str, more: &str) -> Supervisor {
-    let setup = format!("cat > @/app <<'END'\n#!/bin/sh\n{APP}\nEND\nchmod +x @/app");
-    let run = Supervisor::with_setup(mode, &setup, &config(exec, more));
+    let run = Supervisor::with_setup(mode, "ln -s @programs/saves.sh @/app", &config(exec, more));
     wait_until("it runs", || run.size("pids") > 0);
     run
 }
@@ -70,19 +63,8 @@ fn s14_npm_start_waits_for_the_program() {
     if !std::path::Path::new("/usr/bin/npm").exists() {
         return skip("npm is not installed");
     }
-    let setup = "cat > @/package.json <<'END'\n{\"name\": \"app\", \"version\": \"1.0.0\", \"scripts\": {\"start\": \"node app.js\"}}\nEND
-cat > @/app.js <<'END'
-const fs = require('fs');
-process.on('SIGTERM', () => {
-    fs.appendFileSync('signals', 'TERM\\n');
-    const wait = () => fs.existsSync('go') ? (console.log('saved'), process.exit(0)) : setTimeout(wait, 20);
-    wait();
-});
-fs.appendFileSync('pids', process.pid + '\\n');
-setInterval(() => {}, 1000);
-END";
     let config = config("'npm start'", "cwd: '@/', env: { HOME: '@/', npm_config_update_notifier: 'false' }");
-    let run = Supervisor::with_setup(modes()[0], setup, &config);
+    let run = Supervisor::with_setup(modes()[0], "cp @programs/npm/* @/", &config);
     wait_until("it runs", || run.size("pids") > 0);
     run.signal("-TERM");
     // npm waits for its program, or does not, and forwards the signal, or does not: that depends on its version.

@@ -48,8 +48,9 @@ fn s8_stop_on_is_the_signal_of_the_image_and_others_run_jobs() {
 
 #[test]
 fn s9_an_escalation_ends_with_sigkill() {
-    let config = "{ stopTimeout: 300, jobs: [{ name: 'a', stopSignal: ['INT', '200ms', 'TERM', '200ms', 'KILL'],
-        exec: ['sh', '-c', 'trap \"echo got INT\" INT; trap \"echo got TERM\" TERM; echo ready; while :; do sleep 0.02; done'] }] }";
+    let config =
+        "{ stopTimeout: 300, jobs: [{ name: 'a', stopSignal: ['INT', '200ms', 'TERM', '200ms', 'KILL'],
+        exec: ['@programs/on-signal.sh', 'INT', 'echo got INT', 'TERM', 'echo got TERM'] }] }";
     for mode in modes() {
         let log = stop_when_ready(mode, config);
         for line in ["got INT", "did not exit within 200ms, sending SIGTERM", "got TERM", "exited on SIGKILL"]
@@ -63,10 +64,7 @@ fn s9_an_escalation_ends_with_sigkill() {
 #[test]
 fn s9_the_stop_signal_is_for_the_process_alone() {
     // The child would print before it exits, if it got the signal, too. A shell ignores SIGINT in the background, but not SIGHUP.
-    let config =
-        "{ stopTimeout: 300, jobs: [{ name: 'a', stopSignal: 'HUP', stopScope: 'process', exec: ['sh', '-c',
-        'sh -c \"trap \\'echo child got HUP\\' HUP; trap \\'exit 0\\' USR1; : > @/child; while :; do sleep 0.02; done\" & \
-         trap \"kill -USR1 $!; wait $!; echo parent got HUP; exit 0\" HUP; until test -e @/child; do sleep 0.02; done; echo ready; while :; do sleep 0.02; done'] }] }";
+    let config = "{ stopTimeout: 300, jobs: [{ name: 'a', stopSignal: 'HUP', stopScope: 'process', exec: '@programs/parent-and-child.sh' }] }";
     for mode in modes() {
         let log = stop_when_ready(mode, config);
         assert!(log.contains("parent got HUP") && !log.contains("child got HUP"), "{log}");

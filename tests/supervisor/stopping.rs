@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::support::program::programs;
 use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
 #[test]
@@ -72,8 +73,7 @@ fn s1_s4_sigterm_and_sigint_stop_everything_at_once_with_exit_code_0() {
 #[test]
 fn s1_second_signal_kills_all_jobs_at_once() {
     for mode in modes() {
-        let config = "{ stopTimeout: 300, jobs: [{ name: 'a', exec: ['sh', '-c',
-            'trap \"echo no\" TERM; echo ready; while :; do sleep 0.05; done'] }] }";
+        let config = "{ stopTimeout: 300, jobs: [{ name: 'a', exec: ['@programs/on-signal.sh', 'TERM', 'echo no'] }] }";
         let mut run = Supervisor::start(mode, config);
         run.wait_for_line("ready");
         run.signal("-TERM");
@@ -101,12 +101,16 @@ fn s5_s7_exit_code_of_the_main_program_is_the_supervisors() {
 #[test]
 fn s7_without_a_file_every_signal_is_forwarded_to_the_program() {
     for mode in modes() {
-        let script =
-            "for s in HUP INT QUIT USR1 USR2 ALRM WINCH TERM PIPE RTMIN; do trap \"echo got $s\" $s; done
-            trap 'echo got CONT; exit 3' CONT; echo ready; while :; do sleep 0.02; done";
-        let mut run = Supervisor::with_args(mode, &["--", "bash", "-c", script]);
+        let signals = ["HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "WINCH", "TERM", "PIPE", "RTMIN"];
+        let program = format!("{}/on-signal.sh", programs());
+        // Other shells do not know SIGRTMIN.
+        let start = ["--", "bash", &program, "CONT", "echo got CONT; exit 3"].map(str::to_owned);
+        let traps = signals.iter().flat_map(|signal| [(*signal).to_owned(), format!("echo got {signal}")]);
+        let args: Vec<String> = start.into_iter().chain(traps).collect();
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let mut run = Supervisor::with_args(mode, &args);
         run.wait_for_line("ready");
-        for signal in ["HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "WINCH", "TERM", "PIPE", "RTMIN"] {
+        for signal in signals {
             run.signal(&format!("-{signal}"));
             run.wait_for_line(&format!("got {signal}"));
         }
@@ -152,8 +156,7 @@ fn line_number(log: &str, text: &str) -> usize {
 #[test]
 fn s2_job_waits_for_all_its_hooks_then_drains_then_gets_its_stop_signal() {
     let config = "{ stopTimeout: 15, jobs: [
-        { name: 'server', stopSignal: 'SIGINT', drain: '300ms', exec: ['sh', '-c',
-          'trap \"echo got INT; exit 0\" INT; trap \"echo got TERM; exit 1\" TERM; echo ready; while :; do sleep 0.02; done'] },
+        { name: 'server', stopSignal: 'SIGINT', drain: '300ms', exec: ['@programs/on-signal.sh', 'INT', 'echo got INT; exit 0', 'TERM', 'echo got TERM; exit 1'] },
         { name: 'hook1', exec: ['sh', '-c', 'sleep 0.3; echo first hook'], when: { source: 'server', once: 'stopping' } },
         { name: 'hook2', exec: 'echo second hook', when: { source: 'server', each: 'stopping' } },
         { name: 'after', exec: 'echo all over', when: { source: 'server', once: 'stopped' } } ] }";
@@ -195,7 +198,7 @@ fn s2_s15_hanging_hook_delays_a_job_by_its_stop_timeout_and_is_killed() {
 #[test]
 fn s4_s15_slow_hook_does_not_cost_the_process_its_sigterm() {
     let config = "{ stopTimeout: 1, jobs: [
-        { name: 'db', exec: ['sh', '-c', 'trap \"echo flushed; exit 0\" TERM; echo ready; while :; do sleep 0.02; done'] },
+        { name: 'db', exec: ['@programs/on-signal.sh', 'TERM', 'echo flushed; exit 0'] },
         { name: 'hook', exec: ['sh', '-c', 'trap \"\" TERM; while :; do sleep 0.05; done'], timeout: '1s', when: { source: 'db', once: 'stopping' } } ] }";
     for mode in modes() {
         let log = stop_when_ready(mode, config);
@@ -282,7 +285,7 @@ fn s5_exit_code_is_that_of_the_first_job_that_failed() {
 
 #[test]
 fn s5_nonzero_exit_after_the_stop_signal_is_not_a_failure() {
-    let config = "{ jobs: [{ name: 'a', exec: ['sh', '-c', 'trap \"exit 9\" TERM; echo ready; while :; do sleep 0.02; done'] }] }";
+    let config = "{ jobs: [{ name: 'a', exec: ['@programs/on-signal.sh', 'TERM', 'exit 9'] }] }";
     for mode in modes() {
         let mut run = Supervisor::start(mode, config);
         run.wait_for_line("ready");
@@ -320,8 +323,7 @@ fn s7_without_a_file_the_program_inherits_stdin_and_stdout() {
 fn s13_a_server_that_starts_after_a_stop_keeps_running_and_gets_its_sigterm() {
     let config = "{ stopTimeout: 50, jobs: [
         { name: 'migrate', exec: 'true' },
-        { name: 'server', restarts: 'unlimited', when: { source: 'migrate', once: 'stopped' }, exec: ['sh', '-c',
-          'trap \"echo flushed; exit 0\" TERM; echo ready; while :; do sleep 0.02; done'] } ] }";
+        { name: 'server', restarts: 'unlimited', when: { source: 'migrate', once: 'stopped' }, exec: ['@programs/on-signal.sh', 'TERM', 'echo flushed; exit 0'] } ] }";
     for mode in modes() {
         let began = Instant::now();
         let log = stop_when_ready(mode, config);

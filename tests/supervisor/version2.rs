@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::support::program::programs;
 use crate::support::supervisor::{Mode, Supervisor, modes};
 
 /// Writes a configuration file in a new directory, for which `DIR` stands; returns the directory and the path.
@@ -74,8 +75,8 @@ fn c8_s5_exit_code_is_that_of_the_program_and_not_of_post_stop() {
             Supervisor::with_args(Mode::Plain, &["-config", &path, "sh", "-c", script]).wait();
         assert_eq!(exited, code, "{log}");
     }
-    let script = "trap 'exit 9' TERM; echo ready; while :; do sleep 0.02; done";
-    let mut run = Supervisor::with_args(Mode::Plain, &["-config", &path, "sh", "-c", script]);
+    let program = format!("{}/on-signal.sh", programs());
+    let mut run = Supervisor::with_args(Mode::Plain, &["-config", &path, &program, "TERM", "exit 9"]);
     run.wait_for_line("ready");
     run.signal("-TERM");
     let (code, log) = run.wait();

@@ -1,22 +1,12 @@
 //! Certificates for tests of TLS, made by openssl.
 
 use super::deadline::InTime;
+use super::program::programs;
 use std::path::Path;
 use std::process::Command;
 
 /// Creates a certificate authority, a server and a client certificate in a directory.
 pub(crate) fn certificates(folder: &Path, ip: &str) {
-    let script = format!(
-        "set -e; cd {}; mkdir cas
-        openssl req -x509 -newkey rsa:2048 -nodes -days 2 -keyout ca.key -out ca.pem -subj /CN=authority 2>/dev/null
-        cp ca.pem cas/one.pem; echo not a certificate > cas/readme.txt
-        make() {{
-            openssl req -newkey rsa:2048 -nodes -keyout $1.key -out $1.csr -subj /CN=$1 2>/dev/null
-            printf 'subjectAltName=DNS:server.dc1.consul,IP:%s\\nextendedKeyUsage=serverAuth,clientAuth\\n' \"$2\" > $1.ext
-            openssl x509 -req -in $1.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile $1.ext -out $1.pem 2>/dev/null
-        }}
-        make server {ip}; make client {ip}; make misnamed 127.255.0.9",
-        folder.display()
-    );
-    assert!(Command::new("bash").args(["-c", &script]).status_in_time().unwrap().success());
+    let program = format!("{}/certificates.sh", programs());
+    assert!(Command::new(program).arg(folder).arg(ip).status_in_time().unwrap().success());
 }

@@ -32,6 +32,16 @@ pub(crate) fn repository() -> &'static Path {
     here.ancestors().find(|folder| folder.join("Cargo.lock").exists()).unwrap()
 }
 
+/// The folder of the programs that jobs of tests run. The first lines of each say what it does.
+pub(crate) fn programs() -> String {
+    repository().join("tests/programs").display().to_string()
+}
+
+/// Replaces `@/` by the directory of a test, and `@programs/` by that of the programs that jobs run.
+pub(crate) fn with_paths(text: &str, folder: &Path) -> String {
+    text.replace("@/", &format!("{}/", folder.display())).replace("@programs/", &format!("{}/", programs()))
+}
+
 /// A directory that is removed when it is dropped.
 pub(crate) struct Folder(pub(crate) PathBuf);
 

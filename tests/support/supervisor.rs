@@ -17,7 +17,7 @@ use super::deadline;
 use super::deadline::InTime;
 use super::failure::{report, tail_of_file};
 use super::processes::{end_all, send};
-use super::program::containerpilot;
+use super::program::{containerpilot, with_paths};
 use super::skip::skip;
 
 /// The test fails if a single wait takes longer.
@@ -55,16 +55,16 @@ pub(crate) enum Stdout {
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 impl Supervisor {
-    /// Starts it with `config`, in which `@/` stands for the directory of this test.
+    /// Starts it with `config`, in which `@/` stands for the directory of this test and `@programs/` for `tests/programs`.
     pub(crate) fn start(mode: Mode, config: &str) -> Self {
         Self::with_setup(mode, "", config)
     }
 
     /// Runs the shell script `script`, which may change limits, mounts or `"$@"`, and then starts it with `config`. In
-    /// both, `@/` stands for the directory of this test.
+    /// both, `@/` and `@programs/` stand for directories, as in [`Supervisor::start`].
     pub(crate) fn with_setup(mode: Mode, script: &str, config: &str) -> Self {
         let (folder, file) = write_config(config);
-        let script = script.replace("@/", &format!("{}/", folder.display()));
+        let script = with_paths(script, &folder);
         Self::spawn(mode, folder, &script, &["-config", &file], Stdout::Read)
     }
 
@@ -128,6 +128,13 @@ impl Supervisor {
     /// The path of a file in the test's directory.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
+    }
+
+    /// Replaces the configuration file that it was started with.
+    pub(crate) fn rewrite(&self, config: &str) {
+        let new = self.file("new");
+        fs::write(&new, with_paths(config, &self.folder)).unwrap();
+        fs::rename(new, self.file("config.json5")).unwrap();
     }
 
     /// The content of a file in the test's directory, seen through the supervisor's mount namespace.
@@ -260,7 +267,7 @@ fn mark(folder: &Path) -> String {
 fn write_config(config: &str) -> (PathBuf, String) {
     let folder = folder();
     let file = folder.join("config.json5");
-    fs::write(&file, config.replace("@/", &format!("{}/", folder.display()))).unwrap();
+    fs::write(&file, with_paths(config, &folder)).unwrap();
     (folder, file.to_str().unwrap().to_owned())
 }
 
