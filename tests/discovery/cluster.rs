@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::faults::SEEN;
 use super::pilot::{Pilot, config};
 use crate::support::consul::Agent;
 use crate::support::supervisor::wait_until;
@@ -27,10 +28,7 @@ fn d5_d7_services_and_watches_survive_the_death_of_the_consul_leader() {
     agents.sort_by_key(|agent| agent.ip == first);
     let [ours, theirs, dying] = &mut agents[..] else { panic!("there are not three agents") };
     let more = "watches: [{ name: 'db', interval: 2 }]";
-    let config = config(&format!("'{}'", ours.address()), "1h", more).replace(
-        "}], watches",
-        "}, { name: 'seen', exec: ['sh', '-c', 'echo x >> @/seen'], when: { source: 'watch.db', each: 'changed' } }], watches",
-    );
+    let config = config("1h").consul(ours.address()).keys(more).job("seen", SEEN);
     let pilot = Pilot::start(&config);
     ours.wait_for_status("web", Some("passing"));
     theirs.register("db", "db-1", 1, &[]);

@@ -35,8 +35,7 @@ fn d1_l5_token_is_sent_and_a_wrong_one_is_reported_once_and_never_logged() {
     let watch = "watches: [{ name: 'web', interval: 1 }]";
     // A token in the environment.
     let script = format!("export CONSUL_HTTP_TOKEN={MANAGEMENT_TOKEN}");
-    let good =
-        Pilot::with_setup(Mode::Plain, &script, &config(&format!("'{}'", agent.address()), "5s", watch));
+    let good = Pilot::with_setup(Mode::Plain, &script, &config("5s").consul(agent.address()).keys(watch));
     agent.wait_for_status("web", Some("passing"));
     let log = good.assert_unharmed();
     assert!(!log.contains("Consul") && !log.contains(MANAGEMENT_TOKEN), "{log}");
@@ -45,7 +44,7 @@ fn d1_l5_token_is_sent_and_a_wrong_one_is_reported_once_and_never_logged() {
     let file = folder().join("token");
     fs::write(&file, format!("{WRONG_TOKEN}\n")).unwrap();
     let consul = format!("{{ address: '{}', tokenfile: '{}' }}", agent.address(), file.display());
-    let mut pilot = Pilot::start(&config(&consul, "5s", watch));
+    let mut pilot = Pilot::start(&config("5s").keys(format!("consul: {}", consul)).keys(watch));
     pilot.wait_for_job();
     let refused = pilot.run.wait_for_line(" refused service web: status 403: ");
     let source = format!("(with the token of the file {} from the key `consul.tokenfile`)", file.display());
@@ -78,7 +77,8 @@ fn d1_l5_refused_token_is_described_and_never_shown() {
             "(with the token of the variable CONSUL_HTTP_TOKEN)",
         ),
     ] {
-        let mut pilot = Pilot::with_setup(Mode::Plain, script, &config(&consul, "5s", "watches: []"));
+        let mut pilot =
+            Pilot::with_setup(Mode::Plain, script, &config("5s").keys(format!("consul: {}", consul)));
         let refused = pilot.run.wait_for_line(" refused service web: status 403: Permission denied ");
         assert!(refused.contains(source), "{refused}");
         let log = pilot.assert_unharmed();
@@ -89,7 +89,7 @@ fn d1_l5_refused_token_is_described_and_never_shown() {
 #[test]
 fn d1_https_to_a_plain_port_says_what_to_do() {
     let agent = Agent::dev();
-    let mut pilot = Pilot::start(&config(&format!("'https://{}'", agent.address()), "5s", "watches: []"));
+    let mut pilot = Pilot::start(&config("5s").consul(format!("https://{}", agent.address())));
     pilot
         .run
         .wait_for_line("is unreachable: TLS handshake failed: that port does not speak TLS, try http://");
@@ -113,7 +113,11 @@ fn d1_https_verifies_the_server_and_sends_a_client_certificate() {
     let own = format!("clientcert: '{}', clientkey: '{}'", file("client.pem"), file("client.key"));
     let trusted = format!("cafile: '{}'", file("ca.pem"));
     let registers = |tls: &str| {
-        let pilot = Pilot::start(&config(&consul(tls), "5s", "watches: [{ name: 'web', interval: 1 }]"));
+        let pilot = Pilot::start(
+            &config("5s")
+                .keys(format!("consul: {}", consul(tls)))
+                .keys("watches: [{ name: 'web', interval: 1 }]"),
+        );
         agent.wait_for_status("web", Some("passing"));
         let log = pilot.assert_unharmed();
         assert!(!log.contains("Consul"), "{log}");
@@ -124,7 +128,7 @@ fn d1_https_verifies_the_server_and_sends_a_client_certificate() {
     registers(&format!("{own}, {trusted}, servername: 'server.dc1.consul'"));
     registers(&format!("{own}, verify: false"));
     let refused = |tls: &str, words: &str| {
-        let mut pilot = Pilot::start(&config(&consul(tls), "5s", "watches: []"));
+        let mut pilot = Pilot::start(&config("5s").keys(format!("consul: {}", consul(tls))));
         pilot.wait_for_job();
         assert!(pilot.run.wait_for_line("is unreachable").contains(words), "{}", pilot.run.log_so_far());
         assert_eq!(agent.status("web"), None);
@@ -185,7 +189,9 @@ fn d1_consul_is_reached_over_a_unix_socket() {
     agent.start();
     agent.wait_for_leader();
     let consul = format!("'unix://{}'", socket.display());
-    let pilot = Pilot::start(&config(&consul, "5s", "watches: [{ name: 'web', interval: 1 }]"));
+    let pilot = Pilot::start(
+        &config("5s").keys(format!("consul: {}", consul)).keys("watches: [{ name: 'web', interval: 1 }]"),
+    );
     agent.wait_for_status("web", Some("passing"));
     let log = pilot.assert_unharmed();
     assert!(!log.contains("Consul"), "{log}");

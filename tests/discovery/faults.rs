@@ -9,11 +9,14 @@ use crate::support::consul::{Agent, own_address, service_id};
 use crate::support::supervisor::{Mode, modes, wait_until};
 
 const WATCH: &str = "watches: [{ name: 'db', interval: 1 }]";
+/// The keys of a job that notes each change of the watch.
+pub(crate) const SEEN: &str =
+    "exec: ['sh', '-c', 'echo x >> @/seen'], when: { source: 'watch.db', each: 'changed' }";
 
 #[test]
 fn d5_service_is_registered_again_after_the_agent_lost_its_data() {
     let mut agent = Agent::dev();
-    let mut pilot = Pilot::start(&config(&format!("'{}'", agent.address()), "5s", WATCH));
+    let mut pilot = Pilot::start(&config("5s").consul(agent.address()).keys(WATCH));
     agent.wait_for_status("web", Some("passing"));
     for times in 1..=2 {
         agent.kill();
@@ -31,7 +34,7 @@ fn d5_service_is_registered_again_after_the_agent_lost_its_data() {
 #[test]
 fn d5_deregistered_service_is_registered_again_at_the_next_heartbeat() {
     let agent = Agent::dev();
-    let pilot = Pilot::start(&config(&format!("'{}'", agent.address()), "5s", "watches: []"));
+    let pilot = Pilot::start(&config("5s").consul(agent.address()));
     agent.wait_for_status("web", Some("passing"));
     for _ in 0..3 {
         agent.deregister(&service_id("web"));
@@ -55,10 +58,7 @@ fn d5_deregistered_service_is_registered_again_at_the_next_heartbeat() {
 fn d5_d7_frozen_agent_does_not_affect_jobs_or_watches() {
     let agent = Agent::dev();
     agent.register("db", "db-1", 5432, &[]);
-    let config = config(&format!("'{}'", agent.address()), "2s", WATCH).replace(
-        "}], watches",
-        "}, { name: 'seen', exec: ['sh', '-c', 'echo x >> @/seen'], when: { source: 'watch.db', each: 'changed' } }], watches",
-    );
+    let config = config("2s").consul(agent.address()).keys(WATCH).job("seen", SEEN);
     let mut pilot = Pilot::start(&config);
     agent.wait_for_status("web", Some("passing"));
     wait_until("the watch sees the instance", || pilot.run.size("seen") == 2);
@@ -84,7 +84,7 @@ fn d5_d7_frozen_agent_does_not_affect_jobs_or_watches() {
 #[test]
 fn s2_frozen_agent_does_not_block_a_stop() {
     let agent = Agent::dev();
-    let pilot = Pilot::start(&config(&format!("'{}'", agent.address()), "1h", WATCH));
+    let pilot = Pilot::start(&config("1h").consul(agent.address()).keys(WATCH));
     agent.wait_for_status("web", Some("passing"));
     agent.signal("-STOP");
     let log = pilot.assert_unharmed();
@@ -102,7 +102,7 @@ fn assert_rate(requests: usize, most: f64, since: Instant) {
 fn recovers_from(behaviour: Behaviour, words: &str) {
     let agent = FakeAgent::new(behaviour);
     let consul = format!("{{ address: '{}', token: 'the-secret-token' }}", agent.address);
-    let mut pilot = Pilot::start(&config(&consul, "2s", WATCH));
+    let mut pilot = Pilot::start(&config("2s").keys(format!("consul: {}", consul)).keys(WATCH));
     pilot.wait_for_job();
     pilot.run.wait_for_lines("web healthy", 1);
     pilot.run.wait_for_lines(words, 1);
@@ -158,7 +158,7 @@ fn d5_agent_that_closes_the_connection_in_the_body() {
 fn d7_watch_of_an_agent_that_sends_html_or_never_blocks() {
     let agent = FakeAgent::new(Behaviour::NotJson);
     let watch = "watches: [{ name: 'db', interval: 10 }]";
-    let mut pilot = Pilot::start(&config(&format!("'{}'", agent.address), "1h", watch));
+    let mut pilot = Pilot::start(&config("1h").consul(&agent.address).keys(watch));
     pilot.run.wait_for_line("is unavailable: the response is not valid JSON");
     agent.change_to(Behaviour::Correct);
     pilot.run.wait_for_line("is available again");
@@ -178,7 +178,8 @@ fn d5_consul_address_that_resolves_only_later() {
     // Its own hosts file, and a name server that does not exist.
     let script = "cp /etc/hosts @/hosts; echo nameserver 127.0.0.254 > @/resolv; echo options timeout:1 attempts:1 >> @/resolv;
         mount --bind @/hosts /etc/hosts && mount --bind @/resolv /etc/resolv.conf || exit 9";
-    let mut pilot = Pilot::with_setup(Mode::Pid1, script, &config("'consul.example:8500'", "5s", WATCH));
+    let mut pilot =
+        Pilot::with_setup(Mode::Pid1, script, &config("5s").consul("consul.example:8500").keys(WATCH));
     pilot.wait_for_job();
     pilot.run.wait_for_line("is unreachable: cannot resolve consul.example: ");
     let hosts = pilot.run.file("hosts");
@@ -192,7 +193,7 @@ fn d5_consul_address_that_resolves_only_later() {
 
 #[test]
 fn d5_no_process_listens_at_the_consul_address() {
-    let pilot = Pilot::start(&config(&format!("'{}:8500'", own_address()), "5s", WATCH));
+    let pilot = Pilot::start(&config("5s").consul(format!("{}:8500", own_address())).keys(WATCH));
     pilot.wait_for_job();
     let mut pilot = pilot;
     assert!(
@@ -210,7 +211,7 @@ fn d5_panic_while_talking_to_consul_is_recovered() {
     let agent = Agent::dev();
     for failpoint in ["service:1", "service:2", "watch:1", "watch:2"] {
         let watched = "watches: [{ name: 'web', interval: 1 }]";
-        let text = config(&format!("'{}'", agent.address()), "10s", watched);
+        let text = config("10s").consul(agent.address()).keys(watched);
         let mut pilot =
             Pilot::with_setup(Mode::Plain, &format!("export CONTAINERPILOT_FAILPOINT={failpoint}"), &text);
         pilot.wait_for_job();

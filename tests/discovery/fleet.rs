@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::support::config::Config;
 use crate::support::consul::Agent;
 use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
@@ -14,13 +15,16 @@ const INTERVAL: u64 = 5;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn start(agent: &Agent, number: usize) -> Supervisor {
-    let config = format!(
-        "{{ consul: '{}', control: {{ socket: '@/control' }}, watches: [{{ name: 'app', interval: {INTERVAL} }}], jobs: [
-            {{ name: 'app', exec: 'sleep 1000', port: {}, interfaces: 'static:10.1.2.3', service: {{ id: 'app-{number}' }},
-               health: {{ exec: 'true', interval: {INTERVAL}, ttl: 15, timeout: 20 }} }} ] }}",
-        agent.address(),
+    let service = format!(
+        "port: {}, interfaces: 'static:10.1.2.3', service: {{ id: 'app-{number}' }},
+         health: {{ exec: 'true', interval: {INTERVAL}, ttl: 15, timeout: 20 }}",
         8_000 + number,
     );
+    let config = Config::new()
+        .consul(agent.address())
+        .keys("control: { socket: '@/control' }")
+        .keys(format!("watches: [{{ name: 'app', interval: {INTERVAL} }}]"))
+        .job("app", format!("exec: 'sleep 1000', {service}"));
     Supervisor::start(Mode::Plain, &config)
 }
 

@@ -5,10 +5,11 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use crate::support::config::Config;
 use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
-/// The job `web`. It appends its pid to `web.pids` and runs until SIGTERM. Its check fails while the file `ill` exists.
-pub(crate) const WEB: &str = "name: 'web', port: 8080, interfaces: 'static:10.1.2.3',
+/// The keys of the job `web`. It appends its pid to `web.pids` and runs until SIGTERM. Its check fails while the file `ill` exists.
+pub(crate) const WEB: &str = "port: 8080, interfaces: 'static:10.1.2.3',
     exec: ['sh', '-c', 'echo $$ >> @/web.pids; exec sleep 1000']";
 
 /// The check of the job `web`.
@@ -16,12 +17,14 @@ pub(crate) fn health(ttl: &str) -> String {
     format!("health: {{ exec: 'test ! -e @/ill', interval: '250ms', timeout: '20s', ttl: '{ttl}' }}")
 }
 
-/// A configuration with the job `web`, and `more` keys.
-pub(crate) fn config(consul: &str, ttl: &str, more: &str) -> String {
-    format!(
-        "{{ consul: {consul}, stopTimeout: 20, control: {{ socket: '@/control' }}, jobs: [{{ {WEB}, {} }}], {more} }}",
-        health(ttl)
-    )
+/// A configuration without jobs.
+pub(crate) fn settings() -> Config {
+    Config::new().keys("stopTimeout: 20, control: { socket: '@/control' }")
+}
+
+/// A configuration with the job `web`.
+pub(crate) fn config(ttl: &str) -> Config {
+    settings().job("web", format!("{WEB}, {}", health(ttl)))
 }
 
 pub(crate) struct Pilot {

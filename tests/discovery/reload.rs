@@ -1,6 +1,6 @@
 //! Reload with Consul: unchanged services stay registered (R3).
 
-use super::pilot::{Pilot, WEB, health};
+use super::pilot::{Pilot, WEB, config, health, settings};
 use crate::support::consul::Agent;
 use crate::support::supervisor::wait_until;
 
@@ -11,30 +11,21 @@ fn reload(pilot: &Pilot, config: &str) -> String {
     answer
 }
 
-fn config(agent: &Agent, jobs: &str, more: &str) -> String {
-    let web = format!("{{ {WEB}, {} }}", health("15s"));
-    let jobs = jobs.replace("WEB", &web);
+/// The keys of a job that is a service.
+fn service(argument: u32) -> String {
     format!(
-        "{{ consul: '{}', stopTimeout: 20, control: {{ socket: '@/control' }}, jobs: [{jobs}], {more} }}",
-        agent.address()
-    )
-}
-
-fn service(name: &str, argument: u32) -> String {
-    format!(
-        "{{ name: '{name}', port: 81, interfaces: 'static:10.1.2.4', exec: 'sleep {argument}',
-            health: {{ exec: 'true', interval: '250ms', timeout: '20s', ttl: '15s' }} }}"
+        "port: 81, interfaces: 'static:10.1.2.4', exec: 'sleep {argument}',
+         health: {{ exec: 'true', interval: '250ms', timeout: '20s', ttl: '15s' }}"
     )
 }
 
 #[test]
 fn r3_unchanged_service_stays_registered_without_a_gap() {
     let agent = Agent::dev();
-    let pilot = Pilot::start(&config(
-        &agent,
-        &format!("{}, {}, WEB", service("gone", 1), service("other", 1000)),
-        "",
-    ));
+    let web = format!("{WEB}, {}", health("15s"));
+    let config = || settings().consul(agent.address());
+    let pilot = Pilot::start(&config().job("gone", service(1)).job("other", service(1000)).job("web", &web));
+    let changed = config().job("web", &web).job("other", service(1001)).job("new", service(1000));
     pilot.wait_for_job();
     for name in ["web", "other"] {
         agent.wait_for_status(name, Some("passing"));
@@ -42,8 +33,7 @@ fn r3_unchanged_service_stays_registered_without_a_gap() {
     let create_index =
         |name: &str| agent.get(&format!("/v1/catalog/service/{name}"))[0]["CreateIndex"].clone();
     let (web, other) = (create_index("web"), create_index("other"));
-    let jobs = format!("WEB, {}, {}", service("other", 1001), service("new", 1000));
-    let answer = reload(&pilot, &config(&agent, &jobs, ""));
+    let answer = reload(&pilot, &changed);
     assert!(answer.contains("\"kept\":[\"web\"]"), "{answer}");
     agent.wait_for_status("gone", None);
     agent.wait_for_status("new", Some("passing"));
@@ -63,16 +53,17 @@ fn r3_kept_watches_continue_when_their_position_in_the_file_changes() {
     agent.register("cache", "cache-1", 6379, &[]);
     let on = |name: &str| {
         format!(
-            "{{ name: 'on-{name}', exec: ['sh', '-c', 'echo x >> @/{name}'], when: {{ source: 'watch.{name}', each: 'changed' }} }}"
+            "exec: ['sh', '-c', 'echo x >> @/{name}'], when: {{ source: 'watch.{name}', each: 'changed' }}"
         )
     };
-    let watch = |name: &str| format!("{{ name: '{name}', interval: 1 }}");
-    let pilot =
-        Pilot::start(&config(&agent, &format!("WEB, {}", on("db")), &format!("watches: [{}]", watch("db"))));
+    let web = format!("{WEB}, {}", health("15s"));
+    let config = |watches: &str| settings().consul(agent.address()).keys(format!("watches: [{watches}]"));
+    let db = "{ name: 'db', interval: 1 }";
+    let pilot = Pilot::start(&config(db).job("web", &web).job("on-db", on("db")));
     pilot.wait_for_job();
     wait_until("the watch sees the instance", || pilot.run.size("db") > 0);
-    let both = format!("watches: [{}, {}]", watch("cache"), watch("db"));
-    reload(&pilot, &config(&agent, &format!("{}, {}, WEB", on("cache"), on("db")), &both));
+    let both = config(&format!("{{ name: 'cache', interval: 1 }}, {db}"));
+    reload(&pilot, &both.job("on-cache", on("cache")).job("on-db", on("db")).job("web", &web));
     wait_until("the new watch sees the instance", || pilot.run.size("cache") > 0);
     let before = pilot.run.size("db");
     agent.register("db", "db-2", 5433, &[]);
@@ -83,10 +74,10 @@ fn r3_kept_watches_continue_when_their_position_in_the_file_changes() {
 #[test]
 fn r3_services_move_to_the_new_consul_address() {
     let (first, second) = (Agent::dev(), Agent::dev());
-    let pilot = Pilot::start(&config(&first, "WEB", ""));
+    let pilot = Pilot::start(&config("15s").consul(first.address()));
     pilot.wait_for_job();
     first.wait_for_status("web", Some("passing"));
-    let answer = reload(&pilot, &config(&second, "WEB", ""));
+    let answer = reload(&pilot, &config("15s").consul(second.address()));
     assert!(answer.contains("\"settings\":[\"consul\"]"), "{answer}");
     second.wait_for_status("web", Some("passing"));
     first.wait_for_status("web", None);

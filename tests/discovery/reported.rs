@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::fake_agent::{Behaviour, FakeAgent};
-use super::pilot::{Pilot, WEB, config};
+use super::pilot::{Pilot, WEB, config, settings};
 use crate::support::consul::{Agent, http, own_address, service_id};
 use crate::support::deadline::InTime;
 use crate::support::supervisor::wait_until;
@@ -24,7 +24,7 @@ impl Reported {
         let more = format!(
             "watches: [{{ name: 'db', interval: 1 }}], telemetry: {{ port: 9090, interfaces: 'static:{ip}' }}"
         );
-        let pilot = Pilot::start(&config(&format!("'{consul}'"), "5s", &more));
+        let pilot = Pilot::start(&config("5s").consul(consul).keys(&more));
         wait_until("the control socket accepts connections", || {
             UnixStream::connect(pilot.run.file("control")).is_ok()
         });
@@ -110,11 +110,10 @@ fn d11_dead_consul_is_never_shown_as_passing() {
 fn d5_d11_restarted_consul_is_told_at_once_and_shown_as_unknown_until_then() {
     let mut agent = Agent::dev();
     // The checks are so slow that only the answer to the watch can be the reason to register again.
-    let config = format!(
-        "{{ consul: '{}', stopTimeout: 20, control: {{ socket: '@/control' }}, watches: [{{ name: 'db', interval: 1 }}],
-           jobs: [{{ {WEB}, health: {{ exec: 'true', interval: 300, ttl: 1000 }} }}] }}",
-        agent.address()
-    );
+    let config = settings()
+        .consul(agent.address())
+        .keys("watches: [{ name: 'db', interval: 1 }]")
+        .job("web", format!("{WEB}, health: {{ exec: 'true', interval: 300, ttl: 1000 }}"));
     let mut pilot = Pilot::start(&config);
     agent.wait_for_status("web", Some("passing"));
     let entry = |pilot: &Pilot| {
@@ -169,10 +168,10 @@ fn x9_d11_watch_without_an_answer_says_why() {
     let more = format!(
         "watches: [{{ name: 'db', interval: 1 }}], telemetry: {{ port: 9090, interfaces: 'static:{ip}' }}"
     );
-    let text = config(&format!("'{}'", agent.address), "5s", &more).replace(
-        "jobs: [",
-        "jobs: [{ name: 'app', exec: 'true', when: { source: 'watch.db', once: 'healthy' } }, ",
-    );
+    let text = config("5s")
+        .consul(&agent.address)
+        .keys(&more)
+        .job("app", "exec: 'true', when: { source: 'watch.db', once: 'healthy' }");
     let mut pilot = Pilot::start(&text);
     pilot.run.wait_for_line("is unreachable: invalid HTTP");
     let reported = Reported { pilot, telemetry: format!("{ip}:9090") };

@@ -5,28 +5,30 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::pilot::{Pilot, WEB, config, count, health};
+use super::pilot::{Pilot, WEB, config, count, health, settings};
+use crate::support::config::Config;
 use crate::support::consul::{Agent, service_id};
 use crate::support::supervisor::wait_until;
 
 #[test]
 fn d3_service_is_registered_with_all_its_configured_properties() {
     let agent = Agent::dev();
-    let config = format!(
-        "{{ consul: '{}', control: {{ socket: '@/control' }}, telemetry: {{ port: 0, interfaces: 'static:{ip}', tags: ['metrics'] }}, jobs: [
-        {{ {WEB}, tags: ['a', 'b'], meta: {{ version: '7' }},
-           consul: {{ enableTagOverride: true, deregisterCriticalServiceAfter: '10m' }}, {} }},
-        {{ name: 'elsewhere', port: 99, interfaces: 'static:10.9.9.9', health: {{ exec: 'true', interval: 1, ttl: 30 }} }},
-        {{ name: 'early', port: 98, interfaces: 'static:10.1.2.3', initial_status: 'warning', exec: 'sleep 1000',
-           health: {{ exec: 'false', interval: 1000, ttl: 2000 }} }},
-        {{ name: 'waiting', port: 97, interfaces: 'static:10.1.2.3', initial_status: 'passing', exec: 'sleep 1000',
-           health: {{ exec: 'false', interval: 1000, ttl: 2000 }}, when: {{ source: 'SIGUSR2' }} }},
-        {{ name: 'shows', exec: ['sh', '-c', 'echo ip $CONTAINERPILOT_WEB_IP $CONTAINERPILOT_ELSEWHERE_IP'] }} ] }}",
-        agent.address(),
-        health("15s"),
-        ip = agent.ip
-    );
-    let mut pilot = Pilot::start(&config.replace("port: 0", "port: 9091"));
+    let meta = "tags: ['a', 'b'], meta: { version: '7' },
+        consul: { enableTagOverride: true, deregisterCriticalServiceAfter: '10m' }";
+    let ill = "exec: 'sleep 1000', interfaces: 'static:10.1.2.3', health: { exec: 'false', interval: 1000, ttl: 2000 }";
+    let config = Config::new()
+        .consul(agent.address())
+        .keys("control: { socket: '@/control' }")
+        .keys(format!("telemetry: {{ port: 9091, interfaces: 'static:{}', tags: ['metrics'] }}", agent.ip))
+        .job("web", [WEB, meta, &health("15s")].join(", "))
+        .job(
+            "elsewhere",
+            "port: 99, interfaces: 'static:10.9.9.9', health: { exec: 'true', interval: 1, ttl: 30 }",
+        )
+        .job("early", format!("port: 98, initial_status: 'warning', {ill}"))
+        .job("waiting", format!("port: 97, initial_status: 'passing', {ill}, when: {{ source: 'SIGUSR2' }}"))
+        .job("shows", "exec: ['sh', '-c', 'echo ip $CONTAINERPILOT_WEB_IP $CONTAINERPILOT_ELSEWHERE_IP']");
+    let mut pilot = Pilot::start(&config);
     pilot.wait_for_job();
     // P7: the address is in the environment.
     pilot.run.wait_for_line("ip 10.1.2.3 10.9.9.9");
@@ -70,7 +72,7 @@ fn d3_service_is_registered_with_all_its_configured_properties() {
 #[test]
 fn d4_h6_service_is_registered_when_healthy_and_critical_at_once_after_a_failed_check() {
     let agent = Agent::dev();
-    let pilot = Pilot::start(&config(&format!("'{}'", agent.address()), "1h", "watches: []"));
+    let pilot = Pilot::start(&config("1h").consul(agent.address()));
     fs::write(pilot.run.file("ill"), "").unwrap();
     pilot.wait_for_job();
     // It may have been healthy before the file was written.
@@ -89,7 +91,7 @@ fn d4_h6_service_is_registered_when_healthy_and_critical_at_once_after_a_failed_
 #[test]
 fn d4_service_that_was_never_healthy_is_never_registered() {
     let agent = Agent::dev();
-    let config = config(&format!("'{}'", agent.address()), "10s", "watches: []");
+    let config = config("10s").consul(agent.address());
     let config = config.replace("test ! -e @/ill", "sh @/check");
     let pilot = Pilot::start(&config);
     // The script does not exist, so every check fails.
@@ -105,13 +107,9 @@ fn d4_service_that_was_never_healthy_is_never_registered() {
 fn s2_service_is_deregistered_before_its_process_gets_the_stop_signal() {
     let agent = Agent::dev();
     // The job queries Consul when it gets SIGTERM.
-    let config = format!(
-        "{{ consul: '{}', stopTimeout: 20, control: {{ socket: '@/control' }},
-            jobs: [{{ name: 'web', port: 8080, interfaces: 'static:10.1.2.3', exec: '@programs/asks-consul.sh {}', {} }}] }}",
-        agent.address(),
-        agent.ip,
-        health("1h")
-    );
+    let exec = format!("exec: '@programs/asks-consul.sh {}'", agent.ip);
+    let web = format!("port: 8080, interfaces: 'static:10.1.2.3', {exec}, {}", health("1h"));
+    let config = settings().consul(agent.address()).job("web", web);
     let pilot = Pilot::start(&config);
     pilot.wait_for_job();
     agent.wait_for_status("web", Some("passing"));
@@ -132,13 +130,9 @@ fn s2_service_is_deregistered_before_its_process_gets_the_stop_signal() {
 #[test]
 fn w9_complete_job_is_deregistered_while_others_keep_running() {
     let agent = Agent::dev();
-    let config = format!(
-        "{{ consul: '{}', stopTimeout: 20, control: {{ socket: '@/control' }}, jobs: [{{ {WEB}, {} }},
-            {{ name: 'short', port: 9, interfaces: 'static:10.1.2.3', health: {{ interval: '250ms', ttl: '1h' }},
-               exec: ['sh', '-c', 'while [ ! -e @/enough ]; do sleep 0.05; done'] }} ] }}",
-        agent.address(),
-        health("1h")
-    );
+    let short = "port: 9, interfaces: 'static:10.1.2.3', health: { interval: '250ms', ttl: '1h' },
+        exec: ['sh', '-c', 'while [ ! -e @/enough ]; do sleep 0.05; done']";
+    let config = config("1h").consul(agent.address()).job("short", short);
     let pilot = Pilot::start(&config);
     agent.wait_for_status("short", Some("passing"));
     agent.wait_for_status("web", Some("passing"));
@@ -151,7 +145,7 @@ fn w9_complete_job_is_deregistered_while_others_keep_running() {
 #[test]
 fn d8_maintenance_deregisters_all_services_and_registers_them_again_at_its_end() {
     let agent = Agent::dev();
-    let mut pilot = Pilot::start(&config(&format!("'{}'", agent.address()), "1h", "watches: []"));
+    let mut pilot = Pilot::start(&config("1h").consul(agent.address()));
     agent.wait_for_status("web", Some("passing"));
     for times in 1..=2 {
         let updated = |change: &str| {

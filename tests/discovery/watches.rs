@@ -2,25 +2,29 @@
 
 use std::time::{Duration, Instant};
 
-use super::pilot::{Pilot, config};
+use super::pilot::{Pilot, WEB, config, settings};
+use crate::support::config::Config;
 use crate::support::consul::{Agent, http};
 use crate::support::deadline::InTime;
 use crate::support::supervisor::wait_until;
 
-/// Jobs that record the events of a watch in a file.
-fn recording_jobs(watch: &str) -> String {
-    let job = |code: &str| {
-        format!(
-            "{{ name: 'on-{watch}-{code}', exec: ['sh', '-c', 'echo {code} >> @/{watch}.events'], when: {{ source: 'watch.{watch}', each: '{code}' }} }}"
+const CODES: [&str; 3] = ["changed", "healthy", "unhealthy"];
+
+/// Adds jobs that record the events of a watch in a file.
+fn recording(config: Config, watch: &str) -> Config {
+    CODES.into_iter().fold(config, |config, code| {
+        let when = format!("when: {{ source: 'watch.{watch}', each: '{code}' }}");
+        config.job(
+            format!("on-{watch}-{code}"),
+            format!("exec: ['sh', '-c', 'echo {code} >> @/{watch}.events'], {when}"),
         )
-    };
-    format!("{}, {}, {}", job("changed"), job("healthy"), job("unhealthy"))
+    })
 }
 
 /// How often a watch has sent `changed`, `healthy` and `unhealthy`.
 fn event_counts(pilot: &Pilot, watch: &str) -> [usize; 3] {
     let text = std::fs::read_to_string(pilot.run.file(&format!("{watch}.events"))).unwrap_or_default();
-    ["changed", "healthy", "unhealthy"].map(|code| text.lines().filter(|line| *line == code).count())
+    CODES.map(|code| text.lines().filter(|line| *line == code).count())
 }
 
 fn wait_for_counts(pilot: &Pilot, watch: &str, expected: [usize; 3]) {
@@ -32,9 +36,8 @@ fn wait_for_counts(pilot: &Pilot, watch: &str, expected: [usize; 3]) {
 #[test]
 fn d16_while_nothing_changes_only_the_index_is_queried_and_the_next_change_is_seen() {
     let agent = Agent::dev();
-    let config = config(&format!("'{}'", agent.address()), "1h", "watches: [{ name: 'db', interval: 2 }],");
-    let jobs = format!("}}, {}], watches", recording_jobs("db"));
-    let pilot = Pilot::start(&config.replace("}], watches", &jobs));
+    let config = config("1h").consul(agent.address()).keys("watches: [{ name: 'db', interval: 2 }]");
+    let pilot = Pilot::start(&recording(config, "db"));
     // In development mode the agent logs every request.
     let index_queries = || {
         let log = std::fs::read_to_string(agent.folder().join("log")).unwrap();
@@ -55,15 +58,9 @@ fn e6_d7_watch_sees_every_change_of_healthy_instances_before_its_interval() {
     let agent = Agent::dev();
     // Several changes within an interval may be seen as one (D16).
     let more = "watches: [{ name: 'db', interval: 1 }, { name: 'tagged', interval: 600, tag: 'primary' },
-                   { name: 'far', interval: 600, dc: 'dc1' }],";
-    let config = config(&format!("'{}'", agent.address()), "1h", more);
-    let jobs = format!(
-        "}}, {}, {}, {}], watches",
-        recording_jobs("db"),
-        recording_jobs("tagged"),
-        recording_jobs("far")
-    );
-    let pilot = Pilot::start(&config.replace("}], watches", &jobs));
+                   { name: 'far', interval: 600, dc: 'dc1' }]";
+    let config = config("1h").consul(agent.address()).keys(more);
+    let pilot = Pilot::start(&["db", "tagged", "far"].into_iter().fold(config, recording));
     pilot.wait_for_job();
     agent.wait_for_status("web", Some("passing"));
     let began = Instant::now();
@@ -93,11 +90,9 @@ fn d12_addresses_come_with_the_event() {
     let agent = Agent::dev();
     let name = "$CONTAINERPILOT_WATCH_DB";
     let print = format!("echo {name} +{name}_ADDED -{name}_REMOVED >> @/db.seen");
-    let config = config(&format!("'{}'", agent.address()), "1h", "watches: [{ name: 'db', interval: 1 }],");
-    let job = format!(
-        "}}, {{ name: 'seen', exec: ['sh', '-c', '{print}'], when: {{ source: 'watch.db', each: 'changed' }} }}], watches"
-    );
-    let pilot = Pilot::start(&config.replace("}], watches", &job));
+    let config = config("1h").consul(agent.address()).keys("watches: [{ name: 'db', interval: 1 }]");
+    let job = format!("exec: ['sh', '-c', '{print}'], when: {{ source: 'watch.db', each: 'changed' }}");
+    let pilot = Pilot::start(&config.job("seen", job));
     let lines = || std::fs::read_to_string(pilot.run.file("db.seen")).unwrap_or_default();
     let wait_for = |last: &str| {
         wait_until(&format!("`{last}` is the last line"), || lines().lines().last() == Some(last));
@@ -114,19 +109,18 @@ fn d12_addresses_come_with_the_event() {
 #[test]
 fn d13_keys_and_prefixes_are_followed_by_blocking_queries() {
     let agent = Agent::dev();
-    let watches = "watches: [{ name: 'one', key: 'app/one', interval: 60 }, { name: 'all', prefix: 'app/', interval: 1 }],";
-    let config = config(&format!("'{}'", agent.address()), "1h", watches);
-    let job = |watch: &str, code: &str| {
+    let watches = "watches: [{ name: 'one', key: 'app/one', interval: 60 }, { name: 'all', prefix: 'app/', interval: 1 }]";
+    let config = config("1h").consul(agent.address()).keys(watches);
+    let events = ["one", "all"].into_iter().flat_map(|watch| CODES.map(|code| (watch, code)));
+    let config = events.fold(config, |config, (watch, code)| {
         let name = format!("$CONTAINERPILOT_WATCH_{}", watch.to_uppercase());
-        format!(
-            "{{ name: '{watch}-{code}', exec: ['sh', '-c', 'echo {code} {name} >> @/{watch}.seen'], when: {{ source: 'watch.{watch}', each: '{code}' }} }}"
+        let exec = format!("exec: ['sh', '-c', 'echo {code} {name} >> @/{watch}.seen']");
+        config.job(
+            format!("{watch}-{code}"),
+            format!("{exec}, when: {{ source: 'watch.{watch}', each: '{code}' }}"),
         )
-    };
-    let jobs: Vec<String> = ["one", "all"]
-        .iter()
-        .flat_map(|watch| ["changed", "healthy", "unhealthy"].map(|code| job(watch, code)))
-        .collect();
-    let pilot = Pilot::start(&config.replace("}], watches", &format!("}}, {}], watches", jobs.join(", "))));
+    });
+    let pilot = Pilot::start(&config);
     pilot.wait_for_job();
     let wait_for = |watch: &str, expected: &[&str]| {
         let file = pilot.run.file(&format!("{watch}.seen"));
@@ -163,13 +157,10 @@ fn d13_keys_and_prefixes_are_followed_by_blocking_queries() {
 fn e6_first_answer_is_a_change_only_if_it_is_not_empty() {
     let agent = Agent::dev();
     agent.register("db", "db-1", 5432, &[]);
-    let config = config(
-        &format!("'{}'", agent.address()),
-        "1h",
-        "watches: [{ name: 'db', interval: 1 }, { name: 'empty', interval: 1 }],",
-    );
-    let jobs = format!("}}, {}, {}], watches", recording_jobs("db"), recording_jobs("empty"));
-    let pilot = Pilot::start(&config.replace("}], watches", &jobs));
+    let config = config("1h")
+        .consul(agent.address())
+        .keys("watches: [{ name: 'db', interval: 1 }, { name: 'empty', interval: 1 }]");
+    let pilot = Pilot::start(&["db", "empty"].into_iter().fold(config, recording));
     wait_for_counts(&pilot, "db", [1, 1, 0]);
     // By then `db` has been queried several times without a change.
     agent.register("empty", "empty-1", 1, &[]);
@@ -182,14 +173,14 @@ fn e6_first_answer_is_a_change_only_if_it_is_not_empty() {
 fn d7_two_supervisors_watch_each_other_and_one_sees_the_other_die() {
     let agent = Agent::dev();
     let one = |name: &str, other: &str| {
-        let config = format!(
-            "{{ consul: '{}', stopTimeout: 20, control: {{ socket: '@/control' }}, watches: [{{ name: '{other}', interval: 10 }}], jobs: [
-                {{ name: '{name}', port: 80, interfaces: 'static:10.1.2.3', health: {{ exec: 'true', interval: '200ms', ttl: 3, timeout: '20s' }},
-                   exec: ['sh', '-c', 'echo $$ >> @/web.pids; exec sleep 1000'] }}, {} ] }}",
-            agent.address(),
-            recording_jobs(other)
-        );
-        Pilot::start(&config)
+        let config = settings()
+            .consul(agent.address())
+            .keys(format!("watches: [{{ name: '{other}', interval: 10 }}]"))
+            .job(
+                name,
+                format!("{WEB}, health: {{ exec: 'true', interval: '200ms', ttl: 3, timeout: '20s' }}"),
+            );
+        Pilot::start(&recording(config, other))
     };
     let (left, right) = (one("left", "right"), one("right", "left"));
     wait_for_counts(&left, "right", [1, 1, 0]);
@@ -218,16 +209,11 @@ fn d7_d16_thousand_watches_share_threads_and_stay_within_consuls_connection_limi
     let agent = Agent::dev();
     let watches: Vec<String> =
         (0..1_000).map(|nth| format!("{{ name: 'service-{nth}', interval: 10 }}")).collect();
-    let config = format!(
-        "{{ consul: '{}', stopTimeout: 20, control: {{ socket: '@/control' }}, watches: [{}], jobs: [
-            {{ name: 'web', exec: ['sh', '-c', 'echo $$ >> @/web.pids; exec sleep 1000'], port: 8080,
-               interfaces: 'static:10.1.2.3', health: {{ exec: 'true', interval: 1, ttl: 30, timeout: '20s' }} }}, {}, {} ] }}",
-        agent.address(),
-        watches.join(", "),
-        recording_jobs("service-7"),
-        recording_jobs("service-993")
-    );
-    let pilot = Pilot::start(&config);
+    let config = settings()
+        .consul(agent.address())
+        .keys(format!("watches: [{}]", watches.join(", ")))
+        .job("web", format!("{WEB}, health: {{ exec: 'true', interval: 1, ttl: 30, timeout: '20s' }}"));
+    let pilot = Pilot::start(&["service-7", "service-993"].into_iter().fold(config, recording));
     pilot.wait_for_job();
     // A registration does not wait for the queries (D16).
     agent.wait_for_status("web", Some("passing"));

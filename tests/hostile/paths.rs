@@ -56,7 +56,7 @@ fn d13_file_that_changes_all_the_time_is_read_and_logged_within_bounds() {
                { name: 'clock', exec: 'true', when: { interval: '100ms' } }]";
     as_init_and_child(|rank| {
         let began = Instant::now();
-        let mut hostile = Hostile::start(rank, 1, &config);
+        let mut hostile = Hostile::start(rank, 1, config);
         hostile.await_job("clock", "has run 50 times", |job| job["runs"]["success"].as_u64() >= Some(50));
         let log = hostile.log();
         let entries =

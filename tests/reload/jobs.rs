@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::{reload, reload_to, rewrite, run, summary};
+use crate::support::config::Config;
 use crate::support::http_client::Pilot;
 use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
 
@@ -10,18 +11,13 @@ const SLEEP: &str = "exec: 'sleep 1000'";
 
 #[test]
 fn r3_unchanged_jobs_keep_their_process_and_changed_ones_are_restarted() {
-    let mut pilot = Pilot::start(&format!(
-        "{{ jobs: [{{ name: 'gone', {SLEEP} }}, {{ name: 'other', {SLEEP} }}, {{ name: 'kept', {SLEEP} }}] }}"
-    ));
+    let mut pilot = Pilot::start(&Config::new().jobs(["gone", "other", "kept"], SLEEP));
     pilot.wait_for_state("kept", "running");
     let pid = pilot.job("kept")["pid"].clone();
     let before = pilot.job("other")["pid"].clone();
-    let answer = reload_to(
-        &pilot,
-        &format!(
-            "{{ jobs: [{{ name: 'kept', {SLEEP} }}, {{ name: 'new', exec: 'sleep 1002' }}, {{ name: 'other', exec: 'sleep 1001' }}] }}"
-        ),
-    );
+    let changed =
+        Config::new().job("kept", SLEEP).job("new", "exec: 'sleep 1002'").job("other", "exec: 'sleep 1001'");
+    let answer = reload_to(&pilot, &changed);
     assert_eq!(summary(&answer), "kept|other|new|gone");
     pilot.wait_for_state("new", "running");
     pilot.wait_for_state("other", "running");
@@ -38,8 +34,7 @@ fn r3_unchanged_jobs_keep_their_process_and_changed_ones_are_restarted() {
 
 #[test]
 fn r3_reload_of_an_unchanged_file_does_nothing() {
-    let pilot =
-        Pilot::start(&format!("{{ jobs: [{{ name: 'a', {SLEEP} }}, {{ name: 'b', exec: 'true' }}] }}"));
+    let pilot = Pilot::start(&Config::new().job("a", SLEEP).job("b", "exec: 'true'"));
     pilot.wait_for_state("b", "complete");
     let pid = pilot.job("a")["pid"].clone();
     for _ in 0..3 {
@@ -67,12 +62,8 @@ fn r3_reload_restarts_jobs_whose_variables_were_set() {
 
 #[test]
 fn r3_hooks_of_a_changed_job_run_when_it_is_stopped() {
-    let config = |seconds: u32| {
-        format!(
-            "{{ jobs: [{{ name: 'web', exec: 'sleep {seconds}' }},
-               {{ name: 'bye', exec: ['sh', '-c', 'echo stopping >> @/hooks'], when: {{ source: 'web', each: 'stopping' }} }}] }}"
-        )
-    };
+    let bye = "exec: ['sh', '-c', 'echo stopping >> @/hooks'], when: { source: 'web', each: 'stopping' }";
+    let config = |seconds: u32| Config::new().job("web", format!("exec: 'sleep {seconds}'")).job("bye", bye);
     let pilot = Pilot::start(&config(1000));
     pilot.wait_for_state("web", "running");
     let answer = reload_to(&pilot, &config(1001));
@@ -83,16 +74,17 @@ fn r3_hooks_of_a_changed_job_run_when_it_is_stopped() {
 
 #[test]
 fn r3_unchanged_job_keeps_its_restart_count_and_health() {
-    let web = "{ name: 'web', exec: ['sh', '-c', 'test -e @/once || { touch @/once; exit 1; }; exec sleep 1000'], restarts: 5,
-                 health: { exec: 'true', interval: 1, ttl: 10 } }";
-    let pilot = Pilot::start(&format!("{{ jobs: [{web}] }}"));
+    let web =
+        "exec: ['sh', '-c', 'test -e @/once || { touch @/once; exit 1; }; exec sleep 1000'], restarts: 5,
+               health: { exec: 'true', interval: 1, ttl: 10 }";
+    let pilot = Pilot::start(&Config::new().job("web", web));
     // It may have been healthy in its first run already.
     wait_until("it is healthy in its second run", || {
         let web = pilot.job("web");
         web["health"] == "healthy" && web["restarts"] == 1
     });
     let before = pilot.job("web");
-    reload_to(&pilot, &format!("{{ jobs: [{{ name: 'other', {SLEEP} }}, {web}] }}"));
+    reload_to(&pilot, &Config::new().job("other", SLEEP).job("web", web));
     let after = pilot.job("web");
     for key in ["pid", "restarts", "health", "restartsLeft", "startedAt"] {
         assert_eq!(before[key], after[key], "{key}");
@@ -101,13 +93,11 @@ fn r3_unchanged_job_keeps_its_restart_count_and_health() {
 
 #[test]
 fn r3_only_new_and_changed_jobs_see_startup() {
-    let old = "{ name: 'old', exec: ['sh', '-c', 'echo x >> @/old'], when: { each: 'startup' } }";
-    let pilot = Pilot::start(&format!("{{ jobs: [{old}, {{ name: 'a', {SLEEP} }}] }}"));
+    let old = "exec: ['sh', '-c', 'echo x >> @/old'], when: { each: 'startup' }";
+    let config = Config::new().job("old", old).job("a", SLEEP);
+    let pilot = Pilot::start(&config);
     wait_until("the old job has run", || pilot.supervisor.size("old") > 0);
-    reload_to(
-        &pilot,
-        &format!("{{ jobs: [{old}, {{ name: 'a', {SLEEP} }}, {{ name: 'b', exec: 'touch @/new' }}] }}"),
-    );
+    reload_to(&pilot, &config.job("b", "exec: 'touch @/new'"));
     wait_until("the new job has seen startup", || pilot.supervisor.file("new").exists());
     pilot.wait_for_state("b", "complete");
     assert_eq!(pilot.supervisor.size("old"), 2, "the old job has run again");
@@ -116,11 +106,11 @@ fn r3_only_new_and_changed_jobs_see_startup() {
 #[test]
 fn c6_reload_restarts_all_coprocesses_with_new_limits() {
     let config = |restarts: u32| {
-        format!(
-            "{{ jobs: [{{ name: 'main', {SLEEP} }}], coprocesses: [
-               {{ name: 'co', command: 'sleep 1000' }},
-               {{ name: 'short', command: ['sh', '-c', 'echo x >> @/short'], restarts: {restarts} }}] }}"
-        )
+        let coprocesses = format!(
+            "coprocesses: [{{ name: 'co', command: 'sleep 1000' }},
+               {{ name: 'short', command: ['sh', '-c', 'echo x >> @/short'], restarts: {restarts} }}]"
+        );
+        Config::new().job("main", SLEEP).keys(coprocesses)
     };
     let pilot = Pilot::start(&config(1));
     wait_until("it is restarted", || pilot.supervisor.size("short") == 4);
@@ -136,9 +126,9 @@ fn c6_reload_restarts_all_coprocesses_with_new_limits() {
 
 #[test]
 fn w10_replacing_the_last_job_does_not_end_the_supervisor() {
-    let pilot = Pilot::start(&format!("{{ jobs: [{{ name: 'a', {SLEEP} }}] }}"));
+    let pilot = Pilot::start(&Config::new().job("a", SLEEP));
     pilot.wait_for_state("a", "running");
-    let answer = reload_to(&pilot, &format!("{{ jobs: [{{ name: 'b', {SLEEP} }}] }}"));
+    let answer = reload_to(&pilot, &Config::new().job("b", SLEEP));
     assert_eq!(summary(&answer), "||b|a");
     pilot.wait_for_state("b", "running");
 }
@@ -148,7 +138,7 @@ fn s7_reload_keeps_the_main_program_running() {
     let folder = std::env::temp_dir().join(format!("containerpilot-reload-main-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let file = folder.join("config.json5");
-    fs::write(&file, format!("{{ jobs: [{{ name: 'side', {SLEEP} }}] }}")).unwrap();
+    fs::write(&file, &*Config::new().job("side", SLEEP)).unwrap();
     let file = file.to_str().unwrap();
     let main = Supervisor::with_args(Mode::Plain, &["-config", file, "--", "sleep", "1003"]);
     let socket = main.file("socket");
@@ -171,7 +161,7 @@ fn r1_r3_reload_of_a_directory_in_both_modes() {
             std::env::temp_dir().join(format!("containerpilot-reload-{}-{mode:?}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join("1.json5"), format!("{{ jobs: [{{ name: 'a', {SLEEP} }}] }}")).unwrap();
+        fs::write(folder.join("1.json5"), &*Config::new().job("a", SLEEP)).unwrap();
         let mut supervisor = Supervisor::with_args(mode, &["-config", folder.to_str().unwrap()]);
         supervisor.wait_for_line("a started");
         fs::write(folder.join("2.json5"), "{ jobs: [{ name: 'b', exec: 'sleep 1001' }] }").unwrap();
@@ -187,29 +177,27 @@ fn r1_r3_reload_of_a_directory_in_both_modes() {
 
 #[test]
 fn r3_new_watch_sees_services_that_are_already_healthy() {
-    let web = "{ name: 'web', exec: 'sleep 1000', port: 8080, interfaces: 'static:127.0.0.1', health: { exec: 'true', interval: 1, ttl: 10 } }";
-    let pilot = Pilot::start(&format!("{{ jobs: [{web}] }}"));
+    let web = "exec: 'sleep 1000', port: 8080, interfaces: 'static:127.0.0.1',
+               health: { exec: 'true', interval: 1, ttl: 10 }";
+    let pilot = Pilot::start(&Config::new().job("web", web));
     wait_until("web is healthy", || pilot.job("web")["health"] == "healthy");
-    reload_to(
-        &pilot,
-        &format!(
-            "{{ jobs: [{{ name: 'first', exec: 'touch @/seen', when: {{ source: 'watch.web', once: 'healthy' }} }}, {web}],
-                watches: [{{ name: 'web', interval: 1 }}] }}"
-        ),
-    );
+    let first = "exec: 'touch @/seen', when: { source: 'watch.web', once: 'healthy' }";
+    let watched =
+        Config::new().job("first", first).job("web", web).keys("watches: [{ name: 'web', interval: 1 }]");
+    reload_to(&pilot, &watched);
     wait_until("the watch sees the service", || pilot.supervisor.file("seen").exists());
-    let answer = reload_to(&pilot, &format!("{{ jobs: [{web}] }}"));
+    let answer = reload_to(&pilot, &Config::new().job("web", web));
     assert_eq!(summary(&answer), "web|||first");
     assert_eq!(answer["settings"], serde_json::json!(["watches"]));
 }
 
 #[test]
 fn r3_removed_job_that_ignores_sigterm_is_killed() {
-    let stubborn = "{ name: 'stubborn', exec: ['sh', '-c', 'trap \"\" TERM; touch @/ready; while :; do sleep 1; done'] }";
-    let mut pilot =
-        Pilot::start(&format!("{{ stopTimeout: 1, jobs: [{stubborn}, {{ name: 'a', {SLEEP} }}] }}"));
+    let stubborn = "exec: ['sh', '-c', 'trap \"\" TERM; touch @/ready; while :; do sleep 1; done']";
+    let a = Config::new().keys("stopTimeout: 1").job("a", SLEEP);
+    let mut pilot = Pilot::start(&a.clone().job("stubborn", stubborn));
     wait_until("the job is ready", || pilot.supervisor.file("ready").exists());
-    rewrite(&pilot, &format!("{{ stopTimeout: 1, jobs: [{{ name: 'a', {SLEEP} }}] }}"));
+    rewrite(&pilot, &a);
     assert_eq!(summary(&reload(&pilot)), "a|||stubborn");
     pilot.supervisor.wait_for_line("stubborn exited on SIGKILL");
 }

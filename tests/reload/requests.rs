@@ -8,13 +8,17 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{finish, reload, reload_to, rewrite, run, spawn, summary};
+use crate::support::config::Config;
 use crate::support::http_client::{Pilot, request};
 use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
-const A: &str = "{ name: 'a', exec: 'sleep 1000' }";
+/// A configuration with the job `a`.
+fn a() -> Config {
+    Config::new().job("a", "exec: 'sleep 1000'")
+}
 
 fn start_one_job() -> Pilot {
-    let pilot = Pilot::start(&format!("{{ jobs: [{A}] }}"));
+    let pilot = Pilot::start(&a());
     pilot.wait_for_state("a", "running");
     pilot
 }
@@ -61,12 +65,8 @@ fn r2_configuration_error_changes_nothing_and_is_returned_to_the_client() {
 #[test]
 fn c7_job_that_can_never_run_is_a_warning() {
     let mut pilot = start_one_job();
-    let answer = reload_to(
-        &pilot,
-        &format!(
-            "{{ jobs: [{A}, {{ name: 'b', exec: 'true', when: {{ source: 'nobody', once: 'healthy' }} }}] }}"
-        ),
-    );
+    let answer =
+        reload_to(&pilot, &a().job("b", "exec: 'true', when: { source: 'nobody', once: 'healthy' }"));
     assert_eq!(summary(&answer), "a||b|");
     assert!(answer["warnings"].as_str().unwrap().contains("nobody"), "{answer}");
     pilot.supervisor.wait_for_line("reload: ");
@@ -88,11 +88,8 @@ fn r3_a_changed_job_that_waits_is_not_called_restarted() {
 
 #[test]
 fn r3_many_jobs_are_counted_and_named_on_request() {
-    let jobs = |exec: &str| {
-        let jobs = (0..30)
-            .map(|nth| format!("{{ name: 'job-{nth}', exec: '{exec}', when: {{ source: 'SIGUSR2' }} }}"));
-        format!("{{ jobs: [{A}, {}] }}", jobs.collect::<Vec<_>>().join(", "))
-    };
+    let names = || (0..30).map(|nth| format!("job-{nth}"));
+    let jobs = |exec: &str| a().jobs(names(), format!("exec: '{exec}', when: {{ source: 'SIGUSR2' }}"));
     let mut pilot = Pilot::start(&jobs("true"));
     pilot.wait_for_state("a", "running");
     let (_, out, _) = run(&pilot, &["reload"]);
@@ -109,8 +106,8 @@ fn r3_many_jobs_are_counted_and_named_on_request() {
 #[test]
 fn x1_log_has_the_words_of_3_8() {
     let config = |level: &str| {
-        let consul = "{ address: 'localhost:1', token: 'hunter2' }";
-        format!("{{ logging: {{ level: '{level}' }}, consul: {consul}, jobs: [{A}] }}")
+        let consul = "consul: { address: 'localhost:1', token: 'hunter2' }";
+        a().keys(consul).keys(format!("logging: {{ level: '{level}' }}"))
     };
     for (level, counts) in [("DEBUG", [2, 1, 2]), ("INFO", [2, 0, 0])] {
         let pilot = Pilot::start(&config(level));
@@ -148,10 +145,7 @@ fn r2_file_is_rendered_with_variables_set_by_putenv() {
 #[test]
 fn r1_sighup_reloads_unless_a_job_has_it_as_its_source() {
     let mut pilot = start_one_job();
-    rewrite(
-        &pilot,
-        &format!("{{ jobs: [{A}, {{ name: 'hup', exec: 'touch @/hup', when: {{ source: 'SIGHUP' }} }}] }}"),
-    );
+    rewrite(&pilot, &a().job("hup", "exec: 'touch @/hup', when: { source: 'SIGHUP' }"));
     pilot.supervisor.signal("-HUP");
     pilot.supervisor.wait_for_line("reload: started hup; kept 1 job");
     // From now on SIGHUP starts that job instead.
@@ -197,7 +191,7 @@ fn r4_hundred_concurrent_reloads_are_all_answered_and_leak_nothing() {
     let threads = || fs::read_dir(format!("/proc/{}/task", pilot.supervisor.pid())).unwrap().count();
     reload(&pilot);
     let before = (descriptors(), threads());
-    rewrite(&pilot, &format!("{{ jobs: [{A}, {{ name: 'b', exec: 'sleep 1000' }}] }}"));
+    rewrite(&pilot, &a().job("b", "exec: 'sleep 1000'"));
     let answers: Vec<_> = std::thread::scope(|scope| {
         let all: Vec<_> =
             (0..100).map(|_| scope.spawn(|| request(&pilot.socket, "POST", "/v3/reload", ""))).collect();
@@ -219,10 +213,10 @@ fn r4_hundred_concurrent_reloads_are_all_answered_and_leak_nothing() {
 fn r4_last_of_many_different_reloads_wins() {
     let pilot = start_one_job();
     for round in 0..20 {
-        rewrite(&pilot, &format!("{{ jobs: [{A}, {{ name: 'b', exec: 'sleep {}' }}] }}", 1000 + round));
+        rewrite(&pilot, &a().job("b", format!("exec: 'sleep {}'", 1000 + round)));
         pilot.supervisor.signal("-HUP");
     }
-    rewrite(&pilot, &format!("{{ jobs: [{A}, {{ name: 'c', exec: 'sleep 1000' }}] }}"));
+    rewrite(&pilot, &a().job("c", "exec: 'sleep 1000'"));
     reload(&pilot);
     pilot.wait_for_state("c", "running");
     let status = pilot.get("/v3/status").json();
@@ -249,7 +243,7 @@ fn r4_reload_during_shutdown_is_refused() {
 
 #[test]
 fn e4_reload_during_the_start_waits_for_the_startup() {
-    let mut pilot = Pilot::start_without_waiting(&format!("{{ jobs: [{A}] }}"));
+    let mut pilot = Pilot::start_without_waiting(&a());
     wait_until("the control socket exists", || pilot.socket.exists());
     pilot.supervisor.signal("-HUP");
     pilot.supervisor.wait_for_line("reload: kept 1 job");
@@ -324,12 +318,14 @@ fn r2_configuration_from_stdin_is_rendered_again() {
 #[test]
 #[ignore = "slow: longer than the timeout of 20 s for other requests"]
 fn r3_a_reload_that_takes_long_is_awaited_to_its_end() {
-    let stubborn = r#"["sh", "-c", "trap '' TERM; echo ready; until test -e @/go; do sleep 0.05; done"]"#;
-    let config = format!("{{ stopTimeout: 100, jobs: [{{ name: 'old', exec: {stubborn} }}, {A}] }}");
+    let stubborn =
+        r#"exec: ["sh", "-c", "trap '' TERM; echo ready; until test -e @/go; do sleep 0.05; done"]"#;
+    let without = || a().keys("stopTimeout: 100");
+    let config = without().job("old", stubborn);
     let start = || {
         let mut pilot = Pilot::start(&config);
         pilot.supervisor.wait_for_line("ready");
-        rewrite(&pilot, &format!("{{ stopTimeout: 100, jobs: [{A}] }}"));
+        rewrite(&pilot, &without());
         pilot
     };
     let (done, refused) = (start(), start());

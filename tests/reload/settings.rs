@@ -7,10 +7,14 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::json;
 
 use super::reload_to;
+use crate::support::config::Config;
 use crate::support::http_client::{Pilot, request};
 use crate::support::supervisor::wait_until;
 
-const A: &str = "{ name: 'a', exec: 'sleep 1000' }";
+/// A configuration with the job `a`.
+fn a() -> Config {
+    Config::new().job("a", "exec: 'sleep 1000'")
+}
 
 /// A port that is free at the time of the call.
 fn free_port() -> u16 {
@@ -29,20 +33,19 @@ fn page(port: u16, path: &str) -> Option<String> {
 
 #[test]
 fn l1_reload_changes_level_format_and_output_of_the_log() {
-    let mut pilot = Pilot::start(&format!("{{ jobs: [{A}] }}"));
+    let mut pilot = Pilot::start(&a());
     pilot.wait_for_state("a", "running");
-    let answer =
-        reload_to(&pilot, &format!("{{ jobs: [{A}], logging: {{ level: 'DEBUG', format: 'json' }} }}"));
+    let answer = reload_to(&pilot, &a().keys("logging: { level: 'DEBUG', format: 'json' }"));
     assert_eq!(answer["settings"], json!(["logging"]));
     let line = pilot.supervisor.wait_for_line("reload: changed logging; kept 1 job");
     let value: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!(value["level"], "info");
-    reload_to(&pilot, &format!("{{ jobs: [{A}], logging: {{ output: '@/log' }} }}"));
+    reload_to(&pilot, &a().keys("logging: { output: '@/log' }"));
     wait_until("the log is written to the file", || {
         pilot.supervisor.read("log").contains("reload: changed logging")
     });
     // A file that cannot be opened changes nothing.
-    reload_to(&pilot, &format!("{{ jobs: [{A}], logging: {{ output: '@/no/such/folder/log' }} }}"));
+    reload_to(&pilot, &a().keys("logging: { output: '@/no/such/folder/log' }"));
     wait_until("the error is logged", || pilot.supervisor.read("log").contains("no/such/folder"));
     assert_eq!(pilot.job("a")["state"], "running");
 }
@@ -51,21 +54,22 @@ fn l1_reload_changes_level_format_and_output_of_the_log() {
 fn t2_reload_moves_telemetry_and_keeps_metric_values() {
     let (first, second) = (free_port(), free_port());
     let metrics = "metrics: [{ name: 'hits', help: 'h', type: 'counter' }]";
-    let config = |telemetry: &str| format!("{{ jobs: [{A}], {telemetry} }}");
-    let at = |port: u16| format!("telemetry: {{ port: {port}, interfaces: 'static:127.0.0.1', {metrics} }}");
-    let pilot = Pilot::start(&config(&at(first)));
+    let at = |port: u16| {
+        a().keys(format!("telemetry: {{ port: {port}, interfaces: 'static:127.0.0.1', {metrics} }}"))
+    };
+    let pilot = Pilot::start(&at(first));
     pilot.wait_for_state("a", "running");
     assert_eq!(pilot.post("/v3/metric", "{\"hits\": 7}").status, 200);
-    let answer = reload_to(&pilot, &config(&at(second)));
+    let answer = reload_to(&pilot, &at(second));
     assert!(answer["kept"].as_array().unwrap().contains(&json!("a")), "{answer}");
     wait_until("the new port is served", || {
         page(second, "/metrics").is_some_and(|page| page.contains("\nhits 7\n"))
     });
     wait_until("the old port is closed", || TcpStream::connect(("127.0.0.1", first)).is_err());
-    reload_to(&pilot, &config(""));
+    reload_to(&pilot, &a());
     wait_until("the port is closed", || TcpStream::connect(("127.0.0.1", second)).is_err());
     assert_eq!(pilot.post("/v3/metric", "{\"hits\": 1}").status, 400, "the metric still exists");
-    reload_to(&pilot, &config(&at(first)));
+    reload_to(&pilot, &at(first));
     wait_until("the port is served again", || {
         page(first, "/status").is_some_and(|page| page.contains("200 OK"))
     });
@@ -75,12 +79,9 @@ fn t2_reload_moves_telemetry_and_keeps_metric_values() {
 fn t1_telemetry_that_cannot_listen_after_a_reload_is_not_healthy() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    let mut pilot = Pilot::start(&format!("{{ jobs: [{A}] }}"));
+    let mut pilot = Pilot::start(&a());
     pilot.wait_for_state("a", "running");
-    reload_to(
-        &pilot,
-        &format!("{{ jobs: [{A}], telemetry: {{ port: {port}, interfaces: 'static:127.0.0.1' }} }}"),
-    );
+    reload_to(&pilot, &a().keys(format!("telemetry: {{ port: {port}, interfaces: 'static:127.0.0.1' }}")));
     pilot.supervisor.wait_for_line("retrying every second");
     let job = pilot.job("containerpilot");
     assert_ne!(job["health"], "healthy", "{job}");
@@ -97,18 +98,18 @@ fn t1_telemetry_that_cannot_listen_after_a_reload_is_not_healthy() {
 
 #[test]
 fn x1_reload_moves_the_control_socket_and_the_client_gets_its_response() {
-    let mut pilot = Pilot::start(&format!("{{ jobs: [{A}] }}"));
+    let mut pilot = Pilot::start(&a());
     let (old, new) = (pilot.socket.clone(), pilot.supervisor.file("other.socket"));
-    let config = format!("{{ jobs: [{A}], control: {{ socket: '@/other.socket' }} }}");
+    let config = a().keys("control: { socket: '@/other.socket' }");
     assert_eq!(reload_to(&pilot, &config)["settings"], json!(["control"]));
     assert!(!old.exists(), "the old socket still exists");
     assert_eq!(request(&new, "GET", "/v3/ping", "").status, 200);
     // A socket that cannot be created leaves the current one in place.
     pilot.socket = new.clone();
-    reload_to(&pilot, &format!("{{ jobs: [{A}], control: {{ socket: '/proc/no/socket' }} }}"));
+    reload_to(&pilot, &a().keys("control: { socket: '/proc/no/socket' }"));
     pilot.supervisor.wait_for_line("keeping the old control socket");
     assert_eq!(request(&new, "GET", "/v3/ping", "").status, 200);
-    reload_to(&pilot, &format!("{{ jobs: [{A}], control: {{ socket: '@/other.socket', mode: '0660' }} }}"));
+    reload_to(&pilot, &a().keys("control: { socket: '@/other.socket', mode: '0660' }"));
     let mode = std::fs::metadata(&new).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o660);
     pilot.supervisor.signal("-TERM");

@@ -1,5 +1,6 @@
 //! Events (E1–E3, E7, E8), as logged at level `debug`.
 
+use crate::support::config::Config;
 use crate::support::supervisor::{Supervisor, modes};
 
 fn line_number(log: &str, text: &str) -> usize {
@@ -9,23 +10,18 @@ fn line_number(log: &str, text: &str) -> usize {
 #[test]
 fn e1_every_event_of_a_job_can_start_another_job() {
     let codes = ["exitSuccess", "exitFailed", "stopping", "stopped", "healthy", "unhealthy"];
-    let mut jobs = vec![
-        "{ name: 'good', exec: 'sleep 0.2', health: { interval: 1, ttl: 5 } }".to_owned(),
-        "{ name: 'exitbad', exec: 'false' }".to_owned(),
-        "{ name: 'late', exec: 'true', when: { source: 'good', once: 'unhealthy', timeout: '10ms' } }"
-            .to_owned(),
-        "{ name: 'on-timerExpired', exec: 'true', when: { source: 'late', once: 'timerExpired' } }"
-            .to_owned(),
-    ];
-    jobs.extend(codes.map(|code| {
+    let mut config = Config::new()
+        .job("good", "exec: 'sleep 0.2', health: { interval: 1, ttl: 5 }")
+        .job("exitbad", "exec: 'false'")
+        .job("late", "exec: 'true', when: { source: 'good', once: 'unhealthy', timeout: '10ms' }")
+        .job("on-timerExpired", "exec: 'true', when: { source: 'late', once: 'timerExpired' }")
+        .job("on-startup", "exec: 'true', when: { once: 'startup' }")
+        .job("on-shutdown", "exec: 'true', when: { once: 'shutdown' }");
+    for code in codes {
         let source = if code == "exitFailed" { "exitbad" } else { "good" };
-        format!("{{ name: 'on-{code}', exec: 'true', when: {{ source: '{source}', once: '{code}' }} }}")
-    }));
-    jobs.extend(
-        ["startup", "shutdown"]
-            .map(|code| format!("{{ name: 'on-{code}', exec: 'true', when: {{ once: '{code}' }} }}")),
-    );
-    let config = format!("{{ jobs: [{}] }}", jobs.join(","));
+        let keys = format!("exec: 'true', when: {{ source: '{source}', once: '{code}' }}");
+        config = config.job(format!("on-{code}"), keys);
+    }
     for mode in modes() {
         let (code, log) = Supervisor::start(mode, &config).wait();
         assert_eq!(code, 1, "{log}");
@@ -58,25 +54,21 @@ fn e2_e3_e8_events_are_ordered_and_stopped_comes_after_the_last_exit() {
 
 #[test]
 fn e7_no_event_is_lost_among_200_simultaneous_exits() {
-    let jobs: Vec<String> = (0..200)
-        .map(|n| {
-            format!(
-                "{{ name: 's{n}', exec: 'true' }}, {{ name: 't{n}', exec: 'true', when: {{ source: 's{n}', once: 'exitSuccess' }} }}"
-            )
-        })
-        .collect();
-    let (code, log) = Supervisor::start(modes()[0], &format!("{{ jobs: [{}] }}", jobs.join(","))).wait();
+    let config = (0..200).fold(Config::new(), |config, n| {
+        let after = format!("exec: 'true', when: {{ source: 's{n}', once: 'exitSuccess' }}");
+        config.job(format!("s{n}"), "exec: 'true'").job(format!("t{n}"), after)
+    });
+    let (code, log) = Supervisor::start(modes()[0], &config).wait();
     assert_eq!(code, 0, "{log}");
     assert!((0..200).all(|n| log.contains(&format!(" t{n} exited with code 0 "))), "{log}");
 }
 
 #[test]
 fn e7_sigterm_is_handled_while_jobs_restart_without_delay() {
-    let jobs: Vec<String> = (0..10)
-        .map(|n| format!("{{ name: 'j{n}', exec: 'true', restarts: 'unlimited', restartBackoff: false }}"))
-        .collect();
+    let names = (0..10).map(|n| format!("j{n}"));
+    let config = Config::new().jobs(names, "exec: 'true', restarts: 'unlimited', restartBackoff: false");
     for mode in modes() {
-        let mut run = Supervisor::start(mode, &format!("{{ jobs: [{}] }}", jobs.join(",")));
+        let mut run = Supervisor::start(mode, &config);
         for _ in 0..50 {
             run.wait_for_line("j9 restarting");
         }

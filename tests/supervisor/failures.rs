@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::support::config::Config;
 use crate::support::deadline::InTime;
 use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Stdout, Supervisor, child_states, is_root, modes, wait_until};
@@ -41,17 +42,16 @@ fn p3_s5_program_that_cannot_run_is_reported_with_the_system_error() {
         chmod +x @/script @/garbage @/windows @/empty @/marked";
     for mode in modes() {
         for (program, code, words) in cases {
-            let config = format!("{{ jobs: [{{ name: 'bad', exec: ['{program}'] }}] }}");
+            let config = Config::new().job("bad", format!("exec: ['{program}']"));
             let (found, log) = Supervisor::with_setup(mode, script, &config).wait();
             assert!(log.contains("bad failed to start: "), "{log}");
             assert!(log.contains(words), "{words}\n{log}");
             assert_eq!(found, code, "{log}");
         }
-        let bad: Vec<String> = (0..cases.len())
-            .map(|n| format!("{{ name: 'bad{n}', exec: ['{}'], restarts: 2 }}", cases[n].0))
-            .collect();
-        let config = format!("{{ jobs: [{}, {{ name: 'good', exec: 'sleep 1000' }}] }}", bad.join(","));
-        let mut run = Supervisor::with_setup(mode, script, &config);
+        let bad = cases.iter().enumerate().fold(Config::new(), |config, (n, (program, ..))| {
+            config.job(format!("bad{n}"), format!("exec: ['{program}'], restarts: 2"))
+        });
+        let mut run = Supervisor::with_setup(mode, script, &bad.job("good", "exec: 'sleep 1000'"));
         for _ in 0..3 * cases.len() {
             run.wait_for_line("failed to start");
         }
@@ -70,7 +70,7 @@ fn p3_p9_user_without_the_capability_is_named_with_the_remedy() {
     let user = ("user: 'daemon'", "user `daemon`", "CAP_SETUID and CAP_SETGID");
     for (keys, what, needed) in [user, ("group: 1", "group `1`", "CAP_SETGID")] {
         let key = what.split(' ').next().unwrap();
-        let config = format!("{{ jobs: [{{ name: 'a', exec: 'true', {keys} }}] }}");
+        let config = Config::new().job("a", format!("exec: 'true', {keys}"));
         let (code, log) = Supervisor::with_setup(Mode::Plain, script, &config).wait();
         let remedy = format!("the supervisor needs {needed}, or remove `{key}`");
         assert!(log.contains(&format!("true: cannot switch to {what}: EPERM ({remedy})")), "{log}");
@@ -142,13 +142,10 @@ fn p3_failed_fork_is_a_failed_start_and_a_restart_may_succeed() {
              set -- setpriv --reuid {user} --regid {user} --clear-groups \"$@\"
              set -- prlimit --nproc=6:6 \"$@\""
         );
-        let hogs: Vec<String> =
-            (0..10).map(|n| format!("{{ name: 'hog{n}', exec: 'sleep 1000' }}")).collect();
-        let config = format!(
-            "{{ jobs: [{{ name: 'short', exec: 'sleep 1000', timeout: '1s' }}, {},
-              {{ name: 'late', exec: 'sleep 1000', restarts: 'unlimited' }}] }}",
-            hogs.join(",")
-        );
+        let config = Config::new()
+            .job("short", "exec: 'sleep 1000', timeout: '1s'")
+            .jobs((0..10).map(|n| format!("hog{n}")), "exec: 'sleep 1000'")
+            .job("late", "exec: 'sleep 1000', restarts: 'unlimited'");
         let mut run = Supervisor::with_setup(mode, &script, &config);
         run.wait_for_line("late failed to start: sleep: cannot create a process");
         // When `short` has ended at the latest; before it, if a thread of the supervisor's start was counted and has ended.
@@ -164,14 +161,11 @@ fn p3_failed_fork_is_a_failed_start_and_a_restart_may_succeed() {
 #[test]
 fn p3_file_descriptor_exhaustion_is_a_failed_start() {
     for mode in modes() {
-        let hogs: Vec<String> =
-            (0..20).map(|n| format!("{{ name: 'hog{n}', exec: 'sleep 1000' }}")).collect();
-        let config = format!(
-            "{{ jobs: [{{ name: 'short', exec: 'sleep 1000', timeout: '500ms',
-                 health: {{ tcp: '127.0.0.1:1', interval: 1, ttl: 5, timeout: '100ms' }} }}, {},
-              {{ name: 'late', exec: 'sleep 1000', restarts: 'unlimited' }}] }}",
-            hogs.join(",")
-        );
+        let health = "health: { tcp: '127.0.0.1:1', interval: 1, ttl: 5, timeout: '100ms' }";
+        let config = Config::new()
+            .job("short", format!("exec: 'sleep 1000', timeout: '500ms', {health}"))
+            .jobs((0..20).map(|n| format!("hog{n}")), "exec: 'sleep 1000'")
+            .job("late", "exec: 'sleep 1000', restarts: 'unlimited'");
         let mut run = Supervisor::with_setup(mode, "ulimit -n 32", &config);
         run.wait_for_line("late failed to start: sleep: cannot create a pipe: Too many open files");
         // It starts as soon as there are enough descriptors: when others have started, or when one has exited.

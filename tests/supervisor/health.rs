@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::support::config::Config;
 use crate::support::supervisor::{Supervisor, modes, wait_until};
 
 /// An HTTP server that responds with `status`, which tests may change; with 0 it does not respond at all.
@@ -325,15 +326,9 @@ fn l4_check_with_a_flood_of_output_is_read_to_the_last_line() {
 #[test]
 fn p3_checks_continue_when_file_descriptors_run_short() {
     // Each running check needs two of the supervisor's descriptors; there are not enough for all at once.
-    let jobs: Vec<String> = (0..10)
-        .map(|n| {
-            format!(
-                "{{ name: 'web{n}', exec: 'sleep 1000', logging: {{ raw: true }},
-                   health: {{ exec: ['sh', '-c', 'sleep 0.1; echo said by {n}'], interval: '200ms', ttl: 5, timeout: '30s' }} }}"
-            )
-        })
-        .collect();
-    let config = format!("{{ jobs: [{}] }}", jobs.join(","));
+    let web = "exec: 'sleep 1000', logging: { raw: true }, health: {
+        exec: ['sh', '-c', 'sleep 0.1; echo said by one'], interval: '200ms', ttl: 5, timeout: '30s' }";
+    let config = Config::new().jobs((0..10).map(|n| format!("web{n}")), web);
     let mut run = Supervisor::with_setup(modes()[0], "ulimit -n 27", &config);
     run.wait_for_line("cannot create a pipe: Too many open files");
     // The checks that get descriptors keep repeating: each run releases its descriptors when it exits.

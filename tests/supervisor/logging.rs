@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Command;
 
+use crate::support::config::Config;
 use crate::support::deadline::InTime;
 use crate::support::program::{Folder, command, containerpilot};
 use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
@@ -71,15 +72,15 @@ fn l1_format_text_has_seconds_and_colours_on_a_terminal() {
 /// Jobs that write and exit at once: their last lines are read while their exits are noticed.
 #[test]
 fn l2_times_in_the_log_never_decrease() {
-    let job = |name: &str, script: &str| {
-        format!("{{ name: '{name}', exec: ['sh', '-c', '{script}'], restarts: 200, restartBackoff: false }}")
-    };
     let jobs = [
-        job("two-streams", "echo one; echo two >&2; echo three"),
-        job("no-newline", "printf end"),
-        job("orphan", "(echo late) & echo one"),
+        ("two-streams", "echo one; echo two >&2; echo three"),
+        ("no-newline", "printf end"),
+        ("orphan", "(echo late) & echo one"),
     ];
-    let (code, log) = Supervisor::start(Mode::Plain, &format!("{{ jobs: [{}] }}", jobs.join(", "))).wait();
+    let config = jobs.into_iter().fold(Config::new(), |config, (name, script)| {
+        config.job(name, format!("exec: ['sh', '-c', '{script}'], restarts: 200, restartBackoff: false"))
+    });
+    let (code, log) = Supervisor::start(Mode::Plain, &config).wait();
     assert_eq!(code, 0, "{log}");
     let timed = || log.lines().map(|line| (line.split(' ').next().unwrap(), line));
     assert!(log.matches("exited with code 0").count() >= 600, "{log}");

@@ -1,5 +1,6 @@
 //! Processes (P1–P4, P9).
 
+use crate::support::config::Config;
 use crate::support::skip::skip;
 use crate::support::supervisor::{Supervisor, child_pids, child_states, is_root, modes, state, wait_until};
 
@@ -24,9 +25,8 @@ fn p1_orphans_are_reaped_and_the_process_name_is_containerpilot() {
 #[test]
 fn p1_p3_every_one_of_a_hundred_simultaneous_exits_is_reported() {
     for mode in modes() {
-        let jobs: Vec<String> =
-            (0..100).map(|n| format!("{{ name: 'j{n}', exec: ['sh', '-c', 'exit {n}'] }}")).collect();
-        let run = Supervisor::start(mode, &format!("{{ jobs: [{}] }}", jobs.join(",")));
+        let job = |config: Config, n| config.job(format!("j{n}"), format!("exec: ['sh', '-c', 'exit {n}']"));
+        let run = Supervisor::start(mode, &(0..100).fold(Config::new(), job));
         let (_, log) = run.wait();
         for n in 0..100 {
             let word = format!(" j{n} exited with code {n} ");

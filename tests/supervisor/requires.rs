@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::support::config::Config;
 use crate::support::supervisor::{Mode, Supervisor, modes};
 
 /// `db` is healthy while the file `up` exists, and `app` is bound to it.
@@ -33,10 +34,8 @@ fn w18_jobs_with_the_same_requirement_start_in_the_order_of_the_configuration() 
     if !modes().contains(&Mode::Pid1) {
         return;
     }
-    let job = |name: &str| format!("{{ name: '{name}', exec: 'sleep 1000', requires: ['db'] }}");
     let names = ["f", "c", "a", "e", "b", "d"];
-    let jobs: Vec<String> = names.into_iter().map(job).collect();
-    let config = format!("{{ jobs: [{}, {{ name: 'db', exec: 'true' }}] }}", jobs.join(", "));
+    let config = Config::new().jobs(names, "exec: 'sleep 1000', requires: ['db']").job("db", "exec: 'true'");
     let mut run = Supervisor::start(Mode::Pid1, &config);
     let pid = |name: &str| -> u32 {
         // The executions of programs end, and are logged, in any order.

@@ -6,12 +6,14 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::support::config::Config;
 use crate::support::supervisor::{Mode, Supervisor, folder, wait_until};
 
 /// One-time jobs `j0` to `jN`, each of which writes a line.
-fn jobs(count: usize) -> String {
-    let job = |nth| format!("{{ name: 'j{nth}', exec: 'echo line {nth} of j{nth}' }},");
-    (0..count).map(job).collect()
+fn jobs(count: usize) -> Config {
+    (0..count).fold(Config::new(), |config, nth| {
+        config.job(format!("j{nth}"), format!("exec: 'echo line {nth} of j{nth}'"))
+    })
 }
 
 /// Returns true if every job has a start, its line and an exit in the log.
@@ -36,7 +38,7 @@ fn get(socket: &Path, path: &str) -> Option<(String, Duration)> {
 #[test]
 fn p14_every_start_line_and_exit_of_a_storm_is_in_the_log_and_requests_are_answered() {
     const JOBS: usize = 1_000;
-    let config = format!("{{ jobs: [{} {{ name: 'last', exec: 'sleep 1000' }}] }}", jobs(JOBS));
+    let config = jobs(JOBS).job("last", "exec: 'sleep 1000'");
     let mut run = Supervisor::start(Mode::Plain, &config);
     let socket = run.file("socket");
     wait_until("the control socket listens", || get(&socket, "/v3/ping").is_some());
@@ -63,7 +65,7 @@ fn p14_every_start_line_and_exit_of_a_storm_is_in_the_log_and_requests_are_answe
 #[test]
 fn p14_s4_a_shutdown_during_a_storm_starts_nothing_more() {
     const JOBS: usize = 1_000;
-    let mut run = Supervisor::start(Mode::Plain, &format!("{{ jobs: [{}] }}", jobs(JOBS)));
+    let mut run = Supervisor::start(Mode::Plain, &jobs(JOBS));
     run.wait_for_line("started (pid ");
     run.signal("-TERM");
     let (code, log) = run.wait();
@@ -113,7 +115,7 @@ fn p14_with_one_percent_of_a_processor_fifty_jobs_start() {
         Ok(cgroup) => cgroup,
         Err(why) => return println!("skipped: no cgroup with one percent of a processor: {why}"),
     };
-    let config = format!("{{ jobs: [{} {{ name: 'last', exec: 'sleep 1000' }}] }}", jobs(JOBS));
+    let config = jobs(JOBS).job("last", "exec: 'sleep 1000'");
     let enter = format!("echo $$ > {}/cgroup.procs", cgroup.0.display());
     let mut run = Supervisor::with_setup(Mode::Plain, &enter, &config);
     run.wait_for_lines("exited with code 0", JOBS);

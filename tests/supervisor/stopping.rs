@@ -28,19 +28,13 @@ fn s11_a_drain_program_runs_as_its_job_before_the_stop_signal() {
 
 #[test]
 fn s11_a_drain_program_that_fails_hangs_or_is_missing_does_not_hold_up_the_stop() {
-    let job =
-        |name: &str, drain: &str| format!("{{ name: '{name}', exec: 'sleep 1000', drain: {{ {drain} }} }}");
-    let config = format!(
-        "{{ stopTimeout: 60, jobs: [{}, {}, {}] }}",
-        job("fails", "exec: ['sh', '-c', 'exit 3']"),
-        job("missing", "exec: '/no/such/program'"),
-        // Its grandchild ignores every signal but SIGKILL.
-        job(
-            "hangs",
-            "exec: ['sh', '-c', 'trap \"\" TERM; sleep 1000 & echo $! > @/pid; wait'], timeout: '1s'"
-        ),
-    );
-    let run = Supervisor::start(modes()[0], &config);
+    // The grandchild of `hangs` ignores every signal but SIGKILL.
+    let config = "{ stopTimeout: 60, jobs: [
+        { name: 'fails', exec: 'sleep 1000', drain: { exec: ['sh', '-c', 'exit 3'] } },
+        { name: 'missing', exec: 'sleep 1000', drain: { exec: '/no/such/program' } },
+        { name: 'hangs', exec: 'sleep 1000', drain: { timeout: '1s',
+          exec: ['sh', '-c', 'trap \"\" TERM; sleep 1000 & echo $! > @/pid; wait'] } } ] }";
+    let run = Supervisor::start(modes()[0], config);
     wait_until("the jobs run", || crate::support::supervisor::child_pids(run.pid()).len() == 3);
     let began = Instant::now();
     run.signal("-TERM");
