@@ -122,7 +122,7 @@ fn p7_d5_original_3_envvars() {
     let mut run = Supervisor::start(init(), &config);
     let line = run.wait_for_line(" pid ");
     let pid = line.rsplit(' ').next().unwrap();
-    run.wait_for_line(" testenvvar exited with code 0");
+    run.wait_for_lines(" testenvvar exited with code 0", 1);
     let log = stop(run);
     assert!(log.contains(" CONTAINERPILOT_TESTENVVAR_IP=10.2.2.2"), "{log}");
     assert!(log.lines().any(|line| line.ends_with(&format!(" CONTAINERPILOT_TESTPID_PID={pid}"))), "{log}");
