@@ -1,13 +1,8 @@
 //! What a test that fails prints. Each case is this test again in a process of its own, which fails on purpose.
 
-use std::process::Command;
-
-use crate::support::deadline::InTime;
-use crate::support::program::{code, err};
+use crate::support::failure::{CASE, in_own_process};
 use crate::support::supervisor::{Mode, Stdout, Supervisor, modes, wait_until};
 
-/// The environment variable with the case to run.
-const CASE: &str = "CONTAINERPILOT_TEST_CASE";
 const JOB: &str =
     "jobs: [{ name: 'a', exec: ['sh', '-c', 'echo from the job; touch @/done; exec sleep 1000'] }]";
 
@@ -37,13 +32,8 @@ fn run_case(case: &str) {
     }
 }
 
-/// Runs a case; returns the exit code and the standard error of its process.
 fn case(name: &str) -> (i32, String) {
-    let test = "failed_tests::a_failed_test_prints_the_log_of_its_supervisor";
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([test, "--exact", "--nocapture"]).env(CASE, name);
-    let output = command.output_in_time().unwrap();
-    (code(&output), err(&output))
+    in_own_process("failed_tests::a_failed_test_prints_the_log_of_its_supervisor", name)
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod compose_files;
 pub(crate) mod docker_compose;
 mod engine;
 mod exit_codes;
+mod failed_tests;
 mod health;
 mod images;
 mod limits;

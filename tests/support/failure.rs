@@ -5,7 +5,11 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
+use std::process::Command;
 use std::sync::Once;
+
+use super::deadline::InTime;
+use super::program::{code, err};
 
 /// How much of a log is printed, from its end, in bytes.
 const PRINTED: usize = 256 << 10;
@@ -37,6 +41,17 @@ pub(crate) fn report(what: &str, log: &str) {
         ended.push_back(text);
         ended.drain(..ended.len().saturating_sub(REMEMBERED));
     });
+}
+
+/// The environment variable of [`in_own_process`].
+pub(crate) const CASE: &str = "CONTAINERPILOT_TEST_CASE";
+
+/// Runs a test in a process of its own, with a case that may fail on purpose; returns its exit code and standard error.
+pub(crate) fn in_own_process(test: &str, case: &str) -> (i32, String) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([test, "--exact", "--nocapture"]).env(CASE, case);
+    let output = command.output_in_time().unwrap();
+    (code(&output), err(&output))
 }
 
 /// The end of a text.
