@@ -346,6 +346,9 @@ pub fn restarts(restarts: Restarts) -> String {
 
 #[cfg(test)]
 mod tests {
+    use alloc::borrow::ToOwned;
+    use alloc::vec;
+
     use super::*;
     use crate::plan::Signal;
 
