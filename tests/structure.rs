@@ -91,6 +91,35 @@ fn modules_of_the_supervisor_import_only_those_of_lower_layers() {
     assert!(imports > 50, "{imports}");
 }
 
+#[test]
+fn every_file_of_an_integration_test_is_compiled() {
+    let crates = std::fs::read_dir(repository().join("crates")).unwrap();
+    let mut folders: Vec<PathBuf> = crates.map(|entry| entry.unwrap().path()).collect();
+    folders.push(repository().to_owned());
+    let mut checked = 0;
+    for folder in folders {
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        // Otherwise Cargo finds the files by itself.
+        if !manifest.lines().any(|line| line == "autotests = false") {
+            continue;
+        }
+        let root = code(&folder.join("tests/integration.rs"));
+        for entry in std::fs::read_dir(folder.join("tests")).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            let is_test =
+                path.extension().is_some_and(|extension| extension == "rs") && name != "integration";
+            if is_test {
+                let is_named = root.contains(&format!("mod {name};"))
+                    || manifest.contains(&format!("[[test]]\nname = \"{name}\"\n"));
+                assert!(is_named, "{} is no module of tests/integration.rs", path.display());
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 20, "{checked}");
+}
+
 /// The files of the core by their path, without their unit tests: `rules/start.rs`.
 fn core_files() -> BTreeMap<String, String> {
     let folder = repository().join("crates/core/src");
