@@ -264,8 +264,8 @@ struct Judge<'a> {
     busy: BTreeSet<String>,
     /// What each file in the plan was last rendered with, and whether that succeeded.
     last: BTreeMap<String, (RenderedContent, bool)>,
-    /// The files whose last renderings the system has refused, what it refused, and when it did last, unless there was an
-    /// answer or a reload since the rendering began. Only the first of several refusals of the same is reported.
+    /// The files whose last renderings the system has refused, what it refused, and when it did last, unless there was
+    /// an answer or a reload since the rendering began. Only the first of several refusals of the same is reported.
     refused: BTreeMap<String, (Refused, Option<Time>)>,
     /// The files without an answer since their last rendering began.
     calm: BTreeSet<String>,
