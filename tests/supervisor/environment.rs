@@ -102,7 +102,7 @@ fn p11_secret_that_cannot_be_read_is_a_failed_start() {
     let folder = run.folder().to_owned();
     let log = run.wait().1;
     for (job, file, why) in [
-        ("missing", "none", "No such file or directory"),
+        ("missing", "none", "no such file or directory"),
         ("large", "large", "larger than 64 KiB"),
         ("fifo", "fifo", "not a regular file"),
     ] {

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use containerpilot_core::ids::RunId;
+use thiserror::Error;
 
 use crate::error_text::describe;
 use crate::proc::kernel_text;
@@ -46,49 +47,75 @@ struct Parent {
     path: Arc<str>,
 }
 
+/// Why runs have no cgroups of their own.
+#[derive(Debug, Error)]
+pub enum CgroupError {
+    /// Only version 1, or none.
+    #[error("there is no cgroup v2")]
+    NoVersion2,
+    /// The cgroup of this process is outside of what is mounted.
+    #[error("the own cgroup v2 is not mounted")]
+    NotMounted,
+    /// The root cgroup belongs to the host and is never delegated.
+    #[error("{} is the root cgroup, or has no cgroup.kill (before Linux 5.14)", .0.display())]
+    NoKill(PathBuf),
+    /// Jobs look for the limits in their own cgroup.
+    #[error("jobs would not find the {limit} of {} in theirs", own.display())]
+    Limited {
+        /// The file of the limit.
+        limit: &'static str,
+        /// The cgroup of this process.
+        own: PathBuf,
+    },
+    /// The cgroup is not delegated, or the system fails.
+    #[error("{}: {}", path.display(), describe(source))]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
 /// The directory and the path of the cgroup of this process.
-fn own_cgroup() -> Result<(PathBuf, String), String> {
+fn own_cgroup() -> Result<(PathBuf, String), CgroupError> {
     let read = |file| String::from_utf8_lossy(&kernel_text(file).unwrap_or_default()).into_owned();
     let own = read("/proc/self/cgroup");
-    let path = path_of(&own).ok_or("there is no cgroup v2")?;
-    let directory =
-        directory_of(path, &read("/proc/self/mountinfo")).ok_or("the own cgroup v2 is not mounted")?;
+    let path = path_of(&own).ok_or(CgroupError::NoVersion2)?;
+    let directory = directory_of(path, &read("/proc/self/mountinfo")).ok_or(CgroupError::NotMounted)?;
     Ok((directory, path.to_owned()))
 }
 
 /// Why a supervisor that is started here would have no cgroups for its runs, as far as that is known before.
 #[must_use]
-pub fn why_none() -> Option<String> {
+pub fn why_none() -> Option<CgroupError> {
     own_cgroup().and_then(|(own, _)| require_usable(&own)).err()
 }
 
-fn failed(file: &Path, error: &io::Error) -> String {
-    format!("{}: {}", file.display(), describe(error))
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> CgroupError {
+    let path = path.to_owned();
+    |source| CgroupError::Io { path, source }
 }
 
-fn require_usable(own: &Path) -> Result<(), String> {
+fn require_usable(own: &Path) -> Result<(), CgroupError> {
     if !own.join("cgroup.kill").exists() {
-        // The root cgroup belongs to the host and is never delegated.
-        return Err(format!(
-            "{} is the root cgroup, or has no cgroup.kill (before Linux 5.14)",
-            own.display()
-        ));
+        return Err(CgroupError::NoKill(own.to_owned()));
     }
     for limit in LIMITS {
         let value = fs::read_to_string(own.join(limit)).unwrap_or_default();
         if value.split_whitespace().next().is_some_and(|value| value != "max") {
-            return Err(format!("jobs would not find the {limit} of {} in theirs", own.display()));
+            return Err(CgroupError::Limited { limit, own: own.to_owned() });
         }
     }
     // Without this permission no process can be moved to a cgroup below.
     let procs = own.join("cgroup.procs");
-    File::options().write(true).open(&procs).map_err(|error| failed(&procs, &error))?;
+    File::options().write(true).open(&procs).map_err(failed(&procs))?;
     Ok(())
 }
 
 impl Parent {
     /// Creates it below the cgroup of the supervisor.
-    fn below(own: &Path, path: &str) -> Result<Self, String> {
+    fn below(own: &Path, path: &str) -> Result<Self, CgroupError> {
         require_usable(own)?;
         let mut number = 0;
         loop {
@@ -102,7 +129,7 @@ impl Parent {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < MAX_NAMES => {
                     number += 1;
                 }
-                Err(error) => return Err(failed(&directory, &error)),
+                Err(error) => return Err(failed(&directory)(error)),
             }
         }
     }

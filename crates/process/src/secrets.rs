@@ -7,6 +7,7 @@
 //! that need it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -15,7 +16,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use containerpilot_log_format::{HiddenValues, Patterns};
 use nix::errno::Errno;
+use thiserror::Error;
 
+use crate::error_text::describe;
 use crate::regular_file;
 
 /// The most bytes of a value.
@@ -103,7 +106,7 @@ fn serve(files: &Files, mut pipe: File, hidden: &HiddenValues) {
                 variables.push(0);
                 values.push(value);
             }
-            Err(errno) => {
+            Err(SecretError(errno)) => {
                 let nth = u32::try_from(nth).unwrap_or(u32::MAX);
                 let _ = pipe.write_all(&head(errno as i32 as u32, nth));
                 return;
@@ -124,28 +127,27 @@ fn head(errno: u32, number: u32) -> [u8; 8] {
     head
 }
 
-/// The value of a secret, or why there is none (D15).
-pub fn value_of_file(file: &str) -> Result<Vec<u8>, String> {
-    value(file).map_err(|errno| {
-        refusal(errno).unwrap_or_else(|| crate::error_text::describe(&io::Error::from(errno)))
-    })
-}
+/// Why a file has no value for a secret: an error of the system, or one of those above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub struct SecretError(pub(crate) Errno);
 
-/// Why the content of a file is no secret; `None` for an error of the system.
-pub(crate) fn refusal(errno: Errno) -> Option<String> {
-    match errno {
-        NOT_REGULAR => Some("not a regular file".to_owned()),
-        TOO_LARGE => Some(format!("larger than {} KiB", MAX_BYTES / 1024)),
-        NUL_BYTE => Some("it contains a NUL byte".to_owned()),
-        _ => None,
+impl fmt::Display for SecretError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            NOT_REGULAR => out.write_str("not a regular file"),
+            TOO_LARGE => write!(out, "larger than {} KiB", MAX_BYTES / 1024),
+            NUL_BYTE => out.write_str("it contains a NUL byte"),
+            errno => out.write_str(&describe(&io::Error::from(errno))),
+        }
     }
 }
 
-/// The content of a file without one newline at its end.
-pub fn value(file: &str) -> Result<Vec<u8>, Errno> {
+/// The value of a secret: the content of a file without one newline at its end (D15).
+pub fn value(file: &str) -> Result<Vec<u8>, SecretError> {
     // Two bytes more for the newline, and one to find out that it is larger.
     let read = regular_file::read(file, MAX_BYTES as u64 + 3);
-    let mut value = read.map_err(|error| error.raw_os_error().map_or(NOT_REGULAR, Errno::from_raw))?;
+    let mut value =
+        read.map_err(|error| SecretError(error.raw_os_error().map_or(NOT_REGULAR, Errno::from_raw)))?;
     if value.ends_with(b"\n") {
         value.pop();
         if value.ends_with(b"\r") {
@@ -153,8 +155,8 @@ pub fn value(file: &str) -> Result<Vec<u8>, Errno> {
         }
     }
     match value {
-        large if large.len() > MAX_BYTES => Err(TOO_LARGE),
-        binary if binary.contains(&0) => Err(NUL_BYTE),
+        large if large.len() > MAX_BYTES => Err(SecretError(TOO_LARGE)),
+        binary if binary.contains(&0) => Err(SecretError(NUL_BYTE)),
         value => Ok(value),
     }
 }

@@ -63,10 +63,7 @@ pub struct Object {
 /// Answers what a template looks up.
 pub trait LookUp {
     /// What was found; `None` if it does not exist.
-    ///
-    /// # Errors
-    /// Why it cannot be told.
-    fn look_up(&self, source: Source, name: &str) -> Result<Option<Data>, String>;
+    fn look_up(&self, source: Source, name: &str) -> Option<Data>;
 }
 
 /// Looks something up for a function.
@@ -77,8 +74,8 @@ pub(crate) fn value_of(
     name: &Text,
 ) -> Result<Option<Value>, FunctionError> {
     let name = String::from_utf8_lossy(name);
-    let found = data.map_or(Ok(None), |data| data.look_up(source, &name));
-    found.map_err(FunctionError::new)?.map(|data| value(data, budget)).transpose()
+    let found = data.and_then(|data| data.look_up(source, &name));
+    found.map(|data| value(data, budget)).transpose()
 }
 
 fn value(data: Data, budget: &mut Budget) -> Result<Value, FunctionError> {

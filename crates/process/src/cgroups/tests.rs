@@ -60,7 +60,10 @@ fn p4_cgroup_with_a_limit_is_not_used_because_programs_would_not_find_it() {
     {
         let own = fake(&[("memory.max", "max\n"), (file, value)]);
         let error = Parent::below(&own, "/").unwrap_err();
-        assert_eq!(error, format!("jobs would not find the {file} of {} in theirs", own.display()));
+        assert_eq!(
+            error.to_string(),
+            format!("jobs would not find the {file} of {} in theirs", own.display())
+        );
         assert!(!own.join(format!("containerpilot-{}-0", std::process::id())).exists());
         fs::remove_dir_all(own).unwrap();
     }
@@ -72,7 +75,7 @@ fn p4_cgroup_with_a_limit_is_not_used_because_programs_would_not_find_it() {
 #[test]
 fn p4_cgroup_without_cgroup_kill_is_not_used() {
     let own = folder();
-    assert!(Parent::below(&own, "/").unwrap_err().contains("is the root cgroup, or has no cgroup.kill"));
+    assert!(matches!(Parent::below(&own, "/"), Err(CgroupError::NoKill(_))));
     assert_eq!(fs::read_dir(&own).unwrap().count(), 0);
     fs::remove_dir_all(own).unwrap();
 }
@@ -87,7 +90,7 @@ fn p4_cgroup_that_another_supervisor_has_left_is_not_used() {
     for number in 2..=MAX_NAMES {
         fs::create_dir(own.join(name(number))).unwrap();
     }
-    assert!(Parent::below(&own, "/").unwrap_err().ends_with(": file exists"));
+    assert!(Parent::below(&own, "/").unwrap_err().to_string().ends_with(": file exists"));
     fs::remove_dir_all(own).unwrap();
 }
 

@@ -11,7 +11,7 @@ use nix::libc;
 
 use super::identity::{IdentityError, principal_name};
 use super::start::Attempt;
-use crate::secrets;
+use crate::secrets::SecretError;
 use crate::sys::{self, ExecError, SpawnStep};
 
 /// A failed start. A message starts with the program, and ends with the words of the system if it reported the error.
@@ -23,8 +23,8 @@ pub(super) enum SpawnError {
     NulByte { program: String },
     #[error("{program}: cannot read its secrets: {error}")]
     Secrets { program: String, error: std::io::Error },
-    #[error("{program}: cannot read the secret {name} from {file}: {}", secret_error(*errno))]
-    Secret { program: String, name: String, file: String, errno: Errno },
+    #[error("{program}: cannot read the secret {name} from {file}: {source}")]
+    Secret { program: String, name: String, file: String, source: SecretError },
     #[error("{program}: {error}")]
     Identity { program: String, error: IdentityError },
     #[error("{program}: cannot create a process: {}", process_limit(*errno))]
@@ -126,10 +126,6 @@ fn switch_hint(errno: Errno, switched: &Switched) -> String {
     }
 }
 
-fn secret_error(errno: Errno) -> String {
-    secrets::refusal(errno).unwrap_or_else(|| errno.desc().to_owned())
-}
-
 /// `hint` explains a missing privilege.
 fn privilege_hint(errno: Errno, hint: &str) -> String {
     match errno {
@@ -201,7 +197,7 @@ impl SpawnError {
             SpawnStep::Descriptors => "set up its file descriptors".to_owned(),
             SpawnStep::Secrets => {
                 return match attempt.secrets.get(error.file).cloned() {
-                    Some((name, file)) => Self::Secret { program, name, file, errno },
+                    Some((name, file)) => Self::Secret { program, name, file, source: SecretError(errno) },
                     None => Self::Setup { program, action: "read its secrets".to_owned(), errno },
                 };
             }

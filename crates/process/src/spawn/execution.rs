@@ -118,11 +118,11 @@ impl Execution {
         let nul_byte = |_: Errno| SpawnError::NulByte { program: shown() };
         let mut variables: Vec<Vec<u8>> = self.variables().map(<[u8]>::to_vec).collect();
         for (name, file) in &process.secrets {
-            let value = secrets::value(file).map_err(|errno| SpawnError::Secret {
+            let value = secrets::value(file).map_err(|source| SpawnError::Secret {
                 program: shown(),
                 name: name.clone(),
                 file: file.clone(),
-                errno,
+                source,
             })?;
             variables.push([name.as_bytes(), b"=", &value].concat());
         }

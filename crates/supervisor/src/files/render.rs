@@ -29,7 +29,7 @@ fn text_of(inputs: &FileInputs) -> Result<Vec<u8>, RenderError> {
     let FileInputs { file, environment, data } = inputs;
     let mut secrets = BTreeMap::new();
     for (name, path) in &file.secrets {
-        let value = secrets::value_of_file(path)
+        let value = secrets::value(path)
             .map_err(|why| RenderError::System(format!("secret {name}: {path}: {why}")))?;
         secrets.insert(name.as_str(), value);
     }
@@ -76,23 +76,21 @@ impl Found<'_> {
 }
 
 impl LookUp for Found<'_> {
-    fn look_up(&self, source: Source, name: &str) -> Result<Option<Data>, String> {
+    fn look_up(&self, source: Source, name: &str) -> Option<Data> {
         let watch = match source {
-            Source::Secret => return Ok(self.secrets.get(name).cloned().map(Data::Text)),
+            Source::Secret => return self.secrets.get(name).cloned().map(Data::Text),
             Source::Watch => name.to_owned(),
             Source::Key => RenderedFile::key_watch(name),
             Source::Keys => RenderedFile::prefix_watch(name),
         };
-        Ok(match self.data.get(&watch) {
-            Some(Answer::Instances(instances)) => {
-                Some(Data::Objects(instances.iter().map(instance).collect()))
-            }
-            Some(Answer::Value(value)) => Some(Data::Text(value.to_vec())),
-            Some(Answer::Entries(entries)) => Some(Data::Objects(objects(entries))),
-            Some(Answer::Up) => Some(Data::Flag(true)),
-            Some(Answer::Down(_)) => Some(Data::Flag(false)),
-            Some(Answer::Absent) | None => None,
-        })
+        match self.data.get(&watch)? {
+            Answer::Instances(instances) => Some(Data::Objects(instances.iter().map(instance).collect())),
+            Answer::Value(value) => Some(Data::Text(value.to_vec())),
+            Answer::Entries(entries) => Some(Data::Objects(objects(entries))),
+            Answer::Up => Some(Data::Flag(true)),
+            Answer::Down(_) => Some(Data::Flag(false)),
+            Answer::Absent => None,
+        }
     }
 }
 
