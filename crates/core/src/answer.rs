@@ -63,6 +63,10 @@ impl Answer {
     }
 }
 
+/// What a watch has found, or why that is not known. The reason is text: the core shows it, and compares it with the
+/// previous one, so that the log has one entry for each reason.
+pub type WatchResult = Result<Answer, String>;
+
 /// A healthy instance of a watched service (E6).
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instance {

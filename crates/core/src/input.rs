@@ -1,15 +1,15 @@
 //! Inputs: everything that can happen to the core.
 
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use core::time::Duration;
 
-pub use crate::answer::{Answer, Instance};
+pub use crate::answer::{Answer, Instance, WatchResult};
 pub use crate::exit_status::ExitStatus;
 use crate::ids::{CheckRunId, JobIx, LockIx, RenderId, RunId, WatchIx};
 use crate::lock_report::LockReport;
 use crate::notice::Notice;
-use crate::plan::Signal;
 use crate::plan::diff::Moves;
+use crate::plan::{Signal, UnexpectedStatus};
 use crate::request::{Request, RequestId};
 
 /// Something that happened.
@@ -92,8 +92,8 @@ pub enum Input {
     Watched {
         /// The watch.
         watch: WatchIx,
-        /// What is there now, or why that cannot be told. Then the last answer stays (D7).
-        answer: Result<Answer, String>,
+        /// What is there now, or why that is not known. Then the last answer stays (D7).
+        answer: WatchResult,
     },
     /// A file was rendered (D15).
     FileRendered {
@@ -106,7 +106,7 @@ pub enum Input {
     FileInstalled {
         /// The rendering.
         render: RenderId,
-        /// The reason, if it failed.
+        /// The reason, if it failed: it is shown, and compared with the previous one.
         result: Result<(), String>,
     },
     /// What Consul has answered about a lock (D14).
@@ -131,7 +131,8 @@ pub enum Input {
         /// The request.
         request: Request,
     },
-    /// The telemetry server listens, or cannot. Sent after a reload that has added or moved it (R3).
+    /// The telemetry server listens, or cannot, with the reason for people. Sent after a reload that has added or moved
+    /// it (R3).
     TelemetryListens(Result<(), String>),
     /// The system clock was read: before startup, when it was set, and when the machine was asleep (W15).
     Clock {
@@ -240,6 +241,12 @@ impl CheckError {
 impl From<String> for CheckError {
     fn from(why: String) -> Self {
         Self::Failed(why)
+    }
+}
+
+impl From<UnexpectedStatus> for CheckError {
+    fn from(error: UnexpectedStatus) -> Self {
+        Self::Failed(error.to_string())
     }
 }
 

@@ -41,14 +41,16 @@ pub use dependencies::{DependencyEdge, DependencyKind, Dependent};
 pub use exec::{Action, Exec, Target};
 pub use file::{FileData, FileTest, RenderedFile};
 pub use health::{Check, Health, OnUnhealthy, Probe};
-pub use http::{HttpMethod, HttpProbe, HttpTarget, StatusRange};
+pub use http::{HttpMethod, HttpProbe, HttpTarget, StatusRange, UnexpectedStatus};
 pub use job::{Command, Job, OnCompletion, Role};
 pub use lock::{LONGEST_TTL, Lock, SHORTEST_TTL};
 pub use logging::{Format, JobLogging, JobOutput, Level, LogFile, Logging, Output};
 pub use otlp::Otlp;
 pub use process::{Capabilities, Limit, Principal, Process, Resource};
 pub use ready::Ready;
-pub use replicas::{MAX_REPLICAS, PORT_VARIABLE, PortRange, REPLICA_VARIABLE, Replica, ReplicaGroup};
+pub use replicas::{
+    MAX_REPLICAS, PORT_VARIABLE, PortRange, REPLICA_VARIABLE, Replica, ReplicaGroup, ScaleError,
+};
 pub use requires::{DependencyCondition, RequiredSource, Requirement};
 pub use restart::{Backoff, OnStartLimit, RestartOn, Restarts, StartLimit};
 pub use service::{Service, Status, TaggedAddress};

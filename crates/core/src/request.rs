@@ -8,13 +8,13 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
 
 use crate::ids::JobIx;
 use crate::plan::diff::{Changes, Moves};
-use crate::plan::{Plan, Signal};
-
-/// The refusal of requests during a shutdown.
-pub(crate) const SHUTTING_DOWN: &str = "the supervisor is shutting down";
+use crate::plan::{Plan, ScaleError, Signal};
+use crate::time::fmt_duration;
 
 /// The number of a request, chosen by the caller; the reply carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,7 +72,7 @@ pub enum Reply {
     /// The new plan is in force.
     Reloaded(Changes),
     /// Refused, with the reason.
-    Refused(String),
+    Refused(Refusal),
     /// What each of several jobs replies.
     Jobs(Vec<JobReply>),
 }
@@ -83,14 +83,92 @@ pub struct JobReply {
     /// The name of the job.
     pub job: String,
     /// What is done, or why it is refused.
-    pub result: Result<String, String>,
+    pub result: Result<String, Refusal>,
 }
 
 impl JobReply {
     /// The replies of several jobs in one. It is refused if every job refuses: some jobs of a group may not run.
-    pub fn combined(replies: &[Self]) -> Result<String, String> {
-        let words = |Self { job, result: Ok(words) | Err(words) }: &Self| format!("{job}: {words}");
+    pub fn combined(replies: &[Self]) -> Result<String, Refusal> {
+        let words = |Self { job, result }: &Self| match result {
+            Ok(done) => format!("{job}: {done}"),
+            Err(refusal) => format!("{job}: {refusal}"),
+        };
         let words = replies.iter().map(words).collect::<Vec<_>>().join("; ");
-        if replies.iter().all(|reply| reply.result.is_err()) { Err(words) } else { Ok(words) }
+        if replies.iter().all(|reply| reply.result.is_err()) {
+            return Err(Refusal::EveryJob(words));
+        }
+        Ok(words)
     }
 }
+
+/// Why a request is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The supervisor is shutting down.
+    ShuttingDown,
+    /// A reload has removed the job.
+    NoSuchJob,
+    /// An action has no job to act on.
+    NoTarget,
+    /// The telemetry job cannot be stopped or restarted.
+    TelemetryJob,
+    /// There is no process that the signal could be sent to.
+    NotRunning,
+    /// What the job is bound to does not hold, in words (W21).
+    Unmet(String),
+    /// Not so many replicas are possible.
+    Scale(ScaleError),
+    /// Another rolling restart is in progress.
+    RollingRestartInProgress,
+    /// A rolling restart needs checks.
+    ChecksSuspended,
+    /// Every job of a rolling restart was stopped before its turn.
+    AllStopped,
+    /// A job of a rolling restart has ended.
+    JobEnded(String),
+    /// A job of a rolling restart was not back in time.
+    NotBack {
+        /// The job.
+        job: String,
+        /// What it did not become: `healthy`.
+        state: &'static str,
+        /// How long it had time.
+        limit: Duration,
+    },
+    /// A rolling restart has stopped before some jobs.
+    Incomplete {
+        /// The reason.
+        why: Box<Self>,
+        /// The names of the jobs that were not restarted.
+        left: String,
+    },
+    /// Every one of several jobs refuses: what each of them replies.
+    EveryJob(String),
+    /// The supervisor has panicked.
+    InternalError,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::ShuttingDown => "the supervisor is shutting down",
+            Self::NoSuchJob => "no such job",
+            Self::NoTarget => "there is no other such job",
+            Self::TelemetryJob => "the telemetry job is part of the supervisor",
+            Self::NotRunning => "not running",
+            Self::Unmet(words) | Self::EveryJob(words) => words,
+            Self::Scale(error) => return error.fmt(out),
+            Self::RollingRestartInProgress => "another rolling restart is in progress",
+            Self::ChecksSuspended => "in maintenance mode checks are suspended, so no job becomes healthy",
+            Self::AllStopped => "all of them were stopped before their turn",
+            Self::JobEnded(job) => return write!(out, "{job} has ended"),
+            Self::NotBack { job, state, limit } => {
+                return write!(out, "{job} did not become {state} within {}", fmt_duration(*limit));
+            }
+            Self::Incomplete { why, left } => return write!(out, "{why}; not restarted: {left}"),
+            Self::InternalError => "internal error, please report it; see the log",
+        })
+    }
+}
+
+impl core::error::Error for Refusal {}

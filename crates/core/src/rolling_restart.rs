@@ -1,6 +1,7 @@
 //! A rolling restart: jobs are restarted one at a time, each healthy before the next (W20). It knows whose turn it is;
 //! `rules/rolling_restart.rs` tells it what the jobs do.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
@@ -8,7 +9,7 @@ use alloc::vec::Vec;
 
 use crate::ids::JobIx;
 use crate::plan::diff::Moves;
-use crate::request::{Reply, RequestId};
+use crate::request::{Refusal, Reply, RequestId};
 #[cfg(feature = "fingerprint")]
 use crate::state::fingerprint::{Fingerprint, Name};
 use crate::state::timers::{TimerId, TimerKind, Timers};
@@ -72,7 +73,7 @@ impl RollingRestart {
     /// Ends it: the answer, and what the log says; `why` if it is incomplete.
     pub(crate) fn end<'a>(
         mut self,
-        why: Option<String>,
+        why: Option<Refusal>,
         name: impl Fn(JobIx) -> &'a str,
         timers: &mut Timers,
     ) -> (Reply, String) {
@@ -82,10 +83,10 @@ impl RollingRestart {
         };
         let (done, left) = (names(&mut self.done.iter()), names(&mut self.next.iter()));
         let reply = match why {
-            None if done.is_empty() => Reply::Refused("all of them were stopped before their turn".into()),
+            None if done.is_empty() => Reply::Refused(Refusal::AllStopped),
             None => Reply::Done(format!("restarted {done}, one at a time")),
             Some(why) if left.is_empty() => Reply::Refused(why),
-            Some(why) => Reply::Refused(format!("{why}; not restarted: {left}")),
+            Some(why) => Reply::Refused(Refusal::Incomplete { why: Box::new(why), left }),
         };
         let words = match &reply {
             Reply::Refused(why) => format!("rolling restart stopped: {why}"),

@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, WatchResult};
 use crate::catalog::connectivity::Trouble;
 use crate::context::{Context, Decision};
 use crate::event::Code;
@@ -75,12 +75,7 @@ impl Watches {
     }
 
     /// Handles an answer, or the reason why there is none.
-    pub(crate) fn answered(
-        &mut self,
-        watch: WatchIx,
-        answer: Result<Answer, String>,
-        context: &mut Context<'_>,
-    ) {
+    pub(crate) fn answered(&mut self, watch: WatchIx, answer: WatchResult, context: &mut Context<'_>) {
         let Some(state) = self.states.get_mut(watch.index()) else { return };
         if context.phase != Phase::Running {
             return;

@@ -271,7 +271,7 @@ impl Tracer {
                 if let Some((_, start)) = self.reload.take_if(|(reload, _)| reload == id) {
                     let mut reload = span(Key::Reload(id.0), Key::Root, "reload".to_owned(), start, now);
                     if let Reply::Refused(why) = reply {
-                        reload.failure = Some(why.clone());
+                        reload.failure = Some(why.to_string());
                     }
                     spans.push(reload);
                 }

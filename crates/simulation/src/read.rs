@@ -222,11 +222,9 @@ impl Reader<'_> {
             self.error(given.place, message, "write for example \"web=4\"");
             return None;
         };
-        let possible: Vec<Result<Plan, String>> =
-            self.plans.iter().map(|plan| plan.scaled(name, count)).collect();
-        if possible.iter().all(Result::is_err) {
-            let why = possible.into_iter().find_map(Result::err).unwrap_or_default();
-            self.error(given.place, why, "");
+        let possible = self.plans.iter().map(|plan| plan.scaled(name, count).map(drop));
+        if let Some(error) = possible.reduce(|one, other| other.or(one)).and_then(Result::err) {
+            self.error(given.place, error.to_string(), "");
         }
         Some(Action::Scale(name.to_owned(), count))
     }

@@ -14,7 +14,7 @@ mod events;
 pub(crate) mod fuzz;
 mod render;
 mod routes;
-mod socket;
+pub(crate) mod socket;
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -24,12 +24,11 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use containerpilot_core::plan;
-use containerpilot_process::error_text::describe;
 use containerpilot_process::sys;
 use tokio::sync::watch;
 
 use self::endpoints::ControlApi;
-use self::socket::SocketFile;
+use self::socket::{SocketError, SocketFile};
 use crate::logs::Tails;
 use crate::messages::query_handle::QueryHandle;
 use crate::net::Net;
@@ -67,29 +66,23 @@ pub(crate) struct ControlHandles {
 
 impl Control {
     /// Listens on the socket of a plan.
-    pub(crate) fn open(plan: &plan::Control) -> Result<Self, String> {
+    pub(crate) fn open(plan: &plan::Control) -> Result<Self, SocketError> {
         Self::listen(plan, socket::LOCK_TIMEOUT)
     }
 
-    fn listen(plan: &plan::Control, lock_timeout: Duration) -> Result<Self, String> {
-        let (listener, file) = socket::open(plan, lock_timeout).map_err(|error| error.to_string())?;
+    fn listen(plan: &plan::Control, lock_timeout: Duration) -> Result<Self, SocketError> {
+        let (listener, file) = socket::open(plan, lock_timeout)?;
         let open_to_others = Arc::new(AtomicBool::new(is_open_to_others(plan)));
         Ok(Self { plan: plan.clone(), file, open_to_others, state: State::Listening(listener) })
     }
 
     /// R3: applies another plan. At another path the new socket listens before the old one is removed; requests on the
     /// old one get their complete response. If the plan cannot be applied, the socket stays as it is.
-    pub(crate) fn follow(current: &mut Option<Self>, wanted: &plan::Control) -> Result<(), String> {
+    pub(crate) fn follow(current: &mut Option<Self>, wanted: &plan::Control) -> Result<(), SocketError> {
         match current {
             Some(current) if current.plan.socket == wanted.socket => {
                 if (current.plan.mode, &current.plan.group) != (wanted.mode, &wanted.group) {
-                    current.file.set_permissions(wanted).map_err(|error| {
-                        format!(
-                            "cannot change group and mode of the control socket {}: {}",
-                            wanted.socket,
-                            describe(&error)
-                        )
-                    })?;
+                    current.file.set_permissions(wanted)?;
                     current.open_to_others.store(is_open_to_others(wanted), Ordering::Relaxed);
                 }
                 current.plan = wanted.clone();
@@ -142,10 +135,8 @@ impl Control {
     }
 
     /// S6: removes the socket's file.
-    pub(crate) fn unlink(&self) -> Result<(), String> {
-        let failed =
-            |error| format!("cannot remove the control socket {}: {}", self.plan.socket, describe(&error));
-        self.file.remove().map_err(failed)
+    pub(crate) fn unlink(&self) -> Result<(), SocketError> {
+        self.file.remove()
     }
 
     /// Waits until every request in progress has its response, at most until the deadline.

@@ -16,7 +16,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use containerpilot_core::ids::{CheckRunId, JobIx, RenderId, RunId, WatchIx};
-use containerpilot_core::input::{Answer, CheckError, RenderError};
+use containerpilot_core::input::{CheckError, RenderError, WatchResult};
 use containerpilot_core::lock_report::LockReport;
 use containerpilot_core::plan::{Level, Lock, Watch};
 use containerpilot_process::orphans::Report;
@@ -25,6 +25,7 @@ use self::channel::{Receiver, Sender};
 use self::query::Query;
 use self::reload::Loaded;
 use crate::files::TempFile;
+use crate::net::resolve::ResolveError;
 
 /// The receiving end, in the loop.
 pub(crate) type LoopReceiver = Receiver<LoopMessage>;
@@ -36,11 +37,11 @@ pub(crate) type LoopSender = Sender<LoopMessage>;
 #[derive(Debug)]
 pub(crate) enum LoopMessage {
     /// The addresses of a host that checks wait for, or the error of the look-up.
-    Resolved(String, Result<Vec<IpAddr>, String>),
+    Resolved(String, Result<Vec<IpAddr>, ResolveError>),
     /// A check on the network thread is done, with its result.
     CheckDone(CheckRunId, Result<(), CheckError>),
     /// What a watch has found, or why it cannot tell, with the watch's index when it started.
-    Watched(Arc<Watch>, WatchIx, Result<Answer, String>),
+    Watched(Arc<Watch>, WatchIx, WatchResult),
     /// What Consul has answered about a lock.
     Lock(Arc<Lock>, LockReport),
     /// A file was rendered: the new text, or `None` if it is that of the file.

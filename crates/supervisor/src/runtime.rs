@@ -48,6 +48,7 @@ use containerpilot_process::sys;
 use nix::errno::Errno;
 
 use crate::control::Control;
+use crate::control::socket::SocketError;
 use crate::discovery::Discovery;
 use crate::logs::Logs;
 use crate::logs::check_output::CheckOutputs;
@@ -64,7 +65,7 @@ use crate::runtime::probe::Probes;
 use crate::runtime::queries::QueryHandler;
 use crate::runtime::reload::Reloads;
 use crate::runtime::starts::Starts;
-use crate::telemetry::{self, Export, Metrics, SensorOutputs, Telemetry};
+use crate::telemetry::{self, Export, ListenError, Metrics, SensorOutputs, Telemetry};
 use crate::watches::Watches;
 
 /// Makes the decisions: the core. Tests use a script instead.
@@ -115,6 +116,10 @@ pub(crate) enum StartupError {
     Logs(io::Error),
     #[error("cannot start the network thread: {}", describe(.0))]
     Network(io::Error),
+    #[error(transparent)]
+    Telemetry(#[from] ListenError),
+    #[error(transparent)]
+    Control(#[from] SocketError),
 }
 
 /// The supervisor.

@@ -32,7 +32,7 @@ pub(crate) use otlp::{Export, Handles as ExportHandles, random_ids, traceparent}
 use process::Process;
 use self_metrics::Measured;
 pub(crate) use sensors::{InvalidOutput, SensorOutputs};
-pub(crate) use server::Telemetry;
+pub(crate) use server::{ListenError, Telemetry};
 use store::Store;
 pub(crate) use store::ValueError;
 

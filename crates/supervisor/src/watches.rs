@@ -12,7 +12,7 @@ use std::io;
 use std::sync::Arc;
 
 use containerpilot_core::ids::WatchIx;
-use containerpilot_core::input::Answer;
+use containerpilot_core::input::WatchResult;
 use containerpilot_core::plan::{Plan, Watch, WatchKind};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -32,7 +32,7 @@ struct Followed {
 }
 
 impl Followed {
-    fn tell(&self, answer: Result<Answer, String>) {
+    fn tell(&self, answer: WatchResult) {
         self.sender.send(LoopMessage::Watched(Arc::clone(&self.watch), self.ix, answer));
     }
 }

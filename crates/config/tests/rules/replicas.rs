@@ -170,14 +170,14 @@ fn w20_a_group_and_each_replica_can_be_waited_for() {
 fn w20_scale_makes_the_plan_with_another_number() {
     let plan = plan(&format!("{{ jobs: [{{ {WEB}, replicas: 2 }}, {{ name: 'b', exec: 'x' }}] }}"));
     let names = |count| {
-        let plan = plan.scaled("web", count)?;
+        let plan = plan.scaled("web", count).map_err(|error| error.to_string())?;
         Ok(plan.jobs.iter().map(|job| job.name.clone()).collect::<Vec<_>>())
     };
     assert_eq!(names(1), Ok(vec!["web-1".to_owned(), "b".to_owned()]));
     assert_eq!(names(10).map(|names: Vec<String>| names.len()), Ok(11));
     assert_eq!(names(11), Err("at most 10 replicas: the ports are 8000 to 8009".to_owned()));
     assert!(names(0).unwrap_err().starts_with("at least 1 replica"));
-    assert_eq!(plan.scaled("b", 2), Err("`b` has no `replicas`".to_owned()));
+    assert_eq!(plan.scaled("b", 2).unwrap_err().to_string(), "`b` has no `replicas`");
     let (one, ten) = (plan.scaled("web", 1).unwrap(), plan.scaled("web", 10).unwrap());
     assert_eq!(ten.jobs[0], one.jobs[0]);
     assert_eq!(plan.clone().with_scale_of(&ten), ten, "a reload keeps it");

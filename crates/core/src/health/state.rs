@@ -93,7 +93,7 @@ pub struct CheckResult {
     pub at: Time,
     /// How long it took.
     pub took: Duration,
-    /// The reason, if it failed.
+    /// The reason, if it failed: it is only shown.
     pub result: Result<(), String>,
 }
 

@@ -1,7 +1,7 @@
 //! HTTP requests of health checks and watches (H5, H10).
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -39,19 +39,40 @@ impl HttpProbe {
     /// Compares the status of a response with the expected ones.
     ///
     /// # Errors
-    /// Which status it is, and which are expected.
-    pub fn check_status(&self, status: u16) -> Result<(), String> {
+    /// If it is none of them.
+    pub fn check_status(&self, status: u16) -> Result<(), UnexpectedStatus> {
         if self.status.iter().any(|range| range.contains(status)) {
             return Ok(());
         }
-        let expected: Vec<String> = self.status.iter().map(ToString::to_string).collect();
-        let expected = match expected.split_last() {
-            Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
-            _ => expected.concat(),
-        };
-        Err(format!("status {status}, expected {expected}"))
+        Err(UnexpectedStatus { status, expected: self.status.clone() })
     }
 }
+
+/// A response has another status than expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnexpectedStatus {
+    /// The status of the response.
+    pub status: u16,
+    /// The expected ones.
+    pub expected: Vec<StatusRange>,
+}
+
+impl fmt::Display for UnexpectedStatus {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "status {}, expected ", self.status)?;
+        for (nth, range) in self.expected.iter().enumerate() {
+            let separator = match nth {
+                0 => "",
+                _ if nth + 1 == self.expected.len() => " or ",
+                _ => ", ",
+            };
+            write!(out, "{separator}{range}")?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for UnexpectedStatus {}
 
 /// `GET http://127.0.0.1:8000/health`
 impl fmt::Display for HttpProbe {
@@ -180,6 +201,7 @@ impl fmt::Display for StatusRange {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     #[test]
     fn h10_an_unexpected_status_names_the_expected_ones() {
@@ -187,10 +209,12 @@ mod tests {
         let mut probe = HttpProbe::get(target);
         assert_eq!(probe.to_string(), "GET https://[::1]:1/x");
         assert_eq!((probe.check_status(204), probe.check_status(399)), (Ok(()), Ok(())));
-        assert_eq!(probe.check_status(400), Err("status 400, expected 2xx or 3xx".into()));
+        let error = |status| probe.check_status(status).unwrap_err().to_string();
+        assert_eq!(error(400), "status 400, expected 2xx or 3xx");
         probe.status = [StatusRange::Code(200), StatusRange::Code(429), StatusRange::Class(5)].into();
         assert_eq!((probe.check_status(200), probe.check_status(503)), (Ok(()), Ok(())));
-        assert_eq!(probe.check_status(201), Err("status 201, expected 200, 429 or 5xx".into()));
+        let error = probe.check_status(201).unwrap_err();
+        assert_eq!(error.to_string(), "status 201, expected 200, 429 or 5xx");
         probe.headers = [("Authorization".into(), "Bearer hush".into())].into();
         assert!(!format!("{probe:?}").contains("hush"));
     }

@@ -7,6 +7,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt;
 
 use super::{Command, Drain, Exec, Job, JobLogging, JobOutput, Plan, Probe, Word};
 
@@ -175,21 +176,16 @@ impl Plan {
     ///
     /// # Errors
     /// If the job has no replicas, or not so many are possible.
-    pub fn scaled(&self, name: &str, count: u16) -> Result<Self, String> {
+    pub fn scaled(&self, name: &str, count: u16) -> Result<Self, ScaleError> {
         let mut plan = self.clone();
         let group = plan.replicas.iter_mut().find(|group| group.template.name == name);
-        let group = group.ok_or_else(|| format!("`{name}` has no `replicas`"))?;
+        let group = group.ok_or_else(|| ScaleError::NoReplicas { job: name.into() })?;
         let max = group.max();
         if count == 0 {
-            return Err(format!("at least 1 replica is needed; use `stop {name}` to stop all of them"));
+            return Err(ScaleError::Zero { job: name.into() });
         }
         if count > max {
-            return Err(match group.ports {
-                Some(PortRange { first, last }) if max < MAX_REPLICAS => {
-                    format!("at most {max} replicas: the ports are {first} to {last}")
-                }
-                _ => format!("at most {max} replicas"),
-            });
+            return Err(ScaleError::TooMany { max, ports: group.ports.filter(|_| max < MAX_REPLICAS) });
         }
         group.count = count;
         let mut made = Some(group.jobs().collect::<Vec<Job>>());
@@ -217,6 +213,45 @@ impl Plan {
         kept.into_iter().fold(self, |plan, (name, count)| plan.scaled(name, count).unwrap_or(plan))
     }
 }
+
+/// Why a job cannot have another number of replicas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScaleError {
+    /// The job is not a definition of replicas, or does not exist.
+    NoReplicas {
+        /// Its name.
+        job: String,
+    },
+    /// No replica at all.
+    Zero {
+        /// The name of the definition.
+        job: String,
+    },
+    /// More than possible.
+    TooMany {
+        /// The largest number.
+        max: u16,
+        /// The ports, if there are not more of them.
+        ports: Option<PortRange>,
+    },
+}
+
+impl fmt::Display for ScaleError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoReplicas { job } => write!(out, "`{job}` has no `replicas`"),
+            Self::Zero { job } => {
+                write!(out, "at least 1 replica is needed; use `stop {job}` to stop all of them")
+            }
+            Self::TooMany { max, ports: None } => write!(out, "at most {max} replicas"),
+            Self::TooMany { max, ports: Some(PortRange { first, last }) } => {
+                write!(out, "at most {max} replicas: the ports are {first} to {last}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ScaleError {}
 
 #[cfg(test)]
 mod tests {

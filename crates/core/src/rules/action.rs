@@ -4,7 +4,7 @@
 //! event is dispatched: an action that starts another action does not nest.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::effect::Effect;
@@ -13,7 +13,7 @@ use crate::ids::{JobIx, RunId};
 use crate::input::ExitStatus;
 use crate::log_entry::Fields;
 use crate::plan::{Action, Level};
-use crate::request::{JobReply, Reply, SHUTTING_DOWN};
+use crate::request::{JobReply, Refusal, Reply};
 use crate::state::exit_codes::ExitReason;
 use crate::state::phase::Phase;
 use crate::state::run::LastExit;
@@ -44,7 +44,7 @@ impl Core {
     }
 
     /// The run of an action is over: with success, or with the reason why it was refused.
-    fn action_ended(&mut self, job: JobIx, run: RunId, result: Result<String, String>) {
+    fn action_ended(&mut self, job: JobIx, run: RunId, result: Result<String, Refusal>) {
         let status = ExitStatus::Code(u8::from(result.is_err()));
         let cause = self.cause_words(job);
         let fields = |code| Fields { cause: cause.map(Into::into), ..Fields::from(code) };
@@ -58,13 +58,13 @@ impl Core {
         let now = self.now;
         let state = self.job_mut(job);
         state.set_failure(result.is_err().then_some(status.code()), false);
-        state.start_error = result.err();
+        state.start_error = result.err().map(|refusal| refusal.to_string());
         let exit = LastExit::new(run, self.planned(job), status, now, None);
         self.run_ended(job, exit);
     }
 
     /// Performs an action. Returns what was done, or why it was refused.
-    fn perform(&mut self, job: JobIx, action: &Action) -> Result<String, String> {
+    fn perform(&mut self, job: JobIx, action: &Action) -> Result<String, Refusal> {
         match action {
             Action::Signal(signal, _) => self.on_targets(job, |core, job| core.request_signal(job, *signal)),
             Action::Start(_) => {
@@ -88,7 +88,9 @@ impl Core {
                 let names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
                 Ok(format!("set {}", names.join(", ")))
             }
-            Action::Reload | Action::Shutdown(_) if self.phase != Phase::Running => Err(SHUTTING_DOWN.into()),
+            Action::Reload | Action::Shutdown(_) if self.phase != Phase::Running => {
+                Err(Refusal::ShuttingDown)
+            }
             Action::Reload => {
                 self.effects.push(Effect::Reload);
                 Ok("reloading the configuration".into())
@@ -102,12 +104,12 @@ impl Core {
         &mut self,
         job: JobIx,
         request: impl Fn(&mut Self, JobIx) -> Reply,
-    ) -> Result<String, String> {
+    ) -> Result<String, Refusal> {
         let targets = self.plan_state.graph.targets(job).to_vec();
         let replies: Vec<(JobIx, Reply)> =
             targets.into_iter().map(|target| (target, request(self, target))).collect();
         match self.job_replies(replies).as_slice() {
-            [] => Err("there is no other such job".into()),
+            [] => Err(Refusal::NoTarget),
             replies => JobReply::combined(replies),
         }
     }

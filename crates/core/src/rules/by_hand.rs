@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::effect::KillReason;
 use crate::ids::JobIx;
 use crate::plan::{Role, Signal};
-use crate::request::{JobReply, Reply, SHUTTING_DOWN};
+use crate::request::{JobReply, Refusal, Reply};
 use crate::state::job::{State, StopReason};
 use crate::state::journal::Origin;
 use crate::state::phase::Phase;
@@ -26,9 +26,9 @@ impl Core {
         if !self.has_job(job) {
             no_such_job()
         } else if self.phase != Phase::Running {
-            Reply::Refused(SHUTTING_DOWN.into())
+            Reply::Refused(Refusal::ShuttingDown)
         } else if self.planned(job).role == Role::Telemetry {
-            Reply::Refused("the telemetry job is part of the supervisor".into())
+            Reply::Refused(Refusal::TelemetryJob)
         } else {
             request(self, job)
         }
@@ -36,7 +36,7 @@ impl Core {
 
     pub(crate) fn request_signal(&mut self, job: JobIx, signal: Signal) -> Reply {
         if !self.job(job).has_process() {
-            return Reply::Refused("not running".into());
+            return Reply::Refused(Refusal::NotRunning);
         }
         self.send_signal(job, signal, KillReason::ByHand);
         Reply::Done(match self.job(job).pid() {
@@ -55,7 +55,7 @@ impl Core {
         }
         let starts = self.job(job).has_ended() || (self.job(job).is_up() && !self.job(job).is_active());
         if let Some(why) = self.missing_bound_words(job).filter(|_| starts) {
-            return Reply::Refused(why);
+            return Reply::Refused(Refusal::Unmet(why));
         }
         let missing = self.missing_words(job);
         let starting =
@@ -146,7 +146,7 @@ impl Core {
 }
 
 pub(crate) fn no_such_job() -> Reply {
-    Reply::Refused("no such job".into())
+    Reply::Refused(Refusal::NoSuchJob)
 }
 
 fn replaced_by_reload() -> Reply {

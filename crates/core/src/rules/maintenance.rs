@@ -5,7 +5,7 @@ use crate::event::Code;
 use crate::health::state::JobHealth;
 use crate::ids::JobIx;
 use crate::plan::Level;
-use crate::request::{Reply, SHUTTING_DOWN};
+use crate::request::{Refusal, Reply};
 use crate::state::job::State;
 use crate::state::journal::Origin;
 use crate::state::phase::Phase;
@@ -26,7 +26,7 @@ impl Core {
             }
             Phase::Running => {}
             Phase::Stopping | Phase::Terminating | Phase::Killing | Phase::Exited => {
-                return Reply::Refused(SHUTTING_DOWN.into());
+                return Reply::Refused(Refusal::ShuttingDown);
             }
         }
         self.maintenance = on;

@@ -26,7 +26,7 @@ use crate::inserted;
 use crate::log_entry::LogEvent;
 use crate::plan::diff::{JobChange, Moves, PlanDiff};
 use crate::plan::{Level, Plan, Repeat};
-use crate::request::{Reply, RequestId, SHUTTING_DOWN};
+use crate::request::{Refusal, Reply, RequestId};
 use crate::state::dependency_graph::{SourceKey, Subscription};
 use crate::state::job::StopReason;
 use crate::state::journal::{Detail, Event, Origin};
@@ -48,7 +48,7 @@ impl Core {
     /// Replaces the plan as soon as the jobs that it changes have stopped.
     pub(crate) fn request_plan(&mut self, id: RequestId, plan: Box<Plan>, renews_variables: bool) {
         if self.phase != Phase::Running {
-            let reply = Reply::Refused(SHUTTING_DOWN.into());
+            let reply = Reply::Refused(Refusal::ShuttingDown);
             return self.effects.push(Effect::Reply { id, reply });
         }
         if let Some(pending) = &mut self.reload {
@@ -100,7 +100,7 @@ impl Core {
         let Some(mut pending) = self.reload.take() else { return };
         self.timers.cancel(&mut pending.timer);
         for id in pending.requests {
-            let reply = Reply::Refused(SHUTTING_DOWN.into());
+            let reply = Reply::Refused(Refusal::ShuttingDown);
             self.effects.push(Effect::Reply { id, reply });
         }
     }

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::effect::Effect;
-use crate::request::{Reply, Request, RequestId};
+use crate::request::{Refusal, Reply, Request, RequestId};
 use crate::rules::by_hand::no_such_job;
 use crate::supervisor::Core;
 
@@ -16,7 +16,7 @@ impl Core {
             Request::RollingRestart(jobs) => return self.request_rolling_restart(id, jobs),
             Request::Scale(name, count) => match self.next_plan().scaled(&name, count) {
                 Ok(plan) => return self.request_plan(id, Box::new(plan), false),
-                Err(why) => Reply::Refused(why),
+                Err(error) => Reply::Refused(Refusal::Scale(error)),
             },
             Request::Maintenance(on) => self.set_maintenance(on),
             Request::SetVariables(variables) => {

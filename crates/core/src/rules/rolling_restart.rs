@@ -1,8 +1,6 @@
 //! What the jobs of a rolling restart do (W20). Whose turn it is, `crate::rolling_restart` knows.
 
 use alloc::boxed::Box;
-use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -10,13 +8,12 @@ use crate::effect::Effect;
 use crate::ids::JobIx;
 use crate::log_entry::LogEvent;
 use crate::plan::{Level, Role};
-use crate::request::{Reply, RequestId, SHUTTING_DOWN};
+use crate::request::{Refusal, Reply, RequestId};
 use crate::rolling_restart::RollingRestart;
 use crate::state::job::State;
 use crate::state::phase::Phase;
 use crate::state::stop_time::hook_time;
 use crate::supervisor::Core;
-use crate::time::fmt_duration;
 
 /// How long a job may take to become healthy, in addition to its stop.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -26,20 +23,20 @@ impl Core {
     pub(crate) fn request_rolling_restart(&mut self, id: RequestId, jobs: Vec<JobIx>) {
         let unknown = |job: &JobIx| job.index() >= self.plan_state.jobs.len();
         let refusal = if self.phase != Phase::Running {
-            Some(SHUTTING_DOWN)
+            Some(Refusal::ShuttingDown)
         } else if self.rolling_restart.is_some() {
-            Some("another rolling restart is in progress")
+            Some(Refusal::RollingRestartInProgress)
         } else if self.maintenance {
-            Some("in maintenance mode checks are suspended, so no job becomes healthy")
+            Some(Refusal::ChecksSuspended)
         } else if jobs.is_empty() || jobs.iter().any(unknown) {
-            Some("no such job")
+            Some(Refusal::NoSuchJob)
         } else if jobs.iter().any(|job| self.planned(*job).role == Role::Telemetry) {
-            Some("the telemetry job is part of the supervisor")
+            Some(Refusal::TelemetryJob)
         } else {
             None
         };
         if let Some(why) = refusal {
-            return self.effects.push(Effect::Reply { id, reply: Reply::Refused(why.into()) });
+            return self.effects.push(Effect::Reply { id, reply: Reply::Refused(why) });
         }
         self.rolling_restart = Some(Box::new(RollingRestart::new(id, jobs)));
     }
@@ -51,7 +48,7 @@ impl Core {
             let state = self.job(job);
             let name = &self.planned(job).name;
             if state.has_ended() && !state.stop().is_some_and(|stop| stop.then_start) {
-                let why = format!("{name} has ended");
+                let why = Refusal::JobEnded(name.clone());
                 self.end_rolling_restart(Some(why));
                 return true;
             }
@@ -87,13 +84,12 @@ impl Core {
         let current = self.rolling_restart.as_ref().and_then(|rolling| rolling.current());
         let Some((job, _)) = current else { return };
         let state = if self.planned(job).health.is_some() { "healthy" } else { "running" };
-        let limit = fmt_duration(self.rolling_limit());
-        let why = format!("{} did not become {state} within {limit}", self.planned(job).name);
-        self.end_rolling_restart(Some(why));
+        let (job, limit) = (self.planned(job).name.clone(), self.rolling_limit());
+        self.end_rolling_restart(Some(Refusal::NotBack { job, state, limit }));
     }
 
     /// Ends a rolling restart and answers it; `why` if it is incomplete.
-    pub(crate) fn end_rolling_restart(&mut self, why: Option<String>) {
+    pub(crate) fn end_rolling_restart(&mut self, why: Option<Refusal>) {
         let Some(rolling) = self.rolling_restart.take() else { return };
         let id = rolling.request();
         let jobs = &self.plan_state.plan.jobs;

@@ -12,7 +12,7 @@ use crate::ids::JobIx;
 use crate::log_entry::{Fields, LogEvent, few};
 use crate::outcome::{Outcome, SkipReason};
 use crate::plan::{Level, Role, Signal};
-use crate::request::SHUTTING_DOWN;
+use crate::request::Refusal;
 use crate::rules::exit_code::ALL_ENDED;
 use crate::state::job::{State, StopReason, StopStage};
 use crate::state::journal::Origin;
@@ -31,7 +31,7 @@ impl Core {
         (self.phase, self.shutdown_due) = (Phase::Stopping, None);
         self.report_to_manager();
         self.refuse_reload();
-        self.end_rolling_restart(Some(SHUTTING_DOWN.into()));
+        self.end_rolling_restart(Some(Refusal::ShuttingDown));
         self.tell(|parts, context| parts.files.stop(context));
         let budget = self.new_stop_budget();
         self.stop_budget = Some(budget);

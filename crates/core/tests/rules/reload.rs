@@ -6,6 +6,7 @@ use containerpilot_core::event::Code;
 use containerpilot_core::ids::{JobIx, LockIx, RunId};
 use containerpilot_core::lock_report::LockReport;
 use containerpilot_core::plan::diff::Changes;
+use containerpilot_core::request::Refusal;
 use containerpilot_core::{Input, Reply, Request, RequestId};
 
 use crate::harness::{Harness, plan};
@@ -195,7 +196,7 @@ fn r4_a_reload_back_to_the_old_plan_restarts_stopped_jobs() {
 
 #[test]
 fn r4_a_shutdown_refuses_new_and_pending_reloads() {
-    let refused = Reply::Refused("the supervisor is shutting down".into());
+    let refused = Reply::Refused(Refusal::ShuttingDown);
     let mut harness = Harness::running(&format!("{A}, {B}"));
     reload(&mut harness, B);
     harness.signal(15);

@@ -7,7 +7,7 @@ use containerpilot_core::input::{Answer, Instance, StartErrorKind};
 use containerpilot_core::plan::Signal;
 use containerpilot_core::plan::Status;
 use containerpilot_core::report::status::{JobStatus, RunCounts};
-use containerpilot_core::request::JobReply;
+use containerpilot_core::request::{JobReply, Refusal};
 use containerpilot_core::state::journal::{Detail, EndReason};
 use containerpilot_core::{Input, Reply, Request, RequestId};
 
@@ -138,19 +138,23 @@ fn x2_jobs_that_wait_for_a_job_stopped_by_hand_stay_reachable() {
     assert!(harness.has_process("b"));
 }
 
+fn refusal(reply: Reply) -> String {
+    let Reply::Refused(refusal) = reply else { panic!("{reply:?}") };
+    refusal.to_string()
+}
+
 #[test]
 fn x2_impossible_requests_are_refused_with_a_reason() {
-    let refused = |text: &str| Reply::Refused(text.into());
     let mut harness = Harness::running(
         "{ name: 'a', exec: 'x' }, { name: 'b', exec: 'x', when: { source: 'a', once: 'exitSuccess' } }",
     );
-    assert_eq!(harness.request(Request::Start(JobIx(7))), refused("no such job"));
-    assert_eq!(harness.request(Request::Signal(JobIx(7), Signal(1))), refused("no such job"));
-    assert_eq!(harness.request(Request::Signal(B, Signal(1))), refused("not running"));
+    assert_eq!(refusal(harness.request(Request::Start(JobIx(7)))), "no such job");
+    assert_eq!(refusal(harness.request(Request::Signal(JobIx(7), Signal(1)))), "no such job");
+    assert_eq!(refusal(harness.request(Request::Signal(B, Signal(1)))), "not running");
     assert_eq!(harness.request(Request::Signal(A, Signal(1))), done("sent SIGHUP to process group 101"));
     harness.signal(15);
-    assert_eq!(harness.request(Request::Start(B)), refused("the supervisor is shutting down"));
-    assert_eq!(harness.request(Request::Maintenance(true)), refused("the supervisor is shutting down"));
+    assert_eq!(refusal(harness.request(Request::Start(B))), "the supervisor is shutting down");
+    assert_eq!(refusal(harness.request(Request::Maintenance(true))), "the supervisor is shutting down");
 }
 
 #[test]
@@ -347,7 +351,7 @@ fn x5_an_event_of_a_complete_job_is_awaited_but_not_possible() {
 #[test]
 fn x2_a_job_that_does_not_exist_is_refused() {
     let mut harness = Harness::running("{ name: 'a', exec: 'x' }");
-    let refused = Reply::Refused("no such job".into());
+    let refused = Reply::Refused(Refusal::NoSuchJob);
     for job in [B, JobIx(7)] {
         for request in
             [Request::Start(job), Request::Stop(job), Request::Restart(job), Request::Signal(job, Signal(1))]
@@ -567,12 +571,12 @@ fn w22_a_group_is_stopped_in_one_step_before_any_event_that_follows() {
 
 #[test]
 fn w22_a_group_is_refused_if_every_job_of_it_refuses() {
-    let done = |job: &str, result: Result<&str, &str>| JobReply {
+    let done = |job: &str, result: Result<&str, Refusal>| JobReply {
         job: job.into(),
-        result: result.map(Into::into).map_err(Into::into),
+        result: result.map(Into::into),
     };
-    let some = [done("a", Ok("sent SIGHUP")), done("b", Err("not running"))];
+    let some = [done("a", Ok("sent SIGHUP")), done("b", Err(Refusal::NotRunning))];
     assert_eq!(JobReply::combined(&some), Ok("a: sent SIGHUP; b: not running".into()));
-    let none = [done("a", Err("not running")), done("b", Err("not running"))];
-    assert_eq!(JobReply::combined(&none), Err("a: not running; b: not running".into()));
+    let none = [done("a", Err(Refusal::NotRunning)), done("b", Err(Refusal::NotRunning))];
+    assert_eq!(JobReply::combined(&none), Err(Refusal::EveryJob("a: not running; b: not running".into())));
 }

@@ -1,6 +1,7 @@
 //! W18, S10: requirements, bound jobs, and the order of stops.
 
 use containerpilot_core::plan::{RequiredSource, Requirement, Signal};
+use containerpilot_core::request::Refusal;
 use containerpilot_core::{Input, Outcome, Reply, Request, RequestId, SkipReason, State, StopStage};
 
 use crate::harness::{Harness, plan};
@@ -202,7 +203,10 @@ fn w18_a_start_by_hand_says_what_is_missing() {
     assert!(harness.has_process("app"));
     let mut harness = with(&[DB, "{ name: 'app', exec: 'x', requires: [{ source: 'db', bind: true }] }"]);
     let reply = start(&mut harness, "app");
-    assert_eq!(reply, Reply::Refused("it requires db, which is running but not yet healthy".into()));
+    assert_eq!(
+        reply,
+        Reply::Refused(Refusal::Unmet("it requires db, which is running but not yet healthy".into()))
+    );
     assert!(!harness.has_process("app"));
 }
 

@@ -6,7 +6,7 @@ use containerpilot_core::ids::JobIx;
 use containerpilot_core::input::{RenderedText, StartErrorKind};
 use containerpilot_core::plan::Signal;
 use containerpilot_core::report::status::ReportedState;
-use containerpilot_core::request::{Reply, Request};
+use containerpilot_core::request::{Refusal, Reply, Request};
 use containerpilot_core::{Effect, Input, Outcome, SkipReason, State};
 
 use crate::files::{plan_with, tested};
@@ -152,7 +152,7 @@ fn p14_a_job_that_waits_for_its_turn_is_already_starting() {
         assert_eq!(harness.request(request), Reply::Done("already starting".into()));
     }
     let signal = harness.request(Request::Signal(JobIx(1), Signal::TERM));
-    assert_eq!(signal, Reply::Refused("not running".into()));
+    assert_eq!(signal, Reply::Refused(Refusal::NotRunning));
     assert_eq!(harness.status("j1").reported(), ReportedState::Starting);
     let (summary, waits) = explain(&harness, 1);
     assert_eq!(summary, "j1: waiting for its turn to start");

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::bodies::{self, BodyError};
 use super::render;
-use super::routes::{self, Endpoint, Found};
+use super::routes::{self, Endpoint, Found, ParameterError};
 use super::{ControlHandles, events};
 use crate::messages::query::{
     ControlRequest, ExecutionError, ExplainedSubject, JobAction, LookupError, Subject,
@@ -33,22 +33,22 @@ const EVENTS: &str = "text/event-stream";
 /// How long a response waits for the end of what was requested. The rest of the time of a request is for the response.
 const LONGEST_WAIT: Duration = Limits::CONTROL.request_timeout.saturating_sub(Duration::from_secs(5));
 
-type EndpointResult = Result<Response, Refusal>;
+type EndpointResult = Result<Response, HttpError>;
 
-/// Why a request is refused.
+/// The response to a request that is not carried out.
 #[derive(Debug)]
-struct Refusal {
+struct HttpError {
     status: StatusCode,
     reason: String,
 }
 
-impl From<BodyError> for Refusal {
+impl From<BodyError> for HttpError {
     fn from(error: BodyError) -> Self {
         let status = match error {
             BodyError::Form(_) => StatusCode::UNPROCESSABLE_ENTITY,
             BodyError::Content(_) => StatusCode::BAD_REQUEST,
         };
-        refusal(status, error.to_string())
+        http_error(status, error.to_string())
     }
 }
 
@@ -134,11 +134,11 @@ impl ControlApi {
     async fn execution(&self, job: String, peer_uid: Option<u32>) -> EndpointResult {
         if !self.is_own_user(peer_uid) {
             let reason = "only root and the supervisor's own user may run commands as a job";
-            return Err(refusal(StatusCode::FORBIDDEN, reason.to_owned()));
+            return Err(http_error(StatusCode::FORBIDDEN, reason.to_owned()));
         }
         let execution = self.handles.queries.execution(job.clone()).await.map_err(|error| match error {
             ExecutionError::Job(error) => unresolved(&job, &error),
-            ExecutionError::Setup(why) => refusal(StatusCode::CONFLICT, format!("{job}: {why}")),
+            ExecutionError::Setup(why) => http_error(StatusCode::CONFLICT, format!("{job}: {why}")),
         })?;
         self.log(format!("{} requested the environment of {job}", user(peer_uid)));
         Ok(ok(JSON, render::line(&JobExecution::new(job, &execution))))
@@ -180,7 +180,7 @@ impl ControlApi {
         let values: Vec<(&str, &str)> = values.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         self.handles.metrics.put_all(&values).map(|()| empty_line()).map_err(|refusals| {
             let reasons: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-            refusal(StatusCode::BAD_REQUEST, reasons.join("\n"))
+            http_error(StatusCode::BAD_REQUEST, reasons.join("\n"))
         })
     }
 
@@ -200,12 +200,12 @@ impl ControlApi {
                     }
                     Ok(render::reloaded(&done, dry_run))
                 }
-                ReloadOutcome::Invalid(report) => Err(refusal(StatusCode::UNPROCESSABLE_ENTITY, report)),
-                ReloadOutcome::Refused(why) => Err(refusal(StatusCode::CONFLICT, why)),
+                ReloadOutcome::Invalid(report) => Err(http_error(StatusCode::UNPROCESSABLE_ENTITY, report)),
+                ReloadOutcome::Refused(error) => Err(http_error(StatusCode::CONFLICT, error.to_string())),
             }
         };
-        let late = |outcome: Result<String, String>| {
-            outcome.unwrap_or_else(|message| render::line(&ReloadFailed { message }))
+        let late = |outcome: Result<String, HttpError>| {
+            outcome.unwrap_or_else(|error| render::line(&ReloadFailed { message: error.reason }))
         };
         when_done(outcome, |done| done, late).await
     }
@@ -214,7 +214,7 @@ impl ControlApi {
         let updated = match self.command(request::Request::Maintenance(on)).await? {
             Reply::Updated(updated) => updated,
             Reply::Done(_) | Reply::Reloaded(_) | Reply::Jobs(_) => true,
-            Reply::Refused(why) => return Err(refusal(StatusCode::CONFLICT, why)),
+            Reply::Refused(why) => return Err(http_error(StatusCode::CONFLICT, why.to_string())),
         };
         Ok(ok(JSON, render::line(&Maintenance { updated: Some(updated) })))
     }
@@ -272,11 +272,11 @@ impl ControlApi {
         self.log(format!("{} requested {what} {name}", user(peer_uid)));
         let reply = self.handles.queries.request(ControlRequest::Job(name.clone(), action)).await;
         let (message, jobs) = match reply.map_err(|error| unresolved(&name, &error))? {
-            Reply::Refused(why) => return Err(refusal(StatusCode::CONFLICT, format!("{name}: {why}"))),
+            Reply::Refused(why) => return Err(http_error(StatusCode::CONFLICT, format!("{name}: {why}"))),
             Reply::Done(message) => (message, Vec::new()),
             Reply::Jobs(replies) => match JobReply::combined(&replies) {
                 Ok(message) => (message, replies.into_iter().map(job_result).collect()),
-                Err(why) => return Err(refusal(StatusCode::CONFLICT, why)),
+                Err(why) => return Err(http_error(StatusCode::CONFLICT, why.to_string())),
             },
             Reply::Updated(_) | Reply::Reloaded(_) => ("done".to_owned(), Vec::new()),
         };
@@ -284,13 +284,13 @@ impl ControlApi {
     }
 
     /// Refuses a group that no job belongs to, and names the groups.
-    async fn check_group(&self, name: &str) -> Result<(), Refusal> {
+    async fn check_group(&self, name: &str) -> Result<(), HttpError> {
         if !name.starts_with('@') {
             return Ok(());
         }
         let snapshot = self.handles.queries.overview().await.ok_or_else(no_answer)?;
         let jobs = snapshot.overview.jobs.iter().map(|job| (job.name.as_str(), job.groups.as_slice()));
-        group_members(name, jobs).map(drop).map_err(|why| refusal(StatusCode::NOT_FOUND, why))
+        group_members(name, jobs).map(drop).map_err(|why| http_error(StatusCode::NOT_FOUND, why))
     }
 
     /// Restarts jobs one at a time (W20).
@@ -315,7 +315,7 @@ impl ControlApi {
             let reply = queries.request(request).await.map_err(|error| unresolved(&name, &error))?;
             let message = match (reply, scale) {
                 (Reply::Refused(why), _) => {
-                    return Err(refusal(StatusCode::CONFLICT, format!("{name}: {why}")));
+                    return Err(http_error(StatusCode::CONFLICT, format!("{name}: {why}")));
                 }
                 (Reply::Reloaded(changes), Some(count)) => scaled(count, &changes),
                 (Reply::Done(message), _) => message,
@@ -328,14 +328,14 @@ impl ControlApi {
         };
         let of_job = move |message, done| render::line(&JobMessage { job, message, done, jobs: Vec::new() });
         let late_of_job = of_job.clone();
-        let late = move |outcome: Result<String, String>| {
+        let late = move |outcome: Result<String, HttpError>| {
             let done = outcome.is_ok();
-            late_of_job(outcome.unwrap_or_else(|why| why), Some(done))
+            late_of_job(outcome.unwrap_or_else(|error| error.reason), Some(done))
         };
         when_done(outcome, move |message| of_job(message, None), late).await
     }
 
-    async fn command(&self, command: request::Request) -> Result<Reply, Refusal> {
+    async fn command(&self, command: request::Request) -> Result<Reply, HttpError> {
         let reply = self.handles.queries.request(ControlRequest::Supervisor(command)).await;
         reply.map_err(|error| unresolved("", &error))
     }
@@ -344,9 +344,9 @@ impl ControlApi {
 /// Answers a request when it is done. If that takes longer than a request may, the response is 202 (accepted), and its
 /// body comes when it is done: `late` makes it of the outcome, or of the reason of a refusal.
 async fn when_done(
-    outcome: impl Future<Output = Result<String, Refusal>> + Send + 'static,
+    outcome: impl Future<Output = Result<String, HttpError>> + Send + 'static,
     in_time: impl FnOnce(String) -> String,
-    late: impl FnOnce(Result<String, String>) -> String + Send + 'static,
+    late: impl FnOnce(Result<String, HttpError>) -> String + Send + 'static,
 ) -> EndpointResult {
     let mut outcome = Box::pin(outcome);
     if let Ok(outcome) = timeout(LONGEST_WAIT, &mut outcome).await {
@@ -354,9 +354,8 @@ async fn when_done(
     }
     let (mut sender, body) = Body::stream();
     tokio::spawn(async move {
-        let outcome = outcome.await.map_err(|refusal| refusal.reason);
         // The client may have gone.
-        let _ = sender.offer(late(outcome).into(), "");
+        let _ = sender.offer(late(outcome.await).into(), "");
     });
     Ok(with_status(StatusCode::ACCEPTED, JSON, body))
 }
@@ -374,7 +373,7 @@ fn scaled(count: u16, changes: &Changes) -> String {
 
 fn job_result(JobReply { job, result }: JobReply) -> JobResult {
     let is_done = result.is_ok();
-    let (Ok(message) | Err(message)) = result;
+    let message = result.unwrap_or_else(|refusal| refusal.to_string());
     JobResult { job, message, done: is_done }
 }
 
@@ -387,34 +386,34 @@ fn user(uid: Option<u32>) -> String {
     uid.map_or_else(|| "an unknown user".to_owned(), |uid| format!("user {uid}"))
 }
 
-fn refusal(status: StatusCode, reason: String) -> Refusal {
-    Refusal { status, reason }
+fn http_error(status: StatusCode, reason: String) -> HttpError {
+    HttpError { status, reason }
 }
 
-fn bad_request(reason: String) -> Refusal {
-    refusal(StatusCode::BAD_REQUEST, reason)
+fn bad_request(error: ParameterError) -> HttpError {
+    http_error(StatusCode::BAD_REQUEST, error.to_string())
 }
 
-fn no_answer() -> Refusal {
-    refusal(
+fn no_answer() -> HttpError {
+    http_error(
         StatusCode::SERVICE_UNAVAILABLE,
         "no answer: the supervisor is exiting, or has an internal error (see its log)".to_owned(),
     )
 }
 
 /// A name that does not identify one job.
-fn unresolved(name: &str, error: &LookupError) -> Refusal {
+fn unresolved(name: &str, error: &LookupError) -> HttpError {
     not_one(SubjectKind::Job, name, error)
 }
 
 /// A name that does not identify one job, watch, lock or file.
-fn not_one(kind: SubjectKind, name: &str, error: &LookupError) -> Refusal {
+fn not_one(kind: SubjectKind, name: &str, error: &LookupError) -> HttpError {
     match error {
         LookupError::NoAnswer => no_answer(),
         LookupError::NotFound(hint) => {
-            refusal(StatusCode::NOT_FOUND, format!("there is no {} `{name}`; {hint}", kind.word()))
+            http_error(StatusCode::NOT_FOUND, format!("there is no {} `{name}`; {hint}", kind.word()))
         }
-        LookupError::Ambiguous(count) => refusal(StatusCode::CONFLICT, ambiguous_job(name, *count)),
-        LookupError::Replicas(count) => refusal(StatusCode::CONFLICT, name_a_replica(name, *count)),
+        LookupError::Ambiguous(count) => http_error(StatusCode::CONFLICT, ambiguous_job(name, *count)),
+        LookupError::Replicas(count) => http_error(StatusCode::CONFLICT, name_a_replica(name, *count)),
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn run(bytes: &[u8]) {
         Ok([follow, lines]) => {
             let _ = (flag("follow", follow, true), number("lines", lines));
         }
-        Err(why) => assert!(!why.is_empty()),
+        Err(error) => assert!(!error.to_string().is_empty()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Maps methods and paths to endpoints. `docs/openapi.json` documents the same table; a test compares the two.
 
 use containerpilot_api::{SubjectKind, percent_decoded};
+use thiserror::Error;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Endpoint {
@@ -20,6 +21,19 @@ pub(super) enum Endpoint {
     Restart,
     Scale,
     Signal,
+}
+
+/// What is wrong with a query parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(super) enum ParameterError {
+    #[error("the query parameter `{0}` is malformed")]
+    Malformed(String),
+    #[error("unknown query parameter `{name}`; known are {}", known.join(" and "))]
+    Unknown { name: String, known: Vec<&'static str> },
+    #[error("`{name}` must be true or false, not `{value}`")]
+    NotBoolean { name: &'static str, value: String },
+    #[error("`{name}` must be a whole number, not `{value}`")]
+    NotNumber { name: &'static str, value: String },
 }
 
 /// A path with its only method.
@@ -111,37 +125,34 @@ fn matches<'a>(pattern: &str, path: &'a str) -> Option<&'a str> {
 pub(super) fn parameters<const N: usize>(
     query: Option<&str>,
     known: [&'static str; N],
-) -> Result<[Option<String>; N], String> {
+) -> Result<[Option<String>; N], ParameterError> {
     let mut found = [const { None }; N];
     for part in query.unwrap_or_default().split('&').filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         let decoded = percent_decoded(name, true).zip(percent_decoded(value, true));
-        let (name, value) = decoded.ok_or_else(|| format!("the query parameter `{part}` is malformed"))?;
+        let (name, value) = decoded.ok_or_else(|| ParameterError::Malformed(part.to_owned()))?;
         let place = known.iter().zip(&mut found).find(|(known, _)| **known == name);
         match place {
             Some((_, place)) => *place = Some(value),
-            None => {
-                return Err(format!("unknown query parameter `{name}`; known are {}", known.join(" and ")));
-            }
+            None => return Err(ParameterError::Unknown { name, known: known.to_vec() }),
         }
     }
     Ok(found)
 }
 
 /// A boolean parameter; a parameter without a value is true.
-pub(super) fn flag(name: &str, value: Option<String>, default: bool) -> Result<bool, String> {
-    match value.as_deref() {
-        None => Ok(default),
-        Some("" | "true" | "1") => Ok(true),
-        Some("false" | "0") => Ok(false),
-        Some(other) => Err(format!("`{name}` must be true or false, not `{other}`")),
+pub(super) fn flag(name: &'static str, value: Option<String>, default: bool) -> Result<bool, ParameterError> {
+    let Some(value) = value else { return Ok(default) };
+    match value.as_str() {
+        "" | "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        _ => Err(ParameterError::NotBoolean { name, value }),
     }
 }
 
 /// An unsigned integer parameter.
-pub(super) fn number(name: &str, value: Option<String>) -> Result<Option<u64>, String> {
-    let parse =
-        |text: String| text.parse().map_err(|_| format!("`{name}` must be a whole number, not `{text}`"));
+pub(super) fn number(name: &'static str, value: Option<String>) -> Result<Option<u64>, ParameterError> {
+    let parse = |value: String| value.parse().map_err(|_| ParameterError::NotNumber { name, value });
     value.map(parse).transpose()
 }
 
@@ -196,7 +207,7 @@ mod tests {
         let read = |query| parameters(query, ["follow", "since"]);
         assert_eq!(read(None), Ok([None, None]));
         assert_eq!(read(Some("follow&since=4+%35")), Ok([Some(String::new()), Some("4 5".to_owned())]));
-        assert!(read(Some("folow=1")).unwrap_err().contains("known are follow and since"));
+        assert!(read(Some("folow=1")).unwrap_err().to_string().contains("known are follow and since"));
         assert!(read(Some("follow=%")).is_err());
         assert_eq!(flag("follow", Some("0".to_owned()), true), Ok(false));
         assert!(flag("follow", Some("no".to_owned()), true).is_err());

@@ -38,6 +38,10 @@ pub(crate) enum SocketError {
     Directory { path: PathBuf, source: io::Error },
     #[error("cannot create the control socket {}: {}; {}", path.display(), describe(source), advice(source))]
     Create { path: PathBuf, source: io::Error },
+    #[error("cannot change group and mode of the control socket {}: {}", path.display(), describe(source))]
+    Change { path: PathBuf, source: io::Error },
+    #[error("cannot remove the control socket {}: {}", path.display(), describe(source))]
+    Remove { path: PathBuf, source: io::Error },
     #[error("cannot set group and mode of the control socket {}: {}; {}", path.display(), describe(source), advice(source))]
     Permissions { path: PathBuf, source: io::Error },
     #[error(
@@ -166,18 +170,19 @@ fn set_permissions(path: &Path, control: &Control) -> io::Result<SocketFile> {
 
 impl SocketFile {
     /// Sets another group and mode.
-    pub(crate) fn set_permissions(&mut self, control: &Control) -> io::Result<()> {
-        *self = set_permissions(&self.path, control)?;
+    pub(crate) fn set_permissions(&mut self, control: &Control) -> Result<(), SocketError> {
+        let set = set_permissions(&self.path, control);
+        *self = set.map_err(|source| SocketError::Change { path: self.path.clone(), source })?;
         Ok(())
     }
 
     /// Removes the file, unless it was replaced by another one.
-    pub(crate) fn remove(&self) -> io::Result<()> {
+    pub(crate) fn remove(&self) -> Result<(), SocketError> {
         let is_ours = fs::symlink_metadata(&self.path).map(|now| (now.dev(), now.ino()) == self.identity);
         match is_ours.and_then(|ours| if ours { fs::remove_file(&self.path) } else { Ok(()) }) {
             // The directory was removed, and the file with it.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(()),
-            other => other,
+            other => other.map_err(|source| SocketError::Remove { path: self.path.clone(), source }),
         }
     }
 }

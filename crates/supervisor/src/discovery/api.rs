@@ -8,7 +8,7 @@ use bytes::Bytes;
 use containerpilot_api::percent_encoded;
 use containerpilot_core::catalog::ownership::{Holder, MARK_KEY};
 use containerpilot_core::catalog::watch_queries::Query;
-use containerpilot_core::input::{Answer, Instance};
+use containerpilot_core::input::{Answer, Instance, WatchResult};
 use containerpilot_core::inserted;
 use containerpilot_core::plan::{Service, Status, TaggedAddress, Watch, WatchKind};
 use containerpilot_core::sort_by;
@@ -224,7 +224,7 @@ pub(super) fn query_path(watch: &Watch, query: Query) -> String {
 }
 
 /// What a response tells a watch. A key that does not exist has the status 404.
-pub(super) fn answer(watch: &Watch, status: u16, body: &[u8]) -> Result<Answer, String> {
+pub(super) fn answer(watch: &Watch, status: u16, body: &[u8]) -> WatchResult {
     match &watch.kind {
         WatchKind::Key { .. } | WatchKind::Prefix { .. } if status == 404 => Ok(Answer::Absent),
         WatchKind::Key { .. } => key_values::value(body),

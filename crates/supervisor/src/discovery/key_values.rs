@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use containerpilot_api::percent_encoded;
 use containerpilot_core::answer::{Entries, MAX_VALUE_BYTES};
-use containerpilot_core::input::Answer;
+use containerpilot_core::input::{Answer, WatchResult};
 use serde::Deserialize;
 
 /// What an entry costs beside its key and value.
@@ -19,7 +19,7 @@ pub(super) fn path(key: &str) -> String {
 }
 
 /// The value of a key.
-pub(super) fn value(body: &[u8]) -> Result<Answer, String> {
+pub(super) fn value(body: &[u8]) -> WatchResult {
     if body.len() > MAX_VALUE_BYTES {
         return Err("the value has more than 1 MiB; store it in several keys".to_owned());
     }
@@ -35,7 +35,7 @@ struct Entry {
 }
 
 /// The keys below a prefix, without it. The error never shows a value.
-pub(super) fn entries(body: &[u8], prefix: &str) -> Result<Answer, String> {
+pub(super) fn entries(body: &[u8], prefix: &str) -> WatchResult {
     let list: Vec<Entry> =
         serde_json::from_slice(body).map_err(|_| "the response is not a list of keys".to_owned())?;
     let mut entries = Entries::new();

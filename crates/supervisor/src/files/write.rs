@@ -21,8 +21,8 @@ const MARK: &str = ".containerpilot-";
 /// Why a file could not be written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteError {
-    #[error("{path}: {}", describe(.error))]
-    Io { path: String, error: io::Error },
+    #[error("{path}: {}", describe(.source))]
+    Io { path: String, source: io::Error },
     #[error("{path} is {what}, not a file")]
     NotAFile { path: String, what: &'static str },
     #[error("unknown {what} `{name}`")]
@@ -39,7 +39,7 @@ pub(crate) enum WriteError {
 impl WriteError {
     fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.display().to_string();
-        move |error| Self::Io { path, error }
+        move |source| Self::Io { path, source }
     }
 }
 
@@ -90,7 +90,7 @@ impl TempFile {
     }
 
     /// Replaces the target. If that fails, the target is as before.
-    pub(crate) fn install(self) -> Result<(), String> {
+    pub(crate) fn install(self) -> Result<(), WriteError> {
         let Self { entry, name, target, file } = &self;
         let replace = || {
             let path = self.path();
@@ -100,10 +100,7 @@ impl TempFile {
             entry.rename(name, entry.name()).map_err(WriteError::at(target))?;
             self.is_named(entry.name(), target)
         };
-        replace().map_err(|error| {
-            self.remove();
-            error.to_string()
-        })?;
+        replace().inspect_err(|_| self.remove())?;
         // The target is replaced whether or not the file system can sync a directory.
         let _ = entry.sync();
         Ok(())

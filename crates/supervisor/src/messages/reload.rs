@@ -1,7 +1,14 @@
 //! Requests to reload the configuration, their outcome, and the result of the loading thread (R1, R2).
 
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
 use containerpilot_core::plan::diff::Changes;
 use containerpilot_core::plan::{Level, Plan};
+use containerpilot_core::request::Refusal;
+use containerpilot_process::error_text::describe;
+use thiserror::Error;
 use tokio::sync::oneshot;
 
 /// A request to reload the configuration.
@@ -28,14 +35,29 @@ impl ReloadRequest {
 }
 
 /// The outcome of a reload.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum ReloadOutcome {
     /// The changes that were made or, for a dry run, would be made.
     Applied(ReloadSummary),
     /// The configuration cannot be loaded; all its problems. Nothing has changed.
     Invalid(String),
     /// A reload is not possible now.
-    Refused(String),
+    Refused(ReloadError),
+}
+
+/// Why a reload is not possible.
+#[derive(Clone, Debug, Error)]
+pub(crate) enum ReloadError {
+    #[error("there is no configuration to reload: a single program is running")]
+    NoConfiguration,
+    #[error("{0} earlier reloads are still waiting for the configuration")]
+    Stuck(usize),
+    #[error("cannot start a thread to load the configuration: {}", describe(.0))]
+    Thread(#[source] Arc<io::Error>),
+    #[error("the configuration could not be read within {}s; nothing was changed", .0.as_secs())]
+    Timeout(Duration),
+    #[error(transparent)]
+    Core(#[from] Refusal),
 }
 
 /// More names than these are only counted in the log.
@@ -90,7 +112,7 @@ pub(crate) struct Loaded {
 
 #[derive(Debug)]
 pub(crate) struct ReadResult {
-    /// The plan, or all problems.
+    /// The plan, or the report of all problems as text: it is only shown.
     pub(crate) plan: Result<Box<Plan>, String>,
     pub(crate) warnings: String,
     /// A log entry for each problem.

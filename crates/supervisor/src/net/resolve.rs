@@ -48,6 +48,8 @@ pub(crate) enum ResolveError {
     ServerError { server: IpAddr, code: ResponseCode },
     #[error("name server {server}: {reason}")]
     NoAnswer { server: IpAddr, reason: String },
+    #[error("internal error, please report it; see the log")]
+    InternalError,
 }
 
 /// The addresses of a host that needs no look-up: an IP address, or `localhost`.

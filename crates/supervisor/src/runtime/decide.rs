@@ -6,7 +6,7 @@ use std::time::Instant;
 use containerpilot_core::effect::Exit;
 use containerpilot_core::input::{RenderError, StartError, StartErrorKind};
 use containerpilot_core::plan::Level;
-use containerpilot_core::request::Reply;
+use containerpilot_core::request::{Refusal, Reply};
 use containerpilot_core::{Effect, Input, Time};
 use containerpilot_process::failpoints::failpoint;
 use containerpilot_process::reaper::Owner;
@@ -118,7 +118,7 @@ impl<D: Decider> Runtime<D> {
 }
 
 fn internal_error() -> Reply {
-    Reply::Refused(format!("{INTERNAL_ERROR}; see the log"))
+    Reply::Refused(Refusal::InternalError)
 }
 
 /// The result of an effect that could not be carried out, if the core waits for one.

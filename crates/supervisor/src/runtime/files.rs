@@ -59,7 +59,12 @@ impl Files {
             let result = Err("internal error: there is no such text".to_owned());
             return Some(Input::FileInstalled { render, result });
         };
-        let done = move || LoopMessage::FileInstalled(render, caught(|| text.install(), |why| why));
+        let done = move || {
+            LoopMessage::FileInstalled(
+                render,
+                caught(|| text.install().map_err(|error| error.to_string()), |why| why),
+            )
+        };
         let result = Err(self.on_thread(done)?);
         Some(Input::FileInstalled { render, result })
     }

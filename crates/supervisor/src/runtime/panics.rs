@@ -26,7 +26,7 @@ thread_local! {
     static CAUGHT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Does some work of the loop. A panic becomes an error: its message and location.
+/// Does some work of the loop. A panic becomes an error: its message and location, which is all that is known of it.
 pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     CAUGHT.set(CAUGHT.get() + 1);
     let done = catch_unwind(AssertUnwindSafe(work));

@@ -27,7 +27,8 @@ use containerpilot_process::sys;
 use self::look_ups::LookUps;
 use self::remote::RemoteChecks;
 use crate::messages::LoopSender;
-use crate::net::{LazyNet, http_probe, resolve};
+use crate::net::resolve::{self, ResolveError};
+use crate::net::{LazyNet, http_probe};
 
 /// The result of a check: passed, or the reason why not.
 pub(crate) type CheckResult = Result<(), CheckError>;
@@ -110,8 +111,9 @@ impl Probes {
         if let Target::Http(http) = &target
             && (http.target.https || http.body.is_some())
         {
-            let started = self.remote.start(run, http, net);
-            return started.err().map(|why| Err(format!("{target}: {why}").into()));
+            let error = self.remote.start(run, http, net).err()?;
+            let why = format!("{target}: cannot start the network thread: {}", describe(&error));
+            return Some(Err(why.into()));
         }
         let host = target.host();
         let known = resolve::without_look_up(host);
@@ -132,14 +134,14 @@ impl Probes {
     pub(crate) fn resolved(
         &mut self,
         host: &str,
-        found: &Result<Vec<IpAddr>, String>,
+        found: &Result<Vec<IpAddr>, ResolveError>,
     ) -> Vec<(CheckRunId, CheckResult)> {
         let waiting = self.look_ups.finished(host);
         let proceed = |run| match found {
             Ok(addresses) => Some((run, self.connect(run, addresses.clone())?)),
             Err(error) => {
                 let Probe { target, .. } = self.remove(run)?;
-                Some((run, Err(format!("{target}: {error}").into())))
+                Some((run, Err(format!("{target}: {host}: {error}").into())))
             }
         };
         waiting.into_iter().filter_map(proceed).collect()
@@ -227,7 +229,7 @@ impl Probe {
             };
             match progress {
                 Progress::Blocked => return None,
-                Progress::Done(result) => return Some(result.map_err(CheckError::Failed)),
+                Progress::Done(result) => return Some(result),
                 // Try the next address.
                 Progress::Unreachable(why) => {
                     error = why.into();
@@ -241,7 +243,7 @@ impl Probe {
 enum Progress {
     Blocked,
     Unreachable(String),
-    Done(Result<(), String>),
+    Done(CheckResult),
 }
 
 impl State {
@@ -278,7 +280,7 @@ impl State {
                     Ok(written) => drop(request.drain(..written)),
                     Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Blocked,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(error) => return Progress::Done(Err(describe(&error))),
+                    Err(error) => return Progress::Done(Err(describe(&error).into())),
                 },
                 Self::Receiving(head) => {
                     // A TCP check sends no request.
@@ -289,16 +291,16 @@ impl State {
                             head.extend(buffer.iter().take(read));
                             match status(head) {
                                 None if read > 0 && head.len() < MAX_STATUS_LINE => {}
-                                None => return Progress::Done(Err("the response is not HTTP".to_owned())),
+                                None => return Progress::Done(Err("the response is not HTTP".into())),
                                 Some(status) => {
                                     discard_pending(stream);
-                                    return Progress::Done(http.check_status(status));
+                                    return Progress::Done(http.check_status(status).map_err(Into::into));
                                 }
                             }
                         }
                         Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Blocked,
                         Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                        Err(error) => return Progress::Done(Err(describe(&error))),
+                        Err(error) => return Progress::Done(Err(describe(&error).into())),
                     }
                 }
             }
@@ -321,11 +323,11 @@ fn bracketed(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
 
-fn request(http: &HttpProbe) -> Result<Vec<u8>, String> {
+fn request(http: &HttpProbe) -> Result<Vec<u8>, CheckError> {
     let headers = http_probe::headers(http);
     let is_control = |byte: u8| byte < b' ' && byte != b'\t' || byte == 0x7f;
     if headers.iter().any(|(name, value)| name.bytes().chain(value.bytes()).any(is_control)) {
-        return Err("a header contains a control character".to_owned());
+        return Err("a header contains a control character".into());
     }
     let mut text = format!("{} {} HTTP/1.1\r\n", http.method.name(), http_probe::path(&http.target));
     for (name, value) in headers {

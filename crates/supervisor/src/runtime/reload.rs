@@ -19,11 +19,10 @@ use containerpilot_core::variables::Overrides;
 use containerpilot_core::{Core, SortedMap};
 use containerpilot_load::command_line::{self, LoadError, Source};
 use containerpilot_load::looks::{self, Looks};
-use containerpilot_process::error_text::describe;
 use containerpilot_process::failpoints::failpoint;
 
 use crate::check_credentials;
-use crate::messages::reload::{Loaded, ReadResult, ReloadOutcome, ReloadRequest, ReloadSummary};
+use crate::messages::reload::{Loaded, ReadResult, ReloadError, ReloadOutcome, ReloadRequest, ReloadSummary};
 use crate::messages::{LoopMessage, LoopSender};
 use crate::runtime::panics;
 
@@ -102,8 +101,8 @@ impl Reloads {
         }
         let requests = std::mem::take(&mut self.next);
         let Some(source) = self.source.clone() else {
-            let why = "there is no configuration to reload: a single program is running";
-            requests.into_iter().for_each(|request| request.reply(ReloadOutcome::Refused(why.to_owned())));
+            let refused = || ReloadOutcome::Refused(ReloadError::NoConfiguration);
+            requests.into_iter().for_each(|request| request.reply(refused()));
             return None;
         };
         match self.start_load(source, overrides) {
@@ -111,18 +110,15 @@ impl Reloads {
                 self.loading = Some(Load { number, requests, deadline: Instant::now() + LOAD_TIMEOUT });
                 None
             }
-            Err(why) => {
-                requests.into_iter().for_each(|request| request.reply(ReloadOutcome::Refused(why.clone())));
-                Some(format!("reload: {why}"))
-            }
+            Err(error) => Some(refuse(requests, error)),
         }
     }
 
     /// Starts a thread that loads the configuration. Returns the number of the load.
-    fn start_load(&mut self, source: Arc<Source>, overrides: &Overrides) -> Result<u64, String> {
+    fn start_load(&mut self, source: Arc<Source>, overrides: &Overrides) -> Result<u64, ReloadError> {
         let stuck = Arc::strong_count(&self.threads) - 1;
         if stuck >= MAX_STUCK {
-            return Err(format!("{stuck} earlier reloads are still waiting for the configuration"));
+            return Err(ReloadError::Stuck(stuck));
         }
         self.last_load += 1;
         let (number, sender, thread) = (self.last_load, self.sender.clone(), Arc::clone(&self.threads));
@@ -137,12 +133,8 @@ impl Reloads {
             drop(thread);
             sender.send(LoopMessage::Loaded(Box::new(Loaded { load: number, result })));
         };
-        match std::thread::Builder::new().name("reload".to_owned()).spawn(work) {
-            Ok(_) => Ok(number),
-            Err(error) => {
-                Err(format!("cannot start a thread to load the configuration: {}", describe(&error)))
-            }
-        }
+        let thread = std::thread::Builder::new().name("reload".to_owned()).spawn(work);
+        thread.map(|_| number).map_err(|error| ReloadError::Thread(Arc::new(error)))
     }
 
     /// When the running load has taken too long.
@@ -153,10 +145,7 @@ impl Reloads {
     /// Gives up a load that has taken too long. Returns an error for the log.
     pub(crate) fn give_up(&mut self) -> Option<String> {
         let load = self.loading.take_if(|load| load.deadline <= Instant::now())?;
-        let seconds = LOAD_TIMEOUT.as_secs();
-        let why = format!("the configuration could not be read within {seconds}s; nothing was changed");
-        load.requests.into_iter().for_each(|request| request.reply(ReloadOutcome::Refused(why.clone())));
-        Some(format!("reload: {why}"))
+        Some(refuse(load.requests, ReloadError::Timeout(LOAD_TIMEOUT)))
     }
 
     /// Handles a finished load. Dry runs get their reply; the other requests wait for the core, which gets the plan in
@@ -206,7 +195,7 @@ impl Reloads {
             }
             Reply::Refused(why) => {
                 let line = format!("reload: refused: {why}");
-                (ReloadOutcome::Refused(why), (Level::Warn, line))
+                (ReloadOutcome::Refused(why.into()), (Level::Warn, line))
             }
             Reply::Done(_) | Reply::Updated(_) | Reply::Jobs(_) => {
                 (ReloadOutcome::Applied(summary), (Level::Info, "reload: done".to_owned()))
@@ -271,6 +260,13 @@ fn not_loaded(why: &str) -> ReadResult {
     let why = format!("{why}; nothing was changed");
     let entries = vec![(Level::Error, format!("reload: {why}"))];
     ReadResult { plan: Err(why), warnings: String::new(), entries }
+}
+
+/// Refuses requests. Returns the entry for the log.
+fn refuse(requests: Vec<ReloadRequest>, error: ReloadError) -> String {
+    let line = format!("reload: {error}");
+    requests.into_iter().for_each(|request| request.reply(ReloadOutcome::Refused(error.clone())));
+    line
 }
 
 fn panicked(panic: &(dyn Any + Send)) -> ReadResult {

@@ -42,7 +42,7 @@ impl<D: Decider> Runtime<D> {
         }
         let Self { receiver, executor, control, export, .. } = self;
         if let Some(Err(error)) = control.as_ref().map(Control::unlink) {
-            executor.logs.entry(Level::Warn, None, &error);
+            executor.logs.entry(Level::Warn, None, &error.to_string());
         }
         let EffectExecutor { catalog, logs, mut check_outputs, queries, reloads, net, .. } = executor;
         let net = net.into_started();

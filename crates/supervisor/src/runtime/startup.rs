@@ -13,7 +13,7 @@ use crate::telemetry::Telemetry;
 
 impl<D: Decider> Runtime<D> {
     /// Opens the telemetry port and the control socket, before the startup event (E4).
-    pub(crate) fn open(&mut self) -> Result<(), String> {
+    pub(crate) fn open(&mut self) -> Result<(), StartupError> {
         // T6: before the first entry, so that it is exported.
         self.follow_export();
         self.log_loaded();
@@ -24,7 +24,7 @@ impl<D: Decider> Runtime<D> {
         if !plan.pass_signals {
             match Control::open(&plan.control) {
                 Ok(control) => self.control = Some(control),
-                Err(error) if plan.control.required => return Err(error),
+                Err(error) if plan.control.required => return Err(error.into()),
                 Err(error) => self.log(Level::Warn, &format!("no control socket: {error}")),
             }
             // The first iteration writes it: the first job does not have to wait for the log thread.
@@ -62,12 +62,11 @@ impl<D: Decider> Runtime<D> {
         }
     }
 
-    fn open_telemetry(&mut self) -> Result<(), String> {
+    fn open_telemetry(&mut self) -> Result<(), StartupError> {
         let Some(telemetry) = self.plan.telemetry.clone() else { return Ok(()) };
         let (metrics, queries) = (self.metrics.clone(), QueryHandle::new(self.receiver.sender()));
-        let net = self.executor.net.get().map_err(|error| StartupError::Network(error).to_string())?;
-        self.telemetry =
-            Some(Telemetry::open(&telemetry, net, metrics, queries).map_err(|error| error.to_string())?);
+        let net = self.executor.net.get().map_err(StartupError::Network)?;
+        self.telemetry = Some(Telemetry::open(&telemetry, net, metrics, queries)?);
         Ok(())
     }
 

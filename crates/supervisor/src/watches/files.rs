@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use containerpilot_core::input::Answer;
+use containerpilot_core::input::WatchResult;
 use containerpilot_core::plan::Level;
 use containerpilot_core::{SortedMap, inserted};
 use containerpilot_process::failpoints::failpoint;
@@ -105,7 +105,7 @@ struct File {
     path: PathBuf,
     followed: Followed,
     descriptors: BTreeSet<WatchDescriptor>,
-    last: Option<Result<Answer, String>>,
+    last: Option<WatchResult>,
     /// When it is read again, if inotify does not work for it, or it has changed too often.
     poll_at: Option<Instant>,
     /// When all of [`BURST`] changes can be seen at once again.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use containerpilot_core::answer::{Entries, MAX_VALUE_BYTES};
-use containerpilot_core::input::Answer;
+use containerpilot_core::input::{Answer, WatchResult};
 use containerpilot_process::error_text::describe;
 use containerpilot_process::paths::{self, names};
 use containerpilot_process::regular_file;
@@ -93,7 +93,7 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 /// Finds and reads a file or the files of a directory.
-pub(super) fn read(path: &Path, visit: impl FnMut(&Path, Interest)) -> Result<Answer, String> {
+pub(super) fn read(path: &Path, visit: impl FnMut(&Path, Interest)) -> WatchResult {
     let found = find(path, visit).and_then(|end| match end {
         None => Ok(Some(Answer::Absent)),
         // Not by its end: whose links led there decides who must be able to read it.
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use containerpilot_test_support as test_support;
 
-    fn answer(path: &Path) -> Result<Answer, String> {
+    fn answer(path: &Path) -> WatchResult {
         read(path, |_, _| {})
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use containerpilot_core::answer::MAX_VALUE_BYTES;
-use containerpilot_core::input::{Answer, CheckError, Instance};
+use containerpilot_core::input::{Answer, CheckError, Instance, WatchResult};
 use containerpilot_core::inserted;
 use containerpilot_core::plan::{DnsRecord, WatchKind};
 use containerpilot_process::failpoints::{failpoint, guarded};
@@ -43,7 +43,7 @@ enum Target {
 
 /// What a poll has found, and how long that is valid if not for the interval.
 struct Polled {
-    answer: Result<Answer, String>,
+    answer: WatchResult,
     ttl: Option<Duration>,
 }
 
@@ -127,7 +127,7 @@ impl Target {
 
 impl Polled {
     /// Valid until the interval has passed.
-    fn lasting(answer: Result<Answer, String>) -> Self {
+    fn lasting(answer: WatchResult) -> Self {
         Self { answer, ttl: None }
     }
 }

@@ -84,7 +84,7 @@ fn d15_only_a_file_or_a_symbolic_link_is_replaced() {
     // It becomes a directory between test and installation.
     let new = prepare(&file(&to), b"one").unwrap().unwrap();
     std::fs::create_dir(&to).unwrap();
-    assert!(new.install().unwrap_err().ends_with("is a directory, not a file"));
+    assert!(new.install().unwrap_err().to_string().ends_with("is a directory, not a file"));
     std::fs::remove_dir(&to).unwrap();
     // The target of a link is neither read nor written.
     std::fs::write(&victim, "one").unwrap();
@@ -116,7 +116,8 @@ fn d15_a_temporary_file_that_was_replaced_is_not_installed() {
     let path = new.path();
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, "two").unwrap();
-    assert_eq!(new.install().unwrap_err(), format!("another process has replaced {}", path.display()));
+    let error = new.install().unwrap_err();
+    assert_eq!(error.to_string(), format!("another process has replaced {}", path.display()));
     assert_eq!(names(&folder), [""; 0]);
     std::fs::remove_dir_all(folder).unwrap();
 }

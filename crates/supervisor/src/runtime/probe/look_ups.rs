@@ -11,7 +11,8 @@ use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
 use crate::messages::{LoopMessage, LoopSender};
-use crate::net::{LazyNet, resolve};
+use crate::net::LazyNet;
+use crate::net::resolve::{self, ResolveError};
 
 /// Look-ups in progress at the same time, each with one socket. Further ones wait until one ends, or until their checks
 /// time out.
@@ -53,10 +54,8 @@ impl LookUps {
         let task = net.get()?.handle().spawn(async move {
             // The semaphore is never closed.
             let slot = slots.acquire().await;
-            let found = match guarded(resolve::look_up(&name)).await {
-                Ok(found) => found.map_err(|error| format!("{name}: {error}")),
-                Err(_panic) => Err(format!("{name}: internal error, please report it; see the log")),
-            };
+            let found = guarded(resolve::look_up(&name)).await;
+            let found = found.unwrap_or(Err(ResolveError::InternalError));
             drop(slot);
             sender.send(LoopMessage::Resolved(name, found));
         });

@@ -1,12 +1,12 @@
 //! The checks that run on the network thread: https, and those of a body.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use containerpilot_core::SortedMap;
 use containerpilot_core::ids::CheckRunId;
 use containerpilot_core::plan::HttpProbe;
-use containerpilot_process::error_text::describe;
 use containerpilot_process::failpoints::guarded;
 use tokio::task::AbortHandle;
 
@@ -41,14 +41,8 @@ impl RemoteChecks {
     }
 
     /// Starts a check. Fails if the network thread cannot be started.
-    pub(super) fn start(
-        &mut self,
-        run: CheckRunId,
-        probe: &HttpProbe,
-        net: &mut LazyNet,
-    ) -> Result<(), String> {
-        let net =
-            net.get().map_err(|error| format!("cannot start the network thread: {}", describe(&error)))?;
+    pub(super) fn start(&mut self, run: CheckRunId, probe: &HttpProbe, net: &mut LazyNet) -> io::Result<()> {
+        let net = net.get()?;
         let (client, sender) = (self.client(probe), self.sender.clone());
         let task = net.handle().spawn(async move {
             let result = guarded(client.send(0, FOREVER)).await;

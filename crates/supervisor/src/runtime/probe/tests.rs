@@ -140,9 +140,10 @@ fn h5_checks_of_one_name_share_a_look_up_until_the_last_one_is_cancelled() {
     assert_eq!(probes.look_ups.count(), 2);
     assert!(probes.cancel(CheckRunId(2)) && probes.cancel(CheckRunId(4)));
     assert_eq!(probes.look_ups.count(), 1, "no check waits for the other name");
-    let mut done = probes.resolved("localhost.invalid", &Err("no answer".to_owned()));
+    let mut done = probes.resolved("localhost.invalid", &Err(ResolveError::InternalError));
     done.sort_by_key(|(run, _)| run.0);
-    let failed = |run| (CheckRunId(run), Err("localhost.invalid:1: no answer".into()));
+    let why = "localhost.invalid:1: localhost.invalid: internal error, please report it; see the log";
+    let failed = |run| (CheckRunId(run), Err(why.into()));
     assert_eq!(done, [failed(1), failed(3)]);
     assert!(probes.running.is_empty() && probes.look_ups.count() == 0);
     // A result that comes too late concerns no check.
