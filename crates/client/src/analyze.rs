@@ -14,7 +14,7 @@ use containerpilot_command_line::flags::Arguments;
 use containerpilot_command_line::output::{self, pretty_json};
 use containerpilot_command_line::terminal::{Cell, Screen, Tone, sanitized, table};
 
-use self::path::{Analysis, Journal, Step, StepKind, analyze as find_path};
+use self::path::{Analysis, PathStep, StartJournal, StepKind, analyze as find_path};
 use super::client::{Client, DEFAULT_TIMEOUT};
 use containerpilot_core::sort_by;
 
@@ -33,7 +33,7 @@ pub(super) fn analyze(args: &Arguments) -> Result<(), Failure> {
     let client = Client::of(args);
     let (events, starts) = read_journal(&client)?;
     let status: Status = client.get("/v3/status")?.json()?;
-    let journal = Journal { status: &status, events: &events, starts: &starts };
+    let journal = StartJournal { status: &status, events: &events, starts: &starts };
     let analysis = find_path(&journal).map_err(|error| Failure::Failed(error.to_string()))?;
     let out = args.text("out");
     let screen = if matches!(out, "" | "-") { Screen::of_stdout() } else { Screen::default() };
@@ -125,7 +125,7 @@ fn job_row(job: &path::JobStart) -> Vec<Cell> {
     ]
 }
 
-fn is_notable(analysis: &Analysis, step: &Step) -> bool {
+fn is_notable(analysis: &Analysis, step: &PathStep) -> bool {
     let total = analysis.path.last().map_or(0.0, |step| step.at);
     // A few milliseconds are the work of the kernel.
     step.took > 0.01 && step.took >= NOTABLE * total
@@ -134,9 +134,9 @@ fn is_notable(analysis: &Analysis, step: &Step) -> bool {
 /// The steps that took most of the time, with what they depend on.
 fn hints(analysis: &Analysis) -> Vec<String> {
     let total = analysis.path.last().map_or(0.0, |step| step.at);
-    let mut steps: Vec<&Step> = analysis.path.iter().filter(|step| is_notable(analysis, step)).collect();
+    let mut steps: Vec<&PathStep> = analysis.path.iter().filter(|step| is_notable(analysis, step)).collect();
     sort_by(&mut steps, |a, b| b.took.total_cmp(&a.took));
-    let hint = |step: &&Step| {
+    let hint = |step: &&PathStep| {
         let depends = match step.kind {
             StepKind::Done => "the running time of a one-time job; the next job waits for its exit",
             StepKind::Ready => {

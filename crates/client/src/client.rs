@@ -56,7 +56,7 @@ pub(super) struct Client {
 
 /// A complete response.
 #[derive(Debug)]
-pub(super) struct Response {
+pub(super) struct ApiResponse {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
 }
@@ -105,21 +105,21 @@ impl Client {
         self
     }
 
-    pub(super) fn get(&self, path: &str) -> Result<Response, ClientError> {
+    pub(super) fn get(&self, path: &str) -> Result<ApiResponse, ClientError> {
         self.send(Method::GET, path, None)
     }
 
-    pub(super) fn post(&self, path: &str, body: Option<&str>) -> Result<Response, ClientError> {
+    pub(super) fn post(&self, path: &str, body: Option<&str>) -> Result<ApiResponse, ClientError> {
         self.send(Method::POST, path, body).map_err(may_continue)
     }
 
     /// Like `post`, for a request that may be accepted (202) long before it is done. It waits for the end of the
     /// response.
-    pub(super) fn post_until_done(&self, path: &str, body: Option<&str>) -> Result<Response, ClientError> {
+    pub(super) fn post_until_done(&self, path: &str, body: Option<&str>) -> Result<ApiResponse, ClientError> {
         let deadline = Instant::now() + self.timeout;
         let (status, mut stream) = self.open(Method::POST, path, body, deadline).map_err(may_continue)?;
         let deadline = Some(deadline).filter(|_| status != 202);
-        Ok(Response { status, body: stream.read_all(deadline).map_err(may_continue)? })
+        Ok(ApiResponse { status, body: stream.read_all(deadline).map_err(may_continue)? })
     }
 
     /// A stream of bytes that continues as long as the supervisor sends.
@@ -128,7 +128,7 @@ impl Client {
         let (status, mut stream) = self.open(Method::GET, path, None, deadline)?;
         if status != 200 {
             let body = stream.read_all(Some(deadline))?;
-            return Err(ClientError::Failed(Response { status, body }.reason()));
+            return Err(ClientError::Failed(ApiResponse { status, body }.reason()));
         }
         Ok(stream)
     }
@@ -138,10 +138,10 @@ impl Client {
         Ok(Messages::new(self.bytes(path)?))
     }
 
-    fn send(&self, method: Method, path: &str, body: Option<&str>) -> Result<Response, ClientError> {
+    fn send(&self, method: Method, path: &str, body: Option<&str>) -> Result<ApiResponse, ClientError> {
         let deadline = Instant::now() + self.timeout;
         let (status, mut stream) = self.open(method, path, body, deadline)?;
-        Ok(Response { status, body: stream.read_all(Some(deadline))? })
+        Ok(ApiResponse { status, body: stream.read_all(Some(deadline))? })
     }
 
     /// Sends a request and reads the head of the response.
@@ -266,7 +266,7 @@ fn permission_hint(socket: &Path) -> String {
     }
 }
 
-impl Response {
+impl ApiResponse {
     /// Whether the status is 2xx.
     pub(super) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)

@@ -14,7 +14,7 @@ use containerpilot_config::values::nearest_signal;
 use containerpilot_core::plan::Signal;
 use serde::Serialize;
 
-use super::client::{Client, Response};
+use super::client::{ApiResponse, Client};
 
 fn utf8_arguments(args: &Arguments) -> Result<Vec<&str>, Failure> {
     let words: Option<Vec<&str>> = args.rest.iter().map(|word| word.to_str()).collect();
@@ -49,7 +49,7 @@ fn rolling_restart(client: &Client, jobs: &[&str]) -> Result<(), Failure> {
 }
 
 /// The body of a request that was accepted before it was done is empty if the supervisor exits first.
-fn check_complete(response: &Response) -> Result<(), Failure> {
+fn check_complete(response: &ApiResponse) -> Result<(), Failure> {
     if response.status == 202 && response.body.is_empty() {
         return Err(Failure::Failed("the supervisor exited before this was done".to_owned()));
     }
@@ -57,7 +57,7 @@ fn check_complete(response: &Response) -> Result<(), Failure> {
 }
 
 /// The outcome of a request that may have been accepted before it was done.
-fn done(response: &Response) -> Result<JobMessage, Failure> {
+fn done(response: &ApiResponse) -> Result<JobMessage, Failure> {
     check_complete(response)?;
     let message: JobMessage = response.json()?;
     if message.done == Some(false) { Err(Failure::Failed(message.message)) } else { Ok(message) }
@@ -140,7 +140,7 @@ pub(super) fn diff(args: &Arguments) -> Result<(), Failure> {
     print_reload(args, &Client::of(args).post_until_done("/v3/reload?dry-run=true", None)?, json, true)
 }
 
-fn print_reload(args: &Arguments, response: &Response, json: bool, dry_run: bool) -> Result<(), Failure> {
+fn print_reload(args: &Arguments, response: &ApiResponse, json: bool, dry_run: bool) -> Result<(), Failure> {
     let reload = reloaded(response)?;
     if !reload.warnings.is_empty() {
         // The reload has been done, whether or not standard error is open.
@@ -153,7 +153,7 @@ fn print_reload(args: &Arguments, response: &Response, json: bool, dry_run: bool
 }
 
 /// The outcome of a reload, which may have been accepted before it was done.
-fn reloaded(response: &Response) -> Result<Reload, Failure> {
+fn reloaded(response: &ApiResponse) -> Result<Reload, Failure> {
     check_complete(response)?;
     if !response.is_success() {
         return Err(Failure::Failed(response.reason()));

@@ -10,7 +10,7 @@ use containerpilot_command_line::output::print;
 use containerpilot_command_line::terminal::sanitized;
 use serde::Deserialize;
 
-use super::client::{Client, Response};
+use super::client::{ApiResponse, Client};
 use super::groups;
 
 /// The part of an explanation of a watch, a file or a lock that is printed.
@@ -62,7 +62,7 @@ fn one(client: &Client, name: &str, json: bool) -> Result<(), Failure> {
     print_sentences(&response.json::<Sentences>()?.sentences)
 }
 
-fn print_explanation(response: &Response, json: bool) -> Result<(), Failure> {
+fn print_explanation(response: &ApiResponse, json: bool) -> Result<(), Failure> {
     if json {
         return print(&format!("{}\n", response.text().trim_end()));
     }

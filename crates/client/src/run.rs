@@ -14,7 +14,7 @@ use containerpilot_command_line::report::{print_report, style};
 use containerpilot_command_line::table::RUN;
 use containerpilot_config::template::Environment;
 use containerpilot_core::plan::Plan;
-use containerpilot_load::command_line::{self, Form, LoadError, Program, Source};
+use containerpilot_load::command_line::{self, ConfigSource, LoadError, ProgramArguments, ProgramForm};
 use containerpilot_load::{at_start, find_files, host};
 use containerpilot_process::error_text::describe;
 use containerpilot_process::signals;
@@ -25,7 +25,7 @@ use super::{PROGRAM, unknown_command_or_program};
 #[derive(Clone, Copy)]
 pub struct Supervisor {
     /// Runs the supervisor with a plan until the container stops. Returns its exit code, or why it could not start.
-    pub run: fn(Plan, Environment, Option<Source>) -> Result<u8, String>,
+    pub run: fn(Plan, Environment, Option<ConfigSource>) -> Result<u8, String>,
     /// Why it would not start with a plan, where that needs more than the configuration.
     pub check: fn(&Plan) -> Result<(), String>,
 }
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Arguments, supervisor: Supervisor) -> Result<u8, Failur
     // First of all: a signal that PID 1 does not block is lost.
     signals::block().map_err(|error| cannot("cannot block signals", &describe(&error)))?;
     let (plan, source) = if configured {
-        let loaded = at_start::load(Source::new(config_path(args), program.clone()))
+        let loaded = at_start::load(ConfigSource::new(config_path(args), program.clone()))
             .map_err(|error| cannot("cannot load the configuration", &error))?;
         let Some((mut source, loaded)) = loaded else {
             let stopped = "stopped by a signal while loading the configuration; nothing was started";
@@ -66,14 +66,14 @@ pub(super) fn run(args: &Arguments, supervisor: Supervisor) -> Result<u8, Failur
         (plan, Some(source))
     } else {
         match &program {
-            Some(Program { words, form: Form::AfterDashes }) => {
+            Some(ProgramArguments { words, form: ProgramForm::AfterDashes }) => {
                 let plan = command_line::main_program(None, words).map_err(|report| {
                     let words = report.display(style(false)).to_string();
                     Failure::Failed(format!("cannot run the program as a job:\n{words}"))
                 })?;
                 (plan, None)
             }
-            Some(Program { .. }) => return Err(not_a_program(program.as_ref())),
+            Some(ProgramArguments { .. }) => return Err(not_a_program(program.as_ref())),
             None => return Err(Failure::Failed("nothing to run".to_owned())),
         }
     };
@@ -137,17 +137,17 @@ fn cannot(what: &str, error: &dyn std::fmt::Display) -> Failure {
 
 /// The program on the command line, with its arguments. Without `--` it counts only with a ContainerPilot 2
 /// configuration (C8).
-fn program(args: &Arguments) -> Result<Option<Program>, Failure> {
+fn program(args: &Arguments) -> Result<Option<ProgramArguments>, Failure> {
     if args.rest.is_empty() {
         let missing = || Failure::Usage("missing program after `--`".to_owned());
         return if args.double_dash { Err(missing()) } else { Ok(None) };
     }
     let form = match (args.double_dash, may_be_ignored(args)) {
-        (true, _) => Form::AfterDashes,
-        (false, true) => Form::Ignorable,
-        (false, false) => Form::Bare,
+        (true, _) => ProgramForm::AfterDashes,
+        (false, true) => ProgramForm::Ignorable,
+        (false, false) => ProgramForm::Bare,
     };
-    Ok(Some(Program { words: args.rest.clone(), form }))
+    Ok(Some(ProgramArguments { words: args.rest.clone(), form }))
 }
 
 /// X4: returns true if words without `--` are ignored beside a version 3 configuration, as by 3.8: it is named, so they
@@ -157,7 +157,7 @@ fn may_be_ignored(args: &Arguments) -> bool {
     named_config(args).is_some() && nearest_command(PROGRAM, &first).is_none()
 }
 
-fn warn_of_ignored(program: &Program) {
+fn warn_of_ignored(program: &ProgramArguments) {
     let words: Vec<_> = program.words.iter().map(|word| word.to_string_lossy()).collect();
     let words = words.join(" ");
     // If standard error is closed, nobody can be warned.
@@ -167,7 +167,7 @@ fn warn_of_ignored(program: &Program) {
     );
 }
 
-fn not_a_program(program: Option<&Program>) -> Failure {
+fn not_a_program(program: Option<&ProgramArguments>) -> Failure {
     let word = program.and_then(|program| program.words.first()).map(|word| word.to_string_lossy());
     unknown_command_or_program(&word.unwrap_or_default())
 }

@@ -33,7 +33,7 @@ use serde_json::json;
 
 use self::app::{Act, App, Pane, PaneKind, Reaction, log_lines};
 use self::keys::Keys;
-use self::rows::{Column, Usage, rows};
+use self::rows::{Column, CpuUsage, rows};
 use self::terminal::RawTerminal;
 use super::client::{Client, ClientError};
 
@@ -75,7 +75,7 @@ fn status(client: &Client) -> Result<Status, Failure> {
 }
 
 fn once(client: &Client, sort: Column) -> Result<(), Failure> {
-    let mut usage = Usage::default();
+    let mut usage = CpuUsage::default();
     rows(&status(client)?, &mut usage);
     std::thread::sleep(ONCE_INTERVAL);
     print_table(&status(client)?, sort, &mut usage).map(drop)
@@ -83,7 +83,7 @@ fn once(client: &Client, sort: Column) -> Result<(), Failure> {
 
 /// Prints the table at each interval, without a terminal, until its reader or the supervisor has gone.
 fn plain(client: &Client, sort: Column, interval: Duration) -> Result<(), Failure> {
-    let mut usage = Usage::default();
+    let mut usage = CpuUsage::default();
     loop {
         let status = status(client)?;
         let heading = format!("{}\n", sanitized(&timestamps::to_millis(&status.now)));
@@ -97,7 +97,7 @@ fn plain(client: &Client, sort: Column, interval: Duration) -> Result<(), Failur
     }
 }
 
-fn print_table(status: &Status, sort: Column, usage: &mut Usage) -> Result<bool, Failure> {
+fn print_table(status: &Status, sort: Column, usage: &mut CpuUsage) -> Result<bool, Failure> {
     let mut rows = rows(status, usage);
     sort_by(&mut rows, |a, b| a.compare(b, sort));
     let cells: Vec<_> = rows.into_iter().map(|row| row.cells).collect();

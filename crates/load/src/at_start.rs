@@ -11,15 +11,15 @@ use containerpilot_config::diagnostics::Report;
 use containerpilot_core::plan::Plan;
 use containerpilot_process::signals;
 
-use crate::command_line::{LoadError, Source};
+use crate::command_line::{ConfigSource, LoadError};
 use crate::host;
 use crate::looks::Looks;
 
 /// The source, with the text of standard input if it is that, and what was loaded from it.
-pub type Loaded = (Source, Result<(Plan, Report), LoadError>);
+pub type StartupLoad = (ConfigSource, Result<(Plan, Report), LoadError>);
 
 /// Loads the configuration. Returns `None` if a stop signal arrives first: nothing has been started then.
-pub fn load(mut source: Source) -> io::Result<Option<Loaded>> {
+pub fn load(mut source: ConfigSource) -> io::Result<Option<StartupLoad>> {
     let looks = Rc::new(Looks::reported_on_stderr().until(signals::stop_requested()?));
     let loaded = catch_unwind(AssertUnwindSafe(|| match source.read_stdin(&looks) {
         Ok(()) => source.load(host::supervisor_environment(), &looks),

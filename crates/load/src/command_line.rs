@@ -21,15 +21,15 @@ pub const OPTIONS: Options<'static> = Options { version: env!("CARGO_PKG_VERSION
 
 /// The program on the command line (S7).
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct ProgramArguments {
     /// The program and its arguments, which may be any bytes.
     pub words: Vec<OsString>,
-    pub form: Form,
+    pub form: ProgramForm,
 }
 
 /// How a program was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ProgramForm {
     AfterDashes,
     /// Without `--`, which only ContainerPilot 2 allowed.
     Bare,
@@ -39,10 +39,10 @@ pub enum Form {
 
 /// The source of the configuration.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct ConfigSource {
     /// The path; `None` for the default paths.
     path: Option<PathBuf>,
-    program: Option<Program>,
+    program: Option<ProgramArguments>,
     /// The text from standard input, which can be read only once.
     input: Option<Vec<Input>>,
 }
@@ -61,16 +61,16 @@ pub enum LoadError {
     Invalid(Report),
 }
 
-impl Source {
-    pub fn new(path: Option<PathBuf>, program: Option<Program>) -> Self {
+impl ConfigSource {
+    pub fn new(path: Option<PathBuf>, program: Option<ProgramArguments>) -> Self {
         Self { path, program, input: None }
     }
 
     /// What was loaded is in force. Returns the program if it was ignored: it is forgotten then. Otherwise no later
     /// configuration ignores it.
-    pub fn settle(&mut self, plan: &Plan) -> Option<Program> {
-        let program = self.program.as_mut().filter(|program| program.form == Form::Ignorable)?;
-        program.form = Form::Bare;
+    pub fn settle(&mut self, plan: &Plan) -> Option<ProgramArguments> {
+        let program = self.program.as_mut().filter(|program| program.form == ProgramForm::Ignorable)?;
+        program.form = ProgramForm::Bare;
         if plan.jobs.iter().any(|job| job.role == Role::Main) { None } else { self.program.take() }
     }
 
@@ -90,10 +90,10 @@ impl Source {
             None => find_files::read_with(self.path.as_deref(), looks)?,
         };
         let host = ThisHost::new(environment, Rc::clone(looks));
-        let form = self.program.as_ref().map_or(Form::AfterDashes, |program| program.form);
+        let form = self.program.as_ref().map_or(ProgramForm::AfterDashes, |program| program.form);
         let is_meaningless =
-            form != Form::AfterDashes && version(&inputs, host.environment()) == Version::Three;
-        if is_meaningless && form == Form::Bare {
+            form != ProgramForm::AfterDashes && version(&inputs, host.environment()) == Version::Three;
+        if is_meaningless && form == ProgramForm::Bare {
             return Err(LoadError::BareProgram);
         }
         let program = self.program.as_ref().filter(|_| !is_meaningless);

@@ -20,7 +20,7 @@ use containerpilot_process::regular_file;
 use containerpilot_process::spawn::{self, NotAProgram};
 use containerpilot_process::{sys, users};
 
-use crate::looks::{Look, Looks};
+use crate::looks::{Looks, PathLook};
 
 /// The pid of the supervisor.
 const PID_VARIABLE: &[u8] = b"CONTAINERPILOT_PID";
@@ -92,14 +92,14 @@ impl Programs {
     }
 
     /// The paths that a look tries in turn. Interpreters of scripts are not among them: they are not known yet.
-    fn paths(&self, look: &Look) -> Vec<CString> {
+    fn paths(&self, look: &PathLook) -> Vec<CString> {
         let paths = match look {
-            Look::Program(program) if !program.contains('/') => self.candidates(program).collect(),
-            Look::Program(path)
-            | Look::Directory(path)
-            | Look::File(path)
-            | Look::Template(path)
-            | Look::LogFile(path) => vec![PathBuf::from(path)],
+            PathLook::Program(program) if !program.contains('/') => self.candidates(program).collect(),
+            PathLook::Program(path)
+            | PathLook::Directory(path)
+            | PathLook::File(path)
+            | PathLook::Template(path)
+            | PathLook::LogFile(path) => vec![PathBuf::from(path)],
         };
         paths.into_iter().filter_map(|path| CString::new(path.into_os_string().into_vec()).ok()).collect()
     }
@@ -195,32 +195,32 @@ impl Host for ThisHost {
     }
 
     fn examine(&self, paths: &Paths) -> Examined {
-        let some = |paths: &BTreeSet<String>, look: fn(String) -> Look| {
+        let some = |paths: &BTreeSet<String>, look: fn(String) -> PathLook| {
             paths.iter().cloned().map(look).collect::<Vec<_>>()
         };
         let looks = [
-            some(&paths.programs, Look::Program),
-            some(&paths.directories, Look::Directory),
-            some(&paths.files, Look::File),
-            some(&paths.templates, Look::Template),
-            some(&paths.log_files, Look::LogFile),
+            some(&paths.programs, PathLook::Program),
+            some(&paths.directories, PathLook::Directory),
+            some(&paths.files, PathLook::File),
+            some(&paths.templates, PathLook::Template),
+            some(&paths.log_files, PathLook::LogFile),
         ];
         let programs = self.programs();
         let looks = self.looks.answering(inserted(looks.into_iter().flatten()), |look| programs.paths(look));
-        let look_at = move |look: &Look| match look {
-            Look::Program(program) => Answer::Program(programs.state(program)),
-            Look::Directory(path) => Answer::Directory(Path::new(path).is_dir()),
-            Look::File(path) => Answer::File(readable(path)),
-            Look::Template(path) => Answer::Template(read_file(path)),
-            Look::LogFile(path) => Answer::LogFile(writable(path)),
+        let look_at = move |look: &PathLook| match look {
+            PathLook::Program(program) => Answer::Program(programs.state(program)),
+            PathLook::Directory(path) => Answer::Directory(Path::new(path).is_dir()),
+            PathLook::File(path) => Answer::File(readable(path)),
+            PathLook::Template(path) => Answer::Template(read_file(path)),
+            PathLook::LogFile(path) => Answer::LogFile(writable(path)),
         };
         let mut found = Examined::default();
         for (look, answer) in self.looks.answers(looks, look_at) {
-            let (Look::Program(path)
-            | Look::Directory(path)
-            | Look::File(path)
-            | Look::Template(path)
-            | Look::LogFile(path)) = look;
+            let (PathLook::Program(path)
+            | PathLook::Directory(path)
+            | PathLook::File(path)
+            | PathLook::Template(path)
+            | PathLook::LogFile(path)) = look;
             match answer {
                 Answer::Program(state) => drop(found.programs.insert(path, state)),
                 Answer::Directory(is) => drop(found.directories.insert(path, is)),
@@ -290,7 +290,7 @@ impl Host for ThisHost {
     }
 }
 
-/// What was found by a [`Look`].
+/// What was found by a [`PathLook`].
 enum Answer {
     Program(ProgramState),
     Directory(bool),

@@ -34,11 +34,11 @@ const MAX_UNANSWERED: usize = 64;
 
 /// The looks at paths of jobs that have no answer yet. Another load reports them without looking there again, so a
 /// file system that does not answer does not cost a thread at each reload.
-static UNANSWERED: Mutex<BTreeSet<Look>> = Mutex::new(BTreeSet::new());
+static UNANSWERED: Mutex<BTreeSet<PathLook>> = Mutex::new(BTreeSet::new());
 
 /// A look at a path of a job.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Look {
+pub enum PathLook {
     /// Whether it can be run; without a slash it is searched in `PATH`.
     Program(String),
     /// Whether it is a directory.
@@ -156,16 +156,20 @@ impl Looks {
     }
 
     /// The looks whose paths exist or not, but answer within [`PATIENCE`]. `paths` are those that a look tries in turn.
-    pub fn answering(&self, looks: BTreeSet<Look>, paths: impl Fn(&Look) -> Vec<CString>) -> BTreeSet<Look> {
+    pub fn answering(
+        &self,
+        looks: BTreeSet<PathLook>,
+        paths: impl Fn(&PathLook) -> Vec<CString>,
+    ) -> BTreeSet<PathLook> {
         if self.is_local() {
             return looks;
         }
-        let scout = |looks: VecDeque<Look>| {
+        let scout = |looks: VecDeque<PathLook>| {
             let scout = Scout::start(looks.iter().map(&paths).collect()).ok()?;
             Some((scout, looks))
         };
         let mut answering = BTreeSet::new();
-        let mut scouts: Vec<(Scout, VecDeque<Look>)> = Vec::new();
+        let mut scouts: Vec<(Scout, VecDeque<PathLook>)> = Vec::new();
         if !looks.is_empty() {
             match scout(looks.iter().cloned().collect()) {
                 Some(first) => scouts.push(first),
@@ -179,7 +183,7 @@ impl Looks {
             let free = MAX_SCOUTS.saturating_sub(scouts.len());
             if stalled <= Instant::now() && free > 0 {
                 // The first path of each list has no answer: the others get scouts of their own.
-                let behind: Vec<Look> =
+                let behind: Vec<PathLook> =
                     scouts.iter_mut().flat_map(|(_, looks)| looks.drain(1.min(looks.len())..)).collect();
                 for some in behind.chunks(behind.len().div_ceil(free).max(1)) {
                     match scout(some.iter().cloned().collect()) {
@@ -209,9 +213,9 @@ impl Looks {
     /// Looks at paths of jobs. One without an answer within [`PATIENCE`] is missing in the result.
     pub fn answers<T: Send + 'static>(
         &self,
-        mut looks: BTreeSet<Look>,
-        look_at: impl Fn(&Look) -> T + Clone + Send + 'static,
-    ) -> BTreeMap<Look, T> {
+        mut looks: BTreeSet<PathLook>,
+        look_at: impl Fn(&PathLook) -> T + Clone + Send + 'static,
+    ) -> BTreeMap<PathLook, T> {
         looks.retain(|look| !unanswered().contains(look));
         let mut found = BTreeMap::new();
         if looks.is_empty() || self.is_stopped() {
@@ -332,15 +336,15 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn unanswered() -> MutexGuard<'static, BTreeSet<Look>> {
+fn unanswered() -> MutexGuard<'static, BTreeSet<PathLook>> {
     locked(&UNANSWERED)
 }
 
 /// An entry of [`UNANSWERED`], as long as it exists.
-struct Unanswered(Look);
+struct Unanswered(PathLook);
 
 impl Unanswered {
-    fn new(look: Look) -> Self {
+    fn new(look: PathLook) -> Self {
         unanswered().insert(look.clone());
         Self(look)
     }
@@ -383,14 +387,14 @@ mod tests {
         path
     }
 
-    fn directory(look: &Look) -> bool {
-        let Look::Directory(path) = look else { panic!("{look:?}") };
+    fn directory(look: &PathLook) -> bool {
+        let PathLook::Directory(path) = look else { panic!("{look:?}") };
         // Opening a FIFO waits; examining it does not.
         std::fs::File::open(path).is_ok_and(|file| file.metadata().unwrap().is_dir())
     }
 
-    fn look(path: &Path) -> Look {
-        Look::Directory(path.to_str().unwrap().to_owned())
+    fn look(path: &Path) -> PathLook {
+        PathLook::Directory(path.to_str().unwrap().to_owned())
     }
 
     fn answer(fifo: &Path) {
@@ -402,7 +406,7 @@ mod tests {
         let folder = test_support::folder();
         let dead: Vec<PathBuf> = (0..20).map(|nth| fifo(&folder, &format!("a{nth}"))).collect();
         let good = look(&folder);
-        let all: BTreeSet<Look> = dead.iter().map(|path| look(path)).chain([good.clone()]).collect();
+        let all: BTreeSet<PathLook> = dead.iter().map(|path| look(path)).chain([good.clone()]).collect();
         let (looks, began) = (remote(|_| ()), Instant::now());
         assert_eq!(looks.answers(all.clone(), directory), [(good.clone(), true)].into());
         assert!((1..5).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
@@ -424,7 +428,7 @@ mod tests {
         let id = || std::thread::current().id();
         let first = looks.needed(&folder, id).unwrap();
         assert_eq!(looks.needed(&folder, id), Some(first));
-        let names: BTreeSet<Look> = (0..50).map(|nth| look(&folder.join(nth.to_string()))).collect();
+        let names: BTreeSet<PathLook> = (0..50).map(|nth| look(&folder.join(nth.to_string()))).collect();
         let found = looks.answers(names, move |_| id());
         assert_eq!((found.len(), looks.threads.get()), (50, 1));
         assert!(found.values().all(|id| *id == first));

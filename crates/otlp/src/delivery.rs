@@ -17,7 +17,7 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(60);
 
 /// What is exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ExportKind {
     /// Log entries.
     Logs,
     /// Metrics.
@@ -26,7 +26,7 @@ pub enum Kind {
     Traces,
 }
 
-impl Kind {
+impl ExportKind {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Logs, Self::Metrics, Self::Traces];
 
@@ -52,7 +52,7 @@ impl Kind {
 
 /// What has become of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum DeliveryOutcome {
     /// The collector has taken it.
     Accepted {
         /// How many items it has rejected.
@@ -91,7 +91,7 @@ type Report = (Level, String);
 /// The state of the requests of one kind.
 #[derive(Debug)]
 pub struct Delivery {
-    kind: Kind,
+    kind: ExportKind,
     /// The URL, for the log.
     url: String,
     /// Since when no request was accepted, and how often the last one was sent.
@@ -107,7 +107,7 @@ pub struct Delivery {
 impl Delivery {
     /// Requests to this URL, which must not contain a secret.
     #[must_use]
-    pub const fn new(kind: Kind, url: String) -> Self {
+    pub const fn new(kind: ExportKind, url: String) -> Self {
         Self { kind, url, failing: None, refused: None, dropped: 0, reported: [None; 2] }
     }
 
@@ -127,17 +127,17 @@ impl Delivery {
         &mut self,
         now: Duration,
         items: u64,
-        outcome: Outcome,
+        outcome: DeliveryOutcome,
         random: u64,
     ) -> (Next, Vec<Report>) {
         let (what, url) = (self.kind.items(), &self.url);
         let mut reports = Vec::new();
         let next = match outcome {
-            Outcome::Accepted { rejected, message } => {
+            DeliveryOutcome::Accepted { rejected, message } => {
                 self.accepted(now, items, rejected, &message, &mut reports);
                 Next::Sent
             }
-            Outcome::Refused { why } => {
+            DeliveryOutcome::Refused { why } => {
                 // The collector answers: nothing is wrong with the connection.
                 self.failing = None;
                 if self.refused.as_ref() != Some(&why) {
@@ -147,7 +147,7 @@ impl Delivery {
                 }
                 Next::Dropped
             }
-            Outcome::Retry { why, after } => {
+            DeliveryOutcome::Retry { why, after } => {
                 if self.failing.is_none() {
                     let message = format!("otlp: cannot send {what} to {url}: {why}; retrying");
                     reports.push((Level::Warn, message));
@@ -201,16 +201,16 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn retry(after: Option<u64>) -> Outcome {
-        Outcome::Retry { why: "status 503".into(), after: after.map(Duration::from_secs) }
+    fn retry(after: Option<u64>) -> DeliveryOutcome {
+        DeliveryOutcome::Retry { why: "status 503".into(), after: after.map(Duration::from_secs) }
     }
 
-    fn accepted() -> Outcome {
-        Outcome::Accepted { rejected: 0, message: String::new() }
+    fn accepted() -> DeliveryOutcome {
+        DeliveryOutcome::Accepted { rejected: 0, message: String::new() }
     }
 
     fn delivery() -> Delivery {
-        Delivery::new(Kind::Logs, "http://c:4318/v1/logs".into())
+        Delivery::new(ExportKind::Logs, "http://c:4318/v1/logs".into())
     }
 
     fn messages(reports: Vec<Report>) -> Vec<String> {
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn t6_other_statuses_are_final_and_said_once() {
         let mut delivery = delivery();
-        let refused = |why: &str| Outcome::Refused { why: why.into() };
+        let refused = |why: &str| DeliveryOutcome::Refused { why: why.into() };
         let (next, reports) = delivery.record(SECOND, 9, refused("status 400"), 0);
         let expected = "otlp: http://c:4318/v1/logs refused 9 log entries, which are dropped: status 400";
         assert_eq!((next, messages(reports)), (Next::Dropped, vec![expected.to_owned()]));
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn t6_partial_success_and_a_slow_collector_are_said_once_a_minute() {
         let mut delivery = delivery();
-        let partial = || Outcome::Accepted { rejected: 2, message: "too old".into() };
+        let partial = || DeliveryOutcome::Accepted { rejected: 2, message: "too old".into() };
         let mut said = Vec::new();
         for second in 0..=120 {
             delivery.dropped(5);

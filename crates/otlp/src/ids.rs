@@ -17,7 +17,7 @@ pub struct SpanId(pub [u8; 8]);
 
 /// What a span is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Key {
+pub enum SpanKey {
     /// The supervisor, from its start to its exit.
     Root,
     /// A run of a job.
@@ -38,7 +38,7 @@ pub enum Key {
     Shutdown,
 }
 
-impl Key {
+impl SpanKey {
     const fn number(self) -> (u64, u64) {
         match self {
             Self::Root => (0, 0),
@@ -84,14 +84,14 @@ impl Ids {
 
     /// The span about something.
     #[must_use]
-    pub fn span(&self, key: Key) -> SpanId {
+    pub fn span(&self, key: SpanKey) -> SpanId {
         let (kind, number) = key.number();
         SpanId(mixed(self.seed ^ mixed(number << 4 | kind)).max(1).to_be_bytes())
     }
 
     /// The value of `TRACEPARENT` for a process whose own spans belong below a span (W3C Trace Context).
     #[must_use]
-    pub fn traceparent(&self, key: Key) -> String {
+    pub fn traceparent(&self, key: SpanKey) -> String {
         format!("00-{}-{}-01", self.trace, self.span(key))
     }
 }
@@ -136,27 +136,27 @@ mod tests {
         for number in 0..10_000 {
             let run = RunId(number);
             let keys = [
-                Key::Run(run),
-                Key::Start(run),
-                Key::Stop(run),
-                Key::Check(CheckRunId(number)),
-                Key::Render(RenderId(number)),
-                Key::Event(EventId(number)),
-                Key::Reload(number),
+                SpanKey::Run(run),
+                SpanKey::Start(run),
+                SpanKey::Stop(run),
+                SpanKey::Check(CheckRunId(number)),
+                SpanKey::Render(RenderId(number)),
+                SpanKey::Event(EventId(number)),
+                SpanKey::Reload(number),
             ];
             for key in keys {
                 assert!(seen.insert(ids.span(key).0), "{key:?}");
             }
         }
-        assert!(seen.insert(ids.span(Key::Root).0) && seen.insert(ids.span(Key::Shutdown).0));
+        assert!(seen.insert(ids.span(SpanKey::Root).0) && seen.insert(ids.span(SpanKey::Shutdown).0));
         assert!(!seen.contains([0; 8].as_slice()));
         assert_ne!(Ids::new([0, 0]).trace(), TraceId([0; 16]));
-        assert_ne!(ids.span(Key::Root), Ids::new([1, 3]).span(Key::Root));
+        assert_ne!(ids.span(SpanKey::Root), Ids::new([1, 3]).span(SpanKey::Root));
     }
 
     #[test]
     fn t6_traceparent_has_the_form_of_the_w3c() {
-        let text = Ids::new([0xabcd, u64::MAX]).traceparent(Key::Root);
+        let text = Ids::new([0xabcd, u64::MAX]).traceparent(SpanKey::Root);
         assert_eq!(text.get(..36), Some("00-000000000000abcdffffffffffffffff-"));
         assert!(text.len() == 55 && text.ends_with("-01"), "{text}");
     }

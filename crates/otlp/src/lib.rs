@@ -21,11 +21,11 @@ mod tracer;
 mod wire;
 
 pub use buffer::{Batch, Buffer};
-pub use delivery::{Delivery, Kind, Next, Outcome};
-pub use ids::{Ids, Key, SpanId, TraceId};
+pub use delivery::{Delivery, DeliveryOutcome, ExportKind, Next};
+pub use ids::{Ids, SpanId, SpanKey, TraceId};
 pub use log_record::{LineEncoder, LogRecord, MAX_BODY};
-pub use metric::{Metric, Number, Points, write_metric};
+pub use metric::{Metric, NumberPoint, Points, write_metric};
 pub use request::{Resource, write_request};
-pub use response::{Answer, read_answer, read_status_message};
-pub use span::{AttributeValue, Span, SpanEvent};
-pub use tracer::{Step, Tracer};
+pub use response::{CollectorAnswer, read_answer, read_status_message};
+pub use span::{AttributeValue, SpanEvent, TraceSpan};
+pub use tracer::{CoreStep, Tracer};

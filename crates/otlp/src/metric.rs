@@ -18,9 +18,9 @@ pub struct Metric<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Points {
     /// A sum that only grows.
-    Counter(Vec<Number>),
+    Counter(Vec<NumberPoint>),
     /// The last values.
-    Gauge(Vec<Number>),
+    Gauge(Vec<NumberPoint>),
     /// Counts in buckets.
     Histogram {
         /// When counting began.
@@ -47,7 +47,7 @@ pub enum Points {
 
 /// A number with its labels.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Number {
+pub struct NumberPoint {
     /// Names and values.
     pub labels: Vec<(Box<str>, Box<str>)>,
     /// When counting began, in nanoseconds since 1970; for a gauge 0.
@@ -101,8 +101,8 @@ pub fn write_metric(out: &mut Vec<u8>, metric: &Metric<'_>, now: u64) {
     });
 }
 
-fn write_numbers(to: &mut Message<'_>, numbers: &[Number], now: u64) {
-    for Number { labels, since, value } in numbers {
+fn write_numbers(to: &mut Message<'_>, numbers: &[NumberPoint], now: u64) {
+    for NumberPoint { labels, since, value } in numbers {
         to.message(1, |point| {
             point.fixed64(2, *since);
             point.fixed64(3, now);

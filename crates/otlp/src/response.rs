@@ -2,7 +2,7 @@
 
 /// What an accepting answer says. All answers have the same fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct CollectorAnswer {
     /// How many items were rejected.
     pub rejected: u64,
     /// Why, or a warning.
@@ -19,8 +19,8 @@ enum Content<'a> {
 
 /// Reads the body of an answer with status 200: `partial_success`, if there is one.
 #[must_use]
-pub fn read_answer(body: &[u8]) -> Answer {
-    let mut answer = Answer::default();
+pub fn read_answer(body: &[u8]) -> CollectorAnswer {
+    let mut answer = CollectorAnswer::default();
     for (number, content) in fields(body) {
         let (1, Content::Bytes(partial)) = (number, content) else { continue };
         for field in fields(partial) {

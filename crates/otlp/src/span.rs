@@ -2,7 +2,7 @@
 
 use containerpilot_core::Time;
 
-use crate::ids::{Ids, Key};
+use crate::ids::{Ids, SpanKey};
 use crate::wire::Message;
 
 /// The value of an attribute.
@@ -26,11 +26,11 @@ impl From<&str> for AttributeValue {
 
 /// Something that happened, from its start to its end.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Span {
+pub struct TraceSpan {
     /// What it is about.
-    pub key: Key,
+    pub key: SpanKey,
     /// The span that it belongs to; `None` for the root.
-    pub parent: Option<Key>,
+    pub parent: Option<SpanKey>,
     /// Its name.
     pub name: String,
     /// When it started.
@@ -44,7 +44,7 @@ pub struct Span {
     /// How many events were left out, because there were too many.
     pub dropped_events: u32,
     /// Spans that caused it and had ended before.
-    pub links: Vec<Key>,
+    pub links: Vec<SpanKey>,
     /// Why it failed; `None` if it did not.
     pub failure: Option<String>,
 }
@@ -65,10 +65,10 @@ const INTERNAL: u64 = 1;
 const ERROR: u64 = 2;
 pub(crate) const SAMPLED: u32 = 1;
 
-impl Span {
+impl TraceSpan {
     /// Writes it as an item of a request. `unix` converts the core's time to nanoseconds since 1970.
     pub fn write(&self, out: &mut Vec<u8>, ids: &Ids, unix: impl Fn(Time) -> u64) {
-        let id = |key: Key| ids.span(key).0;
+        let id = |key: SpanKey| ids.span(key).0;
         Message(out).message(2, |span| {
             span.bytes(1, &ids.trace().0);
             span.bytes(2, &id(self.key));

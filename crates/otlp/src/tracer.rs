@@ -38,15 +38,15 @@ use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::state::journal::{Detail, EndReason, Event, Origin, Start};
 use containerpilot_core::{Core, Input, Time};
 
-use crate::ids::Key;
-use crate::span::{AttributeValue, Span, SpanEvent};
+use crate::ids::SpanKey;
+use crate::span::{AttributeValue, SpanEvent, TraceSpan};
 
 /// The most events of a span, as OpenTelemetry recommends.
 const MAX_EVENTS: usize = 128;
 
 /// One step of the core: what it was told, what it decided, and its state afterwards.
 #[derive(Clone, Copy, Debug)]
-pub struct Step<'a> {
+pub struct CoreStep<'a> {
     /// When.
     pub now: Time,
     /// What happened.
@@ -82,8 +82,8 @@ struct RunSpan {
     job: JobIx,
     name: String,
     start: Time,
-    parent: Key,
-    links: Vec<Key>,
+    parent: SpanKey,
+    links: Vec<SpanKey>,
     attributes: Vec<(&'static str, AttributeValue)>,
     events: Vec<SpanEvent>,
     dropped_events: u32,
@@ -106,7 +106,7 @@ struct Recent {
 struct CheckSpan {
     name: String,
     start: Time,
-    parent: Key,
+    parent: SpanKey,
     attributes: Vec<(&'static str, AttributeValue)>,
     /// For a check of a run, which one: then only a changed result is exported.
     of: Option<(RunId, CheckIx)>,
@@ -151,7 +151,7 @@ impl Tracer {
     }
 
     /// Adds the spans that a step has ended.
-    pub fn step(&mut self, step: &Step<'_>, spans: &mut Vec<Span>) {
+    pub fn step(&mut self, step: &CoreStep<'_>, spans: &mut Vec<TraceSpan>) {
         let journal = step.core.journal();
         let newer = |event: &&Event| self.last_event.is_none_or(|last| event.id > last);
         let mut events: Vec<Event> = journal.events().rev().take_while(newer).copied().collect();
@@ -177,16 +177,16 @@ impl Tracer {
     }
 
     /// Ends everything, because the supervisor exits.
-    pub fn finish(&mut self, now: Time, code: u8, spans: &mut Vec<Span>) {
+    pub fn finish(&mut self, now: Time, code: u8, spans: &mut Vec<TraceSpan>) {
         for (run, known) in std::mem::take(&mut self.runs) {
             let mut known = known;
             known.attributes.push(("containerpilot.unfinished", AttributeValue::Flag(true)));
             known.end(run, now, None, spans);
         }
         if let Some(start) = self.shutdown.take() {
-            spans.push(span(Key::Shutdown, Key::Root, "shutdown".to_owned(), start, now));
+            spans.push(span(SpanKey::Shutdown, SpanKey::Root, "shutdown".to_owned(), start, now));
         }
-        let mut root = span(Key::Root, Key::Root, "container".to_owned(), Time::ZERO, now);
+        let mut root = span(SpanKey::Root, SpanKey::Root, "container".to_owned(), Time::ZERO, now);
         root.parent = None;
         root.attributes.push(("process.exit.code", AttributeValue::Int(code.into())));
         root.failure = (code != 0).then(|| format!("exit code {code}"));
@@ -194,7 +194,7 @@ impl Tracer {
     }
 
     /// Handles what happened. Returns the job whose run has ended.
-    fn input(&mut self, step: &Step<'_>, events: &[Event], spans: &mut Vec<Span>) -> Option<JobIx> {
+    fn input(&mut self, step: &CoreStep<'_>, events: &[Event], spans: &mut Vec<TraceSpan>) -> Option<JobIx> {
         let now = step.now;
         match step.input {
             Input::Exited { run, status, .. } => {
@@ -220,7 +220,7 @@ impl Tracer {
         None
     }
 
-    fn effect(&mut self, now: Time, effect: &Effect, spans: &mut Vec<Span>) {
+    fn effect(&mut self, now: Time, effect: &Effect, spans: &mut Vec<TraceSpan>) {
         match effect {
             Effect::Spawn { job, run, .. } => self.spawned(*job, *run, now),
             Effect::CancelStart { run } | Effect::Abandon { run } => {
@@ -245,7 +245,8 @@ impl Tracer {
             Effect::RunCheck { job, check, run, .. } => self.check_started(*job, *check, *run, now),
             Effect::RunDrain { job, run, .. } => {
                 if let Some((parent, known)) = self.current(*job) {
-                    let parent = if known.stopping.is_some() { Key::Stop(parent) } else { Key::Run(parent) };
+                    let parent =
+                        if known.stopping.is_some() { SpanKey::Stop(parent) } else { SpanKey::Run(parent) };
                     let name = format!("drain {}", known.name);
                     self.checks.insert(*run, CheckSpan::new(name, now, parent, None));
                 }
@@ -258,7 +259,7 @@ impl Tracer {
             }
             Effect::TestFile { file, render, run, .. } => {
                 let name = self.plan.files.get(file.index()).map_or("", |file| &file.name);
-                let test = CheckSpan::new(format!("test {name}"), now, Key::Render(*render), None);
+                let test = CheckSpan::new(format!("test {name}"), now, SpanKey::Render(*render), None);
                 self.checks.insert(*run, test);
             }
             Effect::DiscardFile { render } => {
@@ -269,7 +270,8 @@ impl Tracer {
             }
             Effect::Reply { id, reply } => {
                 if let Some((_, start)) = self.reload.take_if(|(reload, _)| reload == id) {
-                    let mut reload = span(Key::Reload(id.0), Key::Root, "reload".to_owned(), start, now);
+                    let mut reload =
+                        span(SpanKey::Reload(id.0), SpanKey::Root, "reload".to_owned(), start, now);
                     if let Reply::Refused(why) = reply {
                         reload.failure = Some(why.to_string());
                     }
@@ -304,7 +306,7 @@ impl Tracer {
             job,
             name: planned.name.clone(),
             start: now,
-            parent: Key::Root,
+            parent: SpanKey::Root,
             links: Vec::new(),
             attributes: vec![("containerpilot.job", planned.name.as_str().into())],
             events: Vec::new(),
@@ -323,7 +325,7 @@ impl Tracer {
     }
 
     /// The program of a run is executed: now it is known what started it.
-    fn started(&mut self, step: &Step<'_>, start: &Start, spans: &mut Vec<Span>) {
+    fn started(&mut self, step: &CoreStep<'_>, start: &Start, spans: &mut Vec<TraceSpan>) {
         let words = step.effects.iter().find_map(|effect| match effect {
             Effect::Log(entry) if entry.fields.event == LogEvent::Started => entry.fields.cause.clone(),
             _ => None,
@@ -346,10 +348,10 @@ impl Tracer {
 
     /// Sets the parent and the links of a run.
     fn caused(&mut self, run: RunId, trigger: Option<&Event>, restarts: u64) {
-        let cause = trigger.and_then(|event| self.cause(event)).filter(|key| *key != Key::Run(run));
-        let is_open = |key: Key| match key {
-            Key::Run(run) | Key::Stop(run) => self.runs.contains_key(&run),
-            Key::Shutdown => self.shutdown.is_some(),
+        let cause = trigger.and_then(|event| self.cause(event)).filter(|key| *key != SpanKey::Run(run));
+        let is_open = |key: SpanKey| match key {
+            SpanKey::Run(run) | SpanKey::Stop(run) => self.runs.contains_key(&run),
+            SpanKey::Shutdown => self.shutdown.is_some(),
             _ => false,
         };
         let parent = cause.filter(|key| is_open(*key));
@@ -357,26 +359,26 @@ impl Tracer {
         let before = job.and_then(|job| self.recent.get(&job)?.iter().rev().find(|recent| recent.run != run));
         let link = match restarts {
             0 => cause.filter(|_| parent.is_none()),
-            _ => before.map(|recent| Key::Run(recent.run)),
+            _ => before.map(|recent| SpanKey::Run(recent.run)),
         };
         if let Some(known) = self.runs.get_mut(&run) {
-            known.parent = parent.unwrap_or(Key::Root);
+            known.parent = parent.unwrap_or(SpanKey::Root);
             known.links = link.into_iter().collect();
         }
     }
 
     /// The span that an event belongs to.
-    fn cause(&self, event: &Event) -> Option<Key> {
+    fn cause(&self, event: &Event) -> Option<SpanKey> {
         match event.origin {
             Origin::Global => match event.code {
                 // Everything belongs to the root anyway.
                 Code::Startup => None,
-                Code::Shutdown => Some(Key::Shutdown),
-                _ => Some(Key::Event(event.id)),
+                Code::Shutdown => Some(SpanKey::Shutdown),
+                _ => Some(SpanKey::Event(event.id)),
             },
-            Origin::Watch(_) | Origin::Lock(_) | Origin::Signal(_) => Some(Key::Event(event.id)),
-            Origin::File(file) => self.last_render.get(&file).map(|render| Key::Render(*render)),
-            Origin::Job(_) if self.has_own_span(event) => Some(Key::Event(event.id)),
+            Origin::Watch(_) | Origin::Lock(_) | Origin::Signal(_) => Some(SpanKey::Event(event.id)),
+            Origin::File(file) => self.last_render.get(&file).map(|render| SpanKey::Render(*render)),
+            Origin::Job(_) if self.has_own_span(event) => Some(SpanKey::Event(event.id)),
             Origin::Job(job) => {
                 let recent = self.recent.get(&job)?.iter().rev();
                 let mut recent = recent.filter(|run| run.start <= event.at);
@@ -388,7 +390,7 @@ impl Tracer {
                     _ => recent.next(),
                 }?;
                 let stops = event.code == Code::Stopping;
-                Some(if stops { Key::Stop(run.run) } else { Key::Run(run.run) })
+                Some(if stops { SpanKey::Stop(run.run) } else { SpanKey::Run(run.run) })
             }
             Origin::Removed(_) => None,
         }
@@ -406,7 +408,7 @@ impl Tracer {
         }
     }
 
-    fn event(&mut self, step: &Step<'_>, event: &Event, is_over: bool, spans: &mut Vec<Span>) {
+    fn event(&mut self, step: &CoreStep<'_>, event: &Event, is_over: bool, spans: &mut Vec<TraceSpan>) {
         let has_span = match event.origin {
             Origin::Global if event.code == Code::Shutdown => {
                 self.shutdown.get_or_insert(event.at);
@@ -430,7 +432,7 @@ impl Tracer {
             Origin::Signal(_) => source.clone(),
             _ => format!("{source} {}", event.code),
         };
-        let mut instant = span(Key::Event(event.id), Key::Root, name, event.at, event.at);
+        let mut instant = span(SpanKey::Event(event.id), SpanKey::Root, name, event.at, event.at);
         instant.attributes = vec![
             ("containerpilot.source", AttributeValue::Text(source)),
             ("containerpilot.event", event.code.name().into()),
@@ -447,7 +449,7 @@ impl Tracer {
     }
 
     /// An event of a job with a run.
-    fn job_event(&mut self, job: JobIx, event: &Event, spans: &mut Vec<Span>) {
+    fn job_event(&mut self, job: JobIx, event: &Event, spans: &mut Vec<TraceSpan>) {
         let Some(run) = self.recent.get(&job).and_then(|recent| recent.last()).map(|recent| recent.run)
         else {
             return;
@@ -475,12 +477,12 @@ impl Tracer {
 
     fn exited(
         &mut self,
-        step: &Step<'_>,
+        step: &CoreStep<'_>,
         run: RunId,
         status: ExitStatus,
         start_error: Option<&String>,
         events: &[Event],
-        spans: &mut Vec<Span>,
+        spans: &mut Vec<TraceSpan>,
     ) -> Option<JobIx> {
         let exit = events.iter().find(|event| event.exit() == Some(status));
         if start_error.is_some() {
@@ -527,13 +529,13 @@ impl Tracer {
         // The others ask nothing.
         if !matches!(planned.probe, Probe::Running | Probe::Ready) {
             let name = format!("check {}", planned.name);
-            let mut check = CheckSpan::new(name, now, Key::Run(run), Some((run, check)));
+            let mut check = CheckSpan::new(name, now, SpanKey::Run(run), Some((run, check)));
             check.attributes.push(("containerpilot.check", planned.name.as_str().into()));
             self.checks.insert(id, check);
         }
     }
 
-    fn check_done(&mut self, id: CheckRunId, now: Time, failure: Option<&str>, spans: &mut Vec<Span>) {
+    fn check_done(&mut self, id: CheckRunId, now: Time, failure: Option<&str>, spans: &mut Vec<TraceSpan>) {
         let Some(check) = self.checks.remove(&id) else { return };
         if let Some((run, which)) = check.of {
             let run = self.runs.get_mut(&run);
@@ -542,12 +544,12 @@ impl Tracer {
                 return;
             }
         }
-        if let (Key::Render(render), Some(why)) = (check.parent, failure)
+        if let (SpanKey::Render(render), Some(why)) = (check.parent, failure)
             && let Some(render) = self.renders.get_mut(&render)
         {
             render.failure = Some(format!("the test failed: {why}"));
         }
-        let mut done = span(Key::Check(id), check.parent, check.name, check.start, now);
+        let mut done = span(SpanKey::Check(id), check.parent, check.name, check.start, now);
         done.attributes = check.attributes;
         done.failure = failure.map(str::to_owned);
         spans.push(done);
@@ -559,11 +561,11 @@ impl Tracer {
         now: Time,
         failure: Option<&String>,
         changed: bool,
-        spans: &mut Vec<Span>,
+        spans: &mut Vec<TraceSpan>,
     ) {
         let Some(known) = self.renders.remove(&render) else { return };
         let name = format!("render {}", known.name);
-        let mut done = span(Key::Render(render), Key::Root, name, known.start, now);
+        let mut done = span(SpanKey::Render(render), SpanKey::Root, name, known.start, now);
         done.attributes = vec![
             ("containerpilot.file", AttributeValue::Text(known.name)),
             ("containerpilot.changed", AttributeValue::Flag(changed)),
@@ -583,10 +585,10 @@ impl RunSpan {
     }
 
     /// Ends the span of the start.
-    fn end_start(&mut self, run: RunId, now: Time, failure: Option<String>, spans: &mut Vec<Span>) {
+    fn end_start(&mut self, run: RunId, now: Time, failure: Option<String>, spans: &mut Vec<TraceSpan>) {
         if std::mem::take(&mut self.starting) {
             let name = format!("start {}", self.name);
-            let mut start = span(Key::Start(run), Key::Run(run), name, self.start, now);
+            let mut start = span(SpanKey::Start(run), SpanKey::Run(run), name, self.start, now);
             start.attributes.push(("containerpilot.job", self.name.as_str().into()));
             start.failure = failure;
             spans.push(start);
@@ -594,17 +596,17 @@ impl RunSpan {
     }
 
     /// Ends all spans of the run.
-    fn end(mut self, run: RunId, now: Time, failure: Option<String>, spans: &mut Vec<Span>) {
+    fn end(mut self, run: RunId, now: Time, failure: Option<String>, spans: &mut Vec<TraceSpan>) {
         let not_ready = failure.clone().unwrap_or_else(|| "ended before it was healthy".to_owned());
         self.end_start(run, now, Some(not_ready), spans);
         if let Some(start) = self.stopping {
             let name = format!("stop {}", self.name);
-            let mut stop = span(Key::Stop(run), Key::Run(run), name, start, now);
+            let mut stop = span(SpanKey::Stop(run), SpanKey::Run(run), name, start, now);
             stop.attributes.push(("containerpilot.job", self.name.as_str().into()));
             spans.push(stop);
         }
-        spans.push(Span {
-            key: Key::Run(run),
+        spans.push(TraceSpan {
+            key: SpanKey::Run(run),
             parent: Some(self.parent),
             name: format!("run {}", self.name),
             start: self.start,
@@ -619,14 +621,14 @@ impl RunSpan {
 }
 
 impl CheckSpan {
-    fn new(name: String, start: Time, parent: Key, of: Option<(RunId, CheckIx)>) -> Self {
+    fn new(name: String, start: Time, parent: SpanKey, of: Option<(RunId, CheckIx)>) -> Self {
         Self { name, start, parent, attributes: Vec::new(), of }
     }
 }
 
 /// A span without anything special.
-fn span(key: Key, parent: Key, name: String, start: Time, end: Time) -> Span {
-    Span {
+fn span(key: SpanKey, parent: SpanKey, name: String, start: Time, end: Time) -> TraceSpan {
+    TraceSpan {
         key,
         parent: Some(parent),
         name,

@@ -5,8 +5,9 @@ use containerpilot_core::Time;
 use containerpilot_core::ids::{EventId, RunId};
 use containerpilot_core::plan::Level;
 use containerpilot_otlp::{
-    Answer, AttributeValue as Value, Ids, Key, LineEncoder, LogRecord, MAX_BODY, Metric, Number, Points,
-    Resource, Span, SpanEvent, read_answer, read_status_message, write_metric, write_request,
+    AttributeValue as Value, CollectorAnswer, Ids, LineEncoder, LogRecord, MAX_BODY, Metric, NumberPoint,
+    Points, Resource, SpanEvent, SpanKey, TraceSpan, read_answer, read_status_message, write_metric,
+    write_request,
 };
 use opentelemetry_proto::tonic::collector::logs::v1::{
     ExportLogsPartialSuccess, ExportLogsServiceRequest, ExportLogsServiceResponse,
@@ -49,21 +50,21 @@ fn shown(attributes: &[KeyValue]) -> Vec<String> {
 fn t6_spans_are_read_by_the_official_definitions() {
     let ids = Ids::new([1, 2]);
     let at = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
-    let written = Span {
-        key: Key::Run(RunId(3)),
-        parent: Some(Key::Root),
+    let written = TraceSpan {
+        key: SpanKey::Run(RunId(3)),
+        parent: Some(SpanKey::Root),
         name: "run web".into(),
         start: at(1),
         end: at(5),
         attributes: vec![("containerpilot.job", "web".into()), ("process.exit.code", Value::Int(0))],
         events: vec![SpanEvent { at: at(2), name: "signal", attributes: vec![("a", Value::Flag(true))] }],
         dropped_events: 9,
-        links: vec![Key::Event(EventId(4))],
+        links: vec![SpanKey::Event(EventId(4))],
         failure: Some("exit code 1".into()),
     };
     let mut items = Vec::new();
     written.write(&mut items, &ids, |time| time.as_nanos() + 1);
-    let root = Span { key: Key::Root, parent: None, failure: None, ..written };
+    let root = TraceSpan { key: SpanKey::Root, parent: None, failure: None, ..written };
     root.write(&mut items, &ids, |time| time.as_nanos() + 1);
     let request = ExportTraceServiceRequest::decode(&*write_request(&resource(), &items)).unwrap();
     let [of_resource] = request.resource_spans.try_into().unwrap();
@@ -77,15 +78,15 @@ fn t6_spans_are_read_by_the_official_definitions() {
     assert_eq!((&*scope.name, &*scope.version), ("containerpilot", "5.0.0"));
     let [run, root] = of_scope.spans.try_into().unwrap();
     assert_eq!(run.trace_id, ids.trace().0);
-    assert_eq!(run.span_id, ids.span(Key::Run(RunId(3))).0);
-    assert_eq!((run.parent_span_id, &root.span_id), (ids.span(Key::Root).0.to_vec(), &root.span_id));
+    assert_eq!(run.span_id, ids.span(SpanKey::Run(RunId(3))).0);
+    assert_eq!((run.parent_span_id, &root.span_id), (ids.span(SpanKey::Root).0.to_vec(), &root.span_id));
     assert_eq!((&*run.name, run.kind), ("run web", span::SpanKind::Internal as i32));
     assert_eq!((run.start_time_unix_nano, run.end_time_unix_nano), (1_000_000_001, 5_000_000_001));
     assert_eq!(shown(&run.attributes), ["containerpilot.job=\"web\"", "process.exit.code=0"]);
     assert_eq!((run.events[0].time_unix_nano, &*run.events[0].name), (2_000_000_001, "signal"));
     assert_eq!((shown(&run.events[0].attributes), run.dropped_events_count), (vec!["a=true".into()], 9));
     assert_eq!(run.links[0].trace_id, ids.trace().0);
-    assert_eq!(run.links[0].span_id, ids.span(Key::Event(EventId(4))).0);
+    assert_eq!(run.links[0].span_id, ids.span(SpanKey::Event(EventId(4))).0);
     let failed = run.status.unwrap();
     assert_eq!((failed.code, &*failed.message), (status::StatusCode::Error as i32, "exit code 1"));
     assert_eq!((root.parent_span_id, root.status, root.flags), (vec![], None, 1));
@@ -95,7 +96,7 @@ fn t6_spans_are_read_by_the_official_definitions() {
 fn t6_log_records_are_read_by_the_official_definitions() {
     let ids = Ids::new([5, 6]);
     let attributes = [("containerpilot.job", Value::from("web")), ("process.pid", Value::Int(7))];
-    let span = Some((ids.trace(), ids.span(Key::Root)));
+    let span = Some((ids.trace(), ids.span(SpanKey::Root)));
     let record = LogRecord { level: Level::Warn, attributes: &attributes, span };
     let encoder = LineEncoder::new(&record);
     let long = "é".repeat(MAX_BODY);
@@ -122,7 +123,7 @@ fn t6_log_records_are_read_by_the_official_definitions() {
     assert_eq!((first.time_unix_nano, first.observed_time_unix_nano), (1, 1));
     assert_eq!((first.severity_number, &*first.severity_text), (13, "warning"));
     assert_eq!(shown(&first.attributes), ["containerpilot.job=\"web\"", "process.pid=7"]);
-    assert_eq!((&*first.trace_id, &*first.span_id), (&ids.trace().0[..], &ids.span(Key::Root).0[..]));
+    assert_eq!((&*first.trace_id, &*first.span_id), (&ids.trace().0[..], &ids.span(SpanKey::Root).0[..]));
     assert_eq!(
         shown(&records[4].attributes).last().unwrap(),
         &format!("containerpilot.length={}", long.len())
@@ -149,10 +150,10 @@ fn t6_a_text_is_cut_before_an_incomplete_character_only() {
 
 #[test]
 fn t6_metrics_are_read_by_the_official_definitions() {
-    let number = |value| Number { labels: vec![("name".into(), "web".into())], since: 5, value };
+    let number = |value| NumberPoint { labels: vec![("name".into(), "web".into())], since: 5, value };
     let metrics = [
         ("a_seconds_total", Points::Counter(vec![number(2.5), number(0.0)])),
-        ("b_bytes", Points::Gauge(vec![Number { since: 0, ..number(-1.0) }])),
+        ("b_bytes", Points::Gauge(vec![NumberPoint { since: 0, ..number(-1.0) }])),
         ("c", Points::Histogram { since: 5, bounds: vec![0.5, 1.0], counts: vec![1, 0, 2], sum: 7.5 }),
         (
             "d",
@@ -205,10 +206,10 @@ fn t6_partial_success_of_every_kind_is_understood() {
         ExportMetricsServiceResponse { partial_success: Some(points) }.encode_to_vec(),
     ];
     for body in bodies {
-        assert_eq!(read_answer(&body), Answer { rejected: 3, message: "too  old".into() });
+        assert_eq!(read_answer(&body), CollectorAnswer { rejected: 3, message: "too  old".into() });
     }
     for body in [&[][..], b"{}", b"<html>", &[0xff; 40], &[0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]] {
-        assert_eq!(read_answer(body), Answer::default(), "{body:?}");
+        assert_eq!(read_answer(body), CollectorAnswer::default(), "{body:?}");
         assert_eq!(read_status_message(body), "", "{body:?}");
     }
     // google.rpc.Status { code: 3, message: "no such tenant" }

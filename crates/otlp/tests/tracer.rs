@@ -11,7 +11,7 @@ use containerpilot_core::ids::{CheckRunId, RenderId, RunId, WatchIx};
 use containerpilot_core::input::{Answer, ExitStatus, Remains, RenderedText, StartError, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
 use containerpilot_core::{Core, Effect, Input, Request, RequestId, Time};
-use containerpilot_otlp::{AttributeValue, Key, Span, Step, Tracer};
+use containerpilot_otlp::{AttributeValue, CoreStep, SpanKey, TraceSpan, Tracer};
 
 /// A core with simulated processes, and the spans that its steps have ended.
 struct World {
@@ -24,7 +24,7 @@ struct World {
     next_pid: i32,
     starts_fail: bool,
     exit: Option<u8>,
-    spans: Vec<Span>,
+    spans: Vec<TraceSpan>,
 }
 
 fn plan(text: &str) -> Plan {
@@ -60,7 +60,7 @@ impl World {
     fn input(&mut self, input: Input) {
         let mut effects = Vec::new();
         self.core.step(self.now, input.clone(), &mut effects);
-        let step = Step { now: self.now, input: &input, effects: &effects, core: &self.core };
+        let step = CoreStep { now: self.now, input: &input, effects: &effects, core: &self.core };
         self.tracer.step(&step, &mut self.spans);
         for effect in effects {
             match effect {
@@ -109,8 +109,8 @@ impl World {
     }
 
     /// The only span of this name.
-    fn span(&self, name: &str) -> &Span {
-        let found: Vec<&Span> = self.spans.iter().filter(|span| span.name == name).collect();
+    fn span(&self, name: &str) -> &TraceSpan {
+        let found: Vec<&TraceSpan> = self.spans.iter().filter(|span| span.name == name).collect();
         let [only] = found.as_slice() else { panic!("{} spans `{name}`: {:?}", found.len(), self.names()) };
         only
     }
@@ -124,9 +124,9 @@ impl World {
         self.relations_of(self.span(name))
     }
 
-    fn relations_of(&self, span: &Span) -> (Option<&str>, Vec<&str>) {
-        let name_of = |key: Key| {
-            if key == Key::Root {
+    fn relations_of(&self, span: &TraceSpan) -> (Option<&str>, Vec<&str>) {
+        let name_of = |key: SpanKey| {
+            if key == SpanKey::Root {
                 return "container";
             }
             let found = self.spans.iter().find(|span| span.key == key);
@@ -199,10 +199,10 @@ fn t6_a_restart_is_linked_to_the_run_before_and_does_not_nest() {
         world.after(1);
         world.exits("a", ExitStatus::Code(3));
     }
-    let runs: Vec<&Span> = world.spans.iter().filter(|span| span.name == "run a").collect();
+    let runs: Vec<&TraceSpan> = world.spans.iter().filter(|span| span.name == "run a").collect();
     let [first, second, third] = runs.as_slice() else { panic!("{:?}", world.names()) };
     for run in [first, second, third] {
-        assert_eq!((run.parent, run.failure.as_deref()), (Some(Key::Root), Some("exited with code 3")));
+        assert_eq!((run.parent, run.failure.as_deref()), (Some(SpanKey::Root), Some("exited with code 3")));
     }
     assert_eq!(
         (&*first.links, &*second.links, &*third.links),
@@ -305,7 +305,7 @@ fn t6_renderings_their_tests_and_reloads_are_spans() {
     let reload =
         |text: &str| Input::Request { id: RequestId(7), request: Request::Reload(Box::new(plan(text))) };
     world.input(reload(&config(", { name: 'new', exec: 'n' }")));
-    assert_eq!(world.span("reload").key, Key::Reload(7));
+    assert_eq!(world.span("reload").key, SpanKey::Reload(7));
     // The plan has other indices now.
     world.exits("use", OK);
     world.exits("new", ExitStatus::Code(1));

@@ -24,8 +24,8 @@ use containerpilot_core::plan::Signal;
 use containerpilot_core::{SortedMap, inserted};
 
 pub use self::mark::{MARK, mark};
-pub use self::reader::Report;
-use self::reader::{Mark, Request};
+pub use self::reader::OrphanReport;
+use self::reader::{Mark, OrphanRequest};
 use crate::proc;
 use crate::reaper::{Owner, Reaper};
 use crate::sys::{self, WaitState};
@@ -105,7 +105,7 @@ struct Reading {
 
 /// What a look at the children has led to.
 #[derive(Debug, Default)]
-pub struct Look {
+pub struct OrphanLook {
     /// The ended runs of which processes were found and sent SIGTERM.
     pub found: BTreeSet<RunId>,
     /// The runs of which nothing is left any more (S14).
@@ -150,12 +150,12 @@ pub struct Orphans {
     /// The earliest time for the next thread.
     read_not_before: Option<Instant>,
     /// Receives the reports of the thread.
-    report: Option<Arc<dyn Fn(Report) + Send + Sync>>,
+    report: Option<Arc<dyn Fn(OrphanReport) + Send + Sync>>,
 }
 
 impl Orphans {
     /// Without a receiver for reports nothing is looked for.
-    pub fn new(report: impl Fn(Report) + Send + Sync + 'static) -> Self {
+    pub fn new(report: impl Fn(OrphanReport) + Send + Sync + 'static) -> Self {
         Self { report: Some(Arc::new(report)), ..Self::default() }
     }
 
@@ -261,7 +261,7 @@ impl Orphans {
         self.read_not_before = Some(now + READ_INTERVAL);
         let pids: BTreeSet<i32> = inserted(self.adopted.iter().filter_map(unread));
         let groups = std::mem::take(&mut self.groups);
-        let request = Request { list, pids: pids.iter().copied().collect(), groups, cgroup };
+        let request = OrphanRequest { list, pids: pids.iter().copied().collect(), groups, cgroup };
         let report = self.report.clone()?;
         match reader::start(request, report) {
             Ok(current) => self.reading = Some(Reading { pids, current, since: now, is_reported: false }),
@@ -275,7 +275,7 @@ impl Orphans {
     }
 
     /// Takes over what the thread has read.
-    fn apply(&mut self, report: Report) {
+    fn apply(&mut self, report: OrphanReport) {
         let Some(reading) = self.reading.take() else { return };
         let mut retry = RETRY_INTERVAL;
         for (pid, mark) in report.marks {
@@ -407,17 +407,17 @@ impl Reaper {
     }
 
     /// Looks for processes of ended runs, if that is due.
-    pub fn look_for_orphans(&mut self) -> Look {
+    pub fn look_for_orphans(&mut self) -> OrphanLook {
         self.look_at_groups();
         let mut look = self.look_at_children();
         look.gone = self.gone_runs();
         look
     }
 
-    fn look_at_children(&mut self) -> Look {
+    fn look_at_children(&mut self) -> OrphanLook {
         let started = Instant::now();
         if self.orphans.due.take_if(|due| *due <= started).is_none() {
-            return Look::default();
+            return OrphanLook::default();
         }
         self.cgroups.remove_ended();
         let mut list = false;
@@ -434,11 +434,11 @@ impl Reaper {
         let warning = self.orphans.read(list, self.cgroups.path());
         let now = Instant::now();
         self.orphans.not_before = Some(now + now.duration_since(started) * (SHARE - 1));
-        Look { found, warning, gone: Vec::new() }
+        OrphanLook { found, warning, gone: Vec::new() }
     }
 
     /// The thread has read environments.
-    pub fn orphans_read(&mut self, mut report: Report) -> Look {
+    pub fn orphans_read(&mut self, mut report: OrphanReport) -> OrphanLook {
         for group in std::mem::take(&mut report.groups) {
             // If a process has that pid, the group is gone, and the pid was reused.
             if !sys::process_exists(group) {
@@ -454,7 +454,7 @@ impl Reaper {
             self.orphans.request();
         }
         let found = self.signal_orphans();
-        Look { found, warning: None, gone: self.gone_runs() }
+        OrphanLook { found, warning: None, gone: self.gone_runs() }
     }
 
     /// Signals the processes of ended runs that have not got their signal. Returns the runs that were sent SIGTERM.

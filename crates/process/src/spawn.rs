@@ -30,17 +30,17 @@ pub use self::execution::{Execution, SetupError};
 use self::identity::Identity;
 pub use self::identity::IdentityError;
 use self::start::Attempt;
-pub use self::start::{Progress, Start};
+pub use self::start::{ProcessStart, Progress};
 use self::variables::{OwnVariables, SharedVariables};
 use crate::secrets::{self, SecretReader};
-use crate::sys::{self, CStrings, ExecSpec, SecretPipe, Variables};
+use crate::sys::{self, CStrings, ExecSpec, ExecVariables, SecretPipe};
 
 /// The search path when the environment has no `PATH`, as for `execvp`.
 const DEFAULT_PATH: &[u8] = b"/bin:/usr/bin";
 
 /// A process to start.
 #[derive(Debug)]
-pub struct Request<'a> {
+pub struct SpawnRequest<'a> {
     pub command: &'a Command,
     /// Variables in addition to the supervisor's own. The last one of a name wins.
     pub environment: &'a containerpilot_core::variables::Environment,
@@ -77,7 +77,7 @@ pub fn switches_user(process: &Process) -> bool {
 }
 
 /// The read ends of a process's standard output and error, unless they are inherited.
-pub type Output = Option<(OwnedFd, OwnedFd)>;
+pub type OutputPipes = Option<(OwnedFd, OwnedFd)>;
 
 /// Starts processes.
 pub struct Spawner {
@@ -109,7 +109,7 @@ struct Slots {
 
 impl Slots {
     /// Where the result pipe is: not where the process wants its own descriptor.
-    fn result_for(&self, request: &Request<'_>) -> &OwnedFd {
+    fn result_for(&self, request: &SpawnRequest<'_>) -> &OwnedFd {
         let taken = request.reports.descriptor.map(i32::from) == Some(self.result.as_raw_fd());
         if taken { &self.spare } else { &self.result }
     }
@@ -159,11 +159,11 @@ impl Spawner {
     }
 
     /// Creates a process that executes a program. Its progress is to be followed.
-    pub fn spawn(&mut self, request: &Request<'_>) -> Result<Start, StartError> {
+    pub fn spawn(&mut self, request: &SpawnRequest<'_>) -> Result<ProcessStart, StartError> {
         Ok(self.try_spawn(request)?)
     }
 
-    fn try_spawn(&mut self, request: &Request<'_>) -> Result<Start, SpawnError> {
+    fn try_spawn(&mut self, request: &SpawnRequest<'_>) -> Result<ProcessStart, SpawnError> {
         let (result, output, ready) = self.pipes(request).map_err(|errno| {
             let program = request.command.program.text().into_owned();
             SpawnError::Pipe { program, errno }
@@ -178,14 +178,14 @@ impl Spawner {
             let _ = sys::replace(slot, self.null.as_fd());
         }
         let (child, attempt, hidden) = started?;
-        let mut start = Start::new(child, output, attempt, hidden);
+        let mut start = ProcessStart::new(child, output, attempt, hidden);
         start.ready = ready;
         Ok(start)
     }
 
     /// Puts the write ends of new pipes into the slots, and returns the read ends of the result, of the output and of
     /// the process's own descriptor.
-    fn pipes(&self, request: &Request<'_>) -> Result<(OwnedFd, Output, Option<OwnedFd>), Errno> {
+    fn pipes(&self, request: &SpawnRequest<'_>) -> Result<(OwnedFd, OutputPipes, Option<OwnedFd>), Errno> {
         let pipe = |slot: &OwnedFd| -> Result<OwnedFd, Errno> {
             let (reader, writer) =
                 std::io::pipe().map_err(|error| error.raw_os_error().map_or(Errno::EIO, Errno::from_raw))?;
@@ -211,10 +211,10 @@ impl Spawner {
 
     fn start(
         &mut self,
-        request: &Request<'_>,
+        request: &SpawnRequest<'_>,
         result: OwnedFd,
     ) -> Result<(sys::NewChild, Attempt, Option<HiddenValues>), SpawnError> {
-        let Request { command, process, .. } = request;
+        let SpawnRequest { command, process, .. } = request;
         let program = command.program.as_bytes();
         let shown = || command.program.text().into_owned();
         let nul_byte = |_| SpawnError::NulByte { program: shown() };
@@ -281,10 +281,10 @@ impl Spawner {
         process: &Process,
         environment: &containerpilot_core::variables::Environment,
         home: Option<&[u8]>,
-    ) -> Result<Variables, Errno> {
+    ) -> Result<ExecVariables, Errno> {
         self.shared.update(&self.environment, &environment.jobs)?;
         let own = OwnVariables::new(process, environment, home, &self.shared)?;
-        Ok(Variables([
+        Ok(ExecVariables([
             (Arc::new(own.strings), Vec::new()),
             (self.shared.jobs(), own.hidden_jobs),
             (self.shared.supervisor(), own.hidden_supervisor),
@@ -311,7 +311,7 @@ impl Spawner {
     }
 
     /// The files to try: one in each directory of the child's `PATH` (P8).
-    fn candidates(&self, request: &Request<'_>) -> Vec<PathBuf> {
+    fn candidates(&self, request: &SpawnRequest<'_>) -> Vec<PathBuf> {
         let program = Path::new(OsStr::from_bytes(request.command.program.as_bytes()));
         let own = request.process.env.get("PATH").map(String::as_bytes);
         let trigger = || request.environment.cause.iter().rfind(|(name, _)| *name == "PATH");

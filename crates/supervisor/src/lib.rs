@@ -19,7 +19,7 @@ mod watches;
 use containerpilot_config::template::Environment;
 use containerpilot_core::Core;
 use containerpilot_core::plan::Plan;
-use containerpilot_load::command_line::Source;
+use containerpilot_load::command_line::ConfigSource;
 use containerpilot_process::sys;
 
 /// The version of the program, as the API and telemetry show it.
@@ -33,7 +33,7 @@ pub fn check_credentials(plan: &Plan) -> Result<(), String> {
 
 /// Runs the supervisor with a plan until the container stops. The signals must be blocked already. Returns its exit
 /// code, or why it could not start, which is only shown.
-pub fn supervise(plan: Plan, environment: Environment, source: Option<Source>) -> Result<u8, String> {
+pub fn supervise(plan: Plan, environment: Environment, source: Option<ConfigSource>) -> Result<u8, String> {
     sys::limit_arenas();
     check_credentials(&plan)?;
     let mut runtime = runtime::Runtime::new(Core::new(plan), environment, source)

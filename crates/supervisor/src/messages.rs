@@ -19,7 +19,7 @@ use containerpilot_core::ids::{CheckRunId, JobIx, RenderId, RunId, WatchIx};
 use containerpilot_core::input::{CheckError, RenderError, WatchResult};
 use containerpilot_core::lock_report::LockReport;
 use containerpilot_core::plan::{Level, Lock, Watch};
-use containerpilot_process::orphans::Report;
+use containerpilot_process::orphans::OrphanReport;
 
 use self::channel::{Receiver, Sender};
 use self::query::Query;
@@ -53,7 +53,7 @@ pub(crate) enum LoopMessage {
     /// The result of loading a configuration for a reload.
     Loaded(Box<Loaded>),
     /// What was found out about orphans.
-    OrphansRead(Report),
+    OrphansRead(OrphanReport),
     /// A process has printed the line by which it tells that it is ready (H11).
     ReadyLine(RunId),
     /// The telemetry server listens at this address of the plan, or cannot.

@@ -35,7 +35,7 @@ use std::time::{Instant, SystemTime};
 use containerpilot_config::template::Environment;
 use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::{Core, Effect, Input, Time};
-use containerpilot_load::command_line::Source;
+use containerpilot_load::command_line::ConfigSource;
 use containerpilot_load::host;
 use containerpilot_otlp::Ids;
 use containerpilot_process::boot_clock::BootClock;
@@ -162,7 +162,7 @@ impl<D: Decider> Runtime<D> {
     pub(crate) fn new(
         mut core: D,
         mut environment: Environment,
-        source: Option<Source>,
+        source: Option<ConfigSource>,
     ) -> Result<Self, StartupError> {
         let manager = ServiceManager::take_from(&mut environment);
         if manager.is_there() {

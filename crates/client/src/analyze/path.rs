@@ -24,7 +24,7 @@ pub(super) struct Analysis {
     /// The job that was ready last, of those that are.
     pub(super) last: Option<String>,
     /// The chain of waits that led to that.
-    pub(super) path: Vec<Step>,
+    pub(super) path: Vec<PathStep>,
     /// The jobs that were started, in the order of their starts.
     pub(super) jobs: Vec<JobStart>,
     /// The jobs that should be ready and are not, with the reason.
@@ -33,7 +33,7 @@ pub(super) struct Analysis {
 
 /// A step of the path.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct Step {
+pub(super) struct PathStep {
     pub(super) what: String,
     /// The job, watch, file or lock that took the time; `None` for the supervisor itself.
     pub(super) source: Option<String>,
@@ -88,7 +88,7 @@ pub(super) struct TooLate {
 }
 
 /// What is known about the start.
-pub(super) struct Journal<'a> {
+pub(super) struct StartJournal<'a> {
     pub(super) status: &'a Status,
     /// In the order of their ids.
     pub(super) events: &'a [Event],
@@ -104,7 +104,7 @@ struct Moment {
     kind: StepKind,
 }
 
-pub(super) fn analyze(journal: &Journal<'_>) -> Result<Analysis, TooLate> {
+pub(super) fn analyze(journal: &StartJournal<'_>) -> Result<Analysis, TooLate> {
     if !journal.events.iter().any(|event| event.code == "startup") {
         let first = journal.events.first().map_or(0, |event| event.id);
         return Err(TooLate { kept: journal.events.len(), first });
@@ -198,17 +198,17 @@ fn is_work(job: &Job) -> bool {
     matches!(job.role.as_str(), "job" | "main" | "") && job.work
 }
 
-fn steps(chain: Vec<Moment>) -> Vec<Step> {
+fn steps(chain: Vec<Moment>) -> Vec<PathStep> {
     let mut before = 0.0;
     let step = |Moment { at, what, source, kind }| {
         let took = micros(f64::max(at - before, 0.0));
         before = at;
-        Step { what, source, kind, at, took }
+        PathStep { what, source, kind, at, took }
     };
     chain.into_iter().map(step).collect()
 }
 
-impl Journal<'_> {
+impl StartJournal<'_> {
     /// Seconds since the start of the supervisor.
     fn at(&self, time: &str) -> f64 {
         micros(seconds_between(&self.status.started_at, time).unwrap_or(0.0).max(0.0))

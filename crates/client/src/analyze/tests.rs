@@ -3,7 +3,7 @@ use containerpilot_command_line::terminal::Screen;
 use serde_json::{Value, json};
 
 use super::human;
-use super::path::{Analysis, Journal, TooLate, analyze};
+use super::path::{Analysis, StartJournal, TooLate, analyze};
 
 /// A journal: each line is `MILLISECONDS SOURCE CODE`, or `MILLISECONDS SOURCE starts EVENT`.
 fn analysis(jobs: Value, lines: &[&str]) -> Result<Analysis, TooLate> {
@@ -28,7 +28,7 @@ fn analysis(jobs: Value, lines: &[&str]) -> Result<Analysis, TooLate> {
             events.push(serde_json::from_value(event).unwrap());
         }
     }
-    analyze(&Journal { status: &status, events: &events, starts: &starts })
+    analyze(&StartJournal { status: &status, events: &events, starts: &starts })
 }
 
 fn job(name: &str, state: &str, health: &str) -> Value {

@@ -1,6 +1,6 @@
 //! Any bytes as a stream of server-sent events: the messages do not depend on how the bytes are split.
 
-use super::messages::Reader;
+use super::messages::MessageReader;
 
 pub(crate) fn run(bytes: &[u8]) {
     let whole = messages(&[bytes]);
@@ -10,7 +10,7 @@ pub(crate) fn run(bytes: &[u8]) {
 
 /// The messages in the pieces of a stream: event, id and data.
 fn messages(pieces: &[&[u8]]) -> Vec<(String, String, String)> {
-    let mut reader = Reader::default();
+    let mut reader = MessageReader::default();
     for piece in pieces {
         if reader.read(piece).is_err() {
             break;

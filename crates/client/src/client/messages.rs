@@ -15,7 +15,7 @@ pub(in super::super) struct Message {
 
 /// Assembles messages from pieces of a stream.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct MessageReader {
     /// An incomplete line.
     line: Vec<u8>,
     /// An incomplete message.
@@ -23,7 +23,7 @@ pub(super) struct Reader {
     pub(super) messages: VecDeque<Message>,
 }
 
-impl Reader {
+impl MessageReader {
     pub(super) fn read(&mut self, piece: &[u8]) -> Result<(), &'static str> {
         for part in piece.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend_from_slice(part);

@@ -2,17 +2,17 @@
 
 use std::time::Instant;
 
-use super::messages::{Message, Reader};
+use super::messages::{Message, MessageReader};
 use super::{ByteStream, ClientError, StreamError};
 
 pub(in super::super) struct Messages {
     bytes: ByteStream,
-    reader: Reader,
+    reader: MessageReader,
 }
 
 impl Messages {
     pub(super) fn new(bytes: ByteStream) -> Self {
-        Self { bytes, reader: Reader::default() }
+        Self { bytes, reader: MessageReader::default() }
     }
 
     /// The next message; `None` at the end. Without a deadline it waits indefinitely.

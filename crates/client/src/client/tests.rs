@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::socket as net;
 
-use super::messages::Reader;
+use super::messages::MessageReader;
 use super::{Client, ClientError, StreamError};
 
 /// A server that responses each connection with the next of its responses and records the requests.
@@ -203,7 +203,7 @@ fn x4_every_wait_has_a_timeout() {
 fn x4_server_sent_events_are_parsed_for_any_split() {
     let text = ": hello\n\nid: 1\ndata: {\"a\":1}\n\n:\r\nid: 2\r\nevent: end\r\ndata: x\r\ndata:y\r\n\r\n\n\ndata: cut";
     for length in [1, 2, 3, 7, 1000] {
-        let mut reader = Reader::default();
+        let mut reader = MessageReader::default();
         for piece in text.as_bytes().chunks(length) {
             reader.read(piece).unwrap();
         }
@@ -214,7 +214,7 @@ fn x4_server_sent_events_are_parsed_for_any_split() {
             .collect();
         assert_eq!(found, [("1", "", "{\"a\":1}"), ("2", "end", "x\ny")]);
     }
-    let mut reader = Reader::default();
+    let mut reader = MessageReader::default();
     let endless = vec![b'x'; 2 * 1024 * 1024];
     assert!(reader.read(&endless).is_err());
 }

@@ -4,8 +4,8 @@ use containerpilot_api::responses::Status;
 use containerpilot_api::timestamps::short_duration;
 use containerpilot_command_line::terminal::sanitized;
 
-use super::keys::Key;
-use super::rows::{Column, Row, Usage, rows};
+use super::keys::KeyPress;
+use super::rows::{Column, CpuUsage, JobRow, rows};
 use containerpilot_core::sort_by;
 
 /// What the main loop does after a key.
@@ -56,8 +56,8 @@ pub(super) enum PaneKind {
 
 #[derive(Debug, Default)]
 pub(super) struct App {
-    pub(super) rows: Vec<Row>,
-    usage: Usage,
+    pub(super) rows: Vec<JobRow>,
+    usage: CpuUsage,
     /// The name of the selected job.
     selected: String,
     /// Its place, for when it is gone.
@@ -110,8 +110,8 @@ impl App {
     }
 
     /// The rows that the filter leaves, sorted.
-    pub(super) fn visible(&self) -> Vec<&Row> {
-        let mut visible: Vec<&Row> = self.rows.iter().filter(|row| row.matches(&self.filter)).collect();
+    pub(super) fn visible(&self) -> Vec<&JobRow> {
+        let mut visible: Vec<&JobRow> = self.rows.iter().filter(|row| row.matches(&self.filter)).collect();
         sort_by(&mut visible, |a, b| a.compare(b, self.sort));
         if self.reversed {
             visible.reverse();
@@ -129,15 +129,15 @@ impl App {
         place
     }
 
-    pub(super) fn key(&mut self, key: Key) -> Reaction {
+    pub(super) fn key(&mut self, key: KeyPress) -> Reaction {
         self.message = None;
-        if key == Key::Interrupt {
+        if key == KeyPress::Interrupt {
             return Reaction::Quit;
         }
         match self.prompt.take() {
             Some(Prompt::Filter) => self.filter_key(key),
             Some(Prompt::Confirm(act)) => match key {
-                Key::Char('y' | 'Y') => Reaction::Act(act),
+                KeyPress::Char('y' | 'Y') => Reaction::Act(act),
                 _ => Reaction::Nothing,
             },
             Some(Prompt::Signal(job, text)) => self.signal_key(job, text, key),
@@ -146,50 +146,52 @@ impl App {
         }
     }
 
-    fn filter_key(&mut self, key: Key) -> Reaction {
+    fn filter_key(&mut self, key: KeyPress) -> Reaction {
         match key {
-            Key::Enter => return Reaction::Nothing,
-            Key::Escape => {
+            KeyPress::Enter => return Reaction::Nothing,
+            KeyPress::Escape => {
                 self.filter.clear();
                 return Reaction::Nothing;
             }
-            Key::Backspace => drop(self.filter.pop()),
-            Key::Char(c) if self.filter.chars().count() < 100 => self.filter.push(c),
+            KeyPress::Backspace => drop(self.filter.pop()),
+            KeyPress::Char(c) if self.filter.chars().count() < 100 => self.filter.push(c),
             _ => {}
         }
         self.prompt = Some(Prompt::Filter);
         Reaction::Nothing
     }
 
-    fn signal_key(&mut self, job: String, mut text: String, key: Key) -> Reaction {
+    fn signal_key(&mut self, job: String, mut text: String, key: KeyPress) -> Reaction {
         match key {
-            Key::Escape => return Reaction::Nothing,
-            Key::Enter if text.is_empty() => return Reaction::Nothing,
-            Key::Enter => return Reaction::Act(Act { job, action: "signal", signal: Some(text) }),
-            Key::Backspace => drop(text.pop()),
-            Key::Char(c) if c.is_ascii_alphanumeric() && text.len() < 20 => text.push(c.to_ascii_uppercase()),
+            KeyPress::Escape => return Reaction::Nothing,
+            KeyPress::Enter if text.is_empty() => return Reaction::Nothing,
+            KeyPress::Enter => return Reaction::Act(Act { job, action: "signal", signal: Some(text) }),
+            KeyPress::Backspace => drop(text.pop()),
+            KeyPress::Char(c) if c.is_ascii_alphanumeric() && text.len() < 20 => {
+                text.push(c.to_ascii_uppercase())
+            }
             _ => {}
         }
         self.prompt = Some(Prompt::Signal(job, text));
         Reaction::Nothing
     }
 
-    fn pane_key(&mut self, key: Key) -> Reaction {
+    fn pane_key(&mut self, key: KeyPress) -> Reaction {
         let last = self.wrapped.saturating_sub(self.page);
         let page = self.page.max(1);
         let Some(pane) = &mut self.pane else { return Reaction::Nothing };
         let top = pane.top.min(last);
         pane.top = match key {
-            Key::Escape | Key::Char('q') => {
+            KeyPress::Escape | KeyPress::Char('q') => {
                 self.pane = None;
                 return Reaction::Nothing;
             }
-            Key::Up => top.saturating_sub(1),
-            Key::Down => top + 1,
-            Key::PageUp => top.saturating_sub(page),
-            Key::PageDown => top + page,
-            Key::Home => 0,
-            Key::End | Key::Char('f') => last,
+            KeyPress::Up => top.saturating_sub(1),
+            KeyPress::Down => top + 1,
+            KeyPress::PageUp => top.saturating_sub(page),
+            KeyPress::PageDown => top + page,
+            KeyPress::Home => 0,
+            KeyPress::End | KeyPress::Char('f') => last,
             _ => return Reaction::Nothing,
         }
         .min(last);
@@ -198,19 +200,19 @@ impl App {
         if pane.follow && !followed { Reaction::Refresh } else { Reaction::Nothing }
     }
 
-    fn table_key(&mut self, key: Key) -> Reaction {
+    fn table_key(&mut self, key: KeyPress) -> Reaction {
         let place = self.select();
         let last = self.visible().len().saturating_sub(1);
         let page = self.page.max(1);
         let to = match key {
-            Key::Up => place.saturating_sub(1),
-            Key::Down => place + 1,
-            Key::PageUp => place.saturating_sub(page),
-            Key::PageDown => place + page,
-            Key::Home => 0,
-            Key::End => last,
-            Key::Char('q') => return Reaction::Quit,
-            Key::Escape => {
+            KeyPress::Up => place.saturating_sub(1),
+            KeyPress::Down => place + 1,
+            KeyPress::PageUp => place.saturating_sub(page),
+            KeyPress::PageDown => place + page,
+            KeyPress::Home => 0,
+            KeyPress::End => last,
+            KeyPress::Char('q') => return Reaction::Quit,
+            KeyPress::Escape => {
                 self.filter.clear();
                 return Reaction::Nothing;
             }
@@ -220,24 +222,24 @@ impl App {
         Reaction::Nothing
     }
 
-    fn command(&mut self, key: Key) -> Reaction {
+    fn command(&mut self, key: KeyPress) -> Reaction {
         let job = self.selected.clone();
         match key {
-            Key::Char('/') => self.prompt = Some(Prompt::Filter),
-            Key::Char('<') => self.sort = self.sort.next(true),
-            Key::Char('>') => self.sort = self.sort.next(false),
-            Key::Char('o') => self.reversed = !self.reversed,
-            Key::Char('?' | 'h') => {
+            KeyPress::Char('/') => self.prompt = Some(Prompt::Filter),
+            KeyPress::Char('<') => self.sort = self.sort.next(true),
+            KeyPress::Char('>') => self.sort = self.sort.next(false),
+            KeyPress::Char('o') => self.reversed = !self.reversed,
+            KeyPress::Char('?' | 'h') => {
                 let lines = HELP.lines().map(str::to_owned).collect();
                 self.pane = Some(Pane { kind: PaneKind::Help, lines, top: 0, follow: false });
             }
             _ if job.is_empty() => {}
-            Key::Enter | Key::Char('l') => return self.open(PaneKind::Logs(job), true),
-            Key::Char('e') => return self.open(PaneKind::Explain(job), false),
-            Key::Char('s') => self.ask(job, "start"),
-            Key::Char('t') => self.ask(job, "stop"),
-            Key::Char('r') => self.ask(job, "restart"),
-            Key::Char('k') => self.prompt = Some(Prompt::Signal(job, String::new())),
+            KeyPress::Enter | KeyPress::Char('l') => return self.open(PaneKind::Logs(job), true),
+            KeyPress::Char('e') => return self.open(PaneKind::Explain(job), false),
+            KeyPress::Char('s') => self.ask(job, "start"),
+            KeyPress::Char('t') => self.ask(job, "stop"),
+            KeyPress::Char('r') => self.ask(job, "restart"),
+            KeyPress::Char('k') => self.prompt = Some(Prompt::Signal(job, String::new())),
             _ => {}
         }
         Reaction::Nothing

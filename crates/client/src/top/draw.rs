@@ -6,7 +6,7 @@ use containerpilot_command_line::terminal::{Screen, Tone, truncated};
 use containerpilot_config::columns::{split, width};
 
 use super::app::{App, Pane, PaneKind, Prompt};
-use super::rows::{Column, Row};
+use super::rows::{Column, JobRow};
 
 /// The widest name that is shown completely beside the other columns.
 const MAX_NAME: usize = 40;
@@ -146,7 +146,7 @@ fn header(app: &App, screen: Screen, widths: &[(Column, usize)]) -> String {
 }
 
 /// The columns that fit, with their widths.
-fn widths(rows: &[&Row], columns: usize) -> Vec<(Column, usize)> {
+fn widths(rows: &[&JobRow], columns: usize) -> Vec<(Column, usize)> {
     let natural = |column: &Column| {
         let widest = rows.iter().map(|row| width(row.cell(*column))).max().unwrap_or(0);
         // With a mark for the column that the table is sorted by.

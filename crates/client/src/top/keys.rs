@@ -1,7 +1,7 @@
 //! Bytes of a terminal become keys.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum KeyPress {
     Up,
     Down,
     PageUp,
@@ -27,7 +27,7 @@ pub(super) struct Keys {
 
 impl Keys {
     /// The keys of these bytes and of what was read before.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> Vec<Key> {
+    pub(super) fn read(&mut self, bytes: &[u8]) -> Vec<KeyPress> {
         self.rest.extend_from_slice(bytes);
         let mut keys = Vec::new();
         while let Some((key, length)) = first(&self.rest) {
@@ -43,23 +43,23 @@ impl Keys {
     }
 
     /// No more bytes have come: an escape character alone is the key itself.
-    pub(super) fn flush(&mut self) -> Option<Key> {
+    pub(super) fn flush(&mut self) -> Option<KeyPress> {
         let is_escape = self.rest.first() == Some(&0x1b);
         self.rest.clear();
-        is_escape.then_some(Key::Escape)
+        is_escape.then_some(KeyPress::Escape)
     }
 }
 
 /// The first key and the number of its bytes. `None` if bytes are missing. Bytes that mean no key here are passed over.
-fn first(bytes: &[u8]) -> Option<(Option<Key>, usize)> {
-    let key = |key: Key| Some((Some(key), 1));
+fn first(bytes: &[u8]) -> Option<(Option<KeyPress>, usize)> {
+    let key = |key: KeyPress| Some((Some(key), 1));
     match *bytes.first()? {
         0x1b => escape(bytes),
-        b'\r' | b'\n' => key(Key::Enter),
-        0x03 => key(Key::Interrupt),
-        0x08 | 0x7f => key(Key::Backspace),
-        0x10 => key(Key::Up),
-        0x0e => key(Key::Down),
+        b'\r' | b'\n' => key(KeyPress::Enter),
+        0x03 => key(KeyPress::Interrupt),
+        0x08 | 0x7f => key(KeyPress::Backspace),
+        0x10 => key(KeyPress::Up),
+        0x0e => key(KeyPress::Down),
         0..0x20 => Some((None, 1)),
         lead => {
             let length = match lead {
@@ -71,7 +71,7 @@ fn first(bytes: &[u8]) -> Option<(Option<Key>, usize)> {
             };
             let text = std::str::from_utf8(bytes.get(..length)?);
             Some(match text.ok().and_then(|text| text.chars().next()) {
-                Some(c) => (Some(Key::Char(c)), length),
+                Some(c) => (Some(KeyPress::Char(c)), length),
                 None => (None, 1),
             })
         }
@@ -79,11 +79,11 @@ fn first(bytes: &[u8]) -> Option<(Option<Key>, usize)> {
 }
 
 /// A sequence that begins with the escape character: `ESC [ … letter` or `ESC O letter`.
-fn escape(bytes: &[u8]) -> Option<(Option<Key>, usize)> {
+fn escape(bytes: &[u8]) -> Option<(Option<KeyPress>, usize)> {
     match bytes.get(1)? {
         b'[' | b'O' => {}
         // Escape, and then another key.
-        _ => return Some((Some(Key::Escape), 1)),
+        _ => return Some((Some(KeyPress::Escape), 1)),
     }
     let is_last = |byte: &u8| (0x40..0x7f).contains(byte);
     let Some(last) = bytes.iter().skip(2).position(is_last).map(|place| place + 2) else {
@@ -91,12 +91,12 @@ fn escape(bytes: &[u8]) -> Option<(Option<Key>, usize)> {
     };
     let number = bytes.get(2..last).unwrap_or_default();
     let key = match (bytes.get(last)?, number) {
-        (b'A', _) => Some(Key::Up),
-        (b'B', _) => Some(Key::Down),
-        (b'H', _) | (b'~', b"1" | b"7") => Some(Key::Home),
-        (b'F', _) | (b'~', b"4" | b"8") => Some(Key::End),
-        (b'~', b"5") => Some(Key::PageUp),
-        (b'~', b"6") => Some(Key::PageDown),
+        (b'A', _) => Some(KeyPress::Up),
+        (b'B', _) => Some(KeyPress::Down),
+        (b'H', _) | (b'~', b"1" | b"7") => Some(KeyPress::Home),
+        (b'F', _) | (b'~', b"4" | b"8") => Some(KeyPress::End),
+        (b'~', b"5") => Some(KeyPress::PageUp),
+        (b'~', b"6") => Some(KeyPress::PageDown),
         _ => None,
     };
     Some((key, last + 1))
@@ -110,23 +110,23 @@ mod tests {
     fn x12_keys_are_recognised_however_their_bytes_arrive() {
         let bytes = "\x1b[A\x1bOB\x1b[5~\x1b[6~\x1b[H\x1b[4~\x1b[1;5Aqä漢\r\x7f\x03".as_bytes();
         let expected = [
-            Key::Up,
-            Key::Down,
-            Key::PageUp,
-            Key::PageDown,
-            Key::Home,
-            Key::End,
-            Key::Up,
-            Key::Char('q'),
-            Key::Char('ä'),
-            Key::Char('漢'),
-            Key::Enter,
-            Key::Backspace,
-            Key::Interrupt,
+            KeyPress::Up,
+            KeyPress::Down,
+            KeyPress::PageUp,
+            KeyPress::PageDown,
+            KeyPress::Home,
+            KeyPress::End,
+            KeyPress::Up,
+            KeyPress::Char('q'),
+            KeyPress::Char('ä'),
+            KeyPress::Char('漢'),
+            KeyPress::Enter,
+            KeyPress::Backspace,
+            KeyPress::Interrupt,
         ];
         assert_eq!(Keys::default().read(bytes), expected);
         let mut keys = Keys::default();
-        let one_by_one: Vec<Key> = bytes.iter().flat_map(|byte| keys.read(&[*byte])).collect();
+        let one_by_one: Vec<KeyPress> = bytes.iter().flat_map(|byte| keys.read(&[*byte])).collect();
         assert_eq!(one_by_one, expected);
         assert!(!keys.is_incomplete());
     }
@@ -136,10 +136,10 @@ mod tests {
         let mut keys = Keys::default();
         assert_eq!(keys.read(b"\x1b"), []);
         assert!(keys.is_incomplete());
-        assert_eq!(keys.flush(), Some(Key::Escape));
+        assert_eq!(keys.flush(), Some(KeyPress::Escape));
         assert_eq!(keys.flush(), None);
-        assert_eq!(keys.read(b"\x1bq"), [Key::Escape, Key::Char('q')]);
-        assert_eq!(keys.read(b"\xff\xfe\x80\x01\x1b[200~\x1b[31mx"), [Key::Char('x')]);
+        assert_eq!(keys.read(b"\x1bq"), [KeyPress::Escape, KeyPress::Char('q')]);
+        assert_eq!(keys.read(b"\xff\xfe\x80\x01\x1b[200~\x1b[31mx"), [KeyPress::Char('x')]);
         // An endless sequence is dropped.
         assert_eq!(keys.read(&[&b"\x1b["[..], &[b'1'; 100]].concat()), []);
         assert!(!keys.is_incomplete());

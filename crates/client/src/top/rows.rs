@@ -78,7 +78,7 @@ impl Column {
 
 /// A job in the table. All texts are printable.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Row {
+pub(super) struct JobRow {
     /// The name that identifies the job: `NAME:2` for the second one of a name.
     pub(super) name: String,
     pub(super) cells: Vec<Cell>,
@@ -86,7 +86,7 @@ pub(super) struct Row {
     numbers: [f64; 9],
 }
 
-impl Row {
+impl JobRow {
     pub(super) fn cell(&self, column: Column) -> &str {
         let place = Column::ALL.iter().position(|other| *other == column);
         place.and_then(|place| self.cells.get(place)).map_or("", |(_, text)| text)
@@ -114,15 +114,15 @@ impl Row {
 
 /// The processor time of each run at a moment.
 #[derive(Debug, Default)]
-pub(super) struct Usage {
+pub(super) struct CpuUsage {
     now: String,
     cpu: BTreeMap<(String, i32), f64>,
 }
 
 /// The rows of a status. `before` is the usage at the last one, and becomes that of this one.
-pub(super) fn rows(status: &Status, before: &mut Usage) -> Vec<Row> {
+pub(super) fn rows(status: &Status, before: &mut CpuUsage) -> Vec<JobRow> {
     let elapsed = timestamps::seconds_between(&before.now, &status.now).filter(|elapsed| *elapsed > 0.0);
-    let mut usage = Usage { now: status.now.clone(), ..Usage::default() };
+    let mut usage = CpuUsage { now: status.now.clone(), ..CpuUsage::default() };
     let mut rows = Vec::with_capacity(status.jobs.len());
     for (job, name) in status.jobs.iter().zip(job_ids(&status.job_names())) {
         let mut percent = None;
@@ -139,7 +139,7 @@ pub(super) fn rows(status: &Status, before: &mut Usage) -> Vec<Row> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for sorting only")]
-fn row(now: &str, name: String, job: &Job, cpu: Option<f64>) -> Row {
+fn row(now: &str, name: String, job: &Job, cpu: Option<f64>) -> JobRow {
     let plain = |text: String| (Tone::Plain, text);
     let or_dash = |text: Option<String>| plain(text.unwrap_or_else(|| "-".to_owned()));
     let cells = [
@@ -167,7 +167,7 @@ fn row(now: &str, name: String, job: &Job, cpu: Option<f64>) -> Row {
     ];
     // Everything that comes from the socket is made printable.
     let cells = cells.into_iter().map(|(tone, text)| (tone, sanitized(&text))).collect();
-    Row { name, cells, numbers }
+    JobRow { name, cells, numbers }
 }
 
 /// What the job waits for or what went wrong; otherwise how its last run ended.

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::app::{Act, App, PaneKind, Prompt, Reaction, log_lines};
 use super::draw::draw;
-use super::keys::Key;
-use super::rows::{Column, Usage, bytes, rows};
+use super::keys::KeyPress;
+use super::rows::{Column, CpuUsage, bytes, rows};
 
 fn status(second: u32, jobs: Value) -> Status {
     let now = format!("2026-11-16T08:00:{second:02}.000000000Z");
@@ -32,13 +32,13 @@ fn names(app: &App) -> Vec<&str> {
 }
 
 fn press(app: &mut App, keys: &str) -> Reaction {
-    keys.chars().map(|c| app.key(if c == '\n' { Key::Enter } else { Key::Char(c) })).last().unwrap()
+    keys.chars().map(|c| app.key(if c == '\n' { KeyPress::Enter } else { KeyPress::Char(c) })).last().unwrap()
 }
 
 #[test]
 fn x12_cpu_is_that_of_the_last_interval_of_the_same_process() {
-    let mut usage = Usage::default();
-    let cpu = |rows: &[super::rows::Row]| {
+    let mut usage = CpuUsage::default();
+    let cpu = |rows: &[super::rows::JobRow]| {
         rows.iter().map(|row| row.cell(Column::Cpu).to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(cpu(&rows(&status(0, three()), &mut usage)), ["-", "-", "-"]);
@@ -61,7 +61,7 @@ fn x12_sizes_have_three_digits() {
 fn x12_the_table_is_sorted_and_filtered_and_keeps_its_selection() {
     let mut app = app();
     assert_eq!(names(&app), ["web", "db", "app"]);
-    app.key(Key::Down);
+    app.key(KeyPress::Down);
     for (column, expected) in [
         (Column::Job, ["app", "db", "web"]),
         (Column::Memory, ["db", "web", "app"]),
@@ -76,7 +76,7 @@ fn x12_the_table_is_sorted_and_filtered_and_keeps_its_selection() {
     assert_eq!(app.select(), 2, "db is still selected");
     press(&mut app, "/WAIT\n");
     assert_eq!((names(&app), app.prompt.as_ref()), (vec!["app"], None));
-    app.key(Key::Escape);
+    app.key(KeyPress::Escape);
     assert_eq!(names(&app).len(), 3);
     press(&mut app, "/nothing\n");
     assert!(draw(&mut app, 80, 10, false).iter().any(|line| line.contains("no job matches the filter")));
@@ -106,10 +106,10 @@ fn x12_a_request_is_made_after_a_question_only() {
     assert_eq!(press(&mut app, "k\n"), Reaction::Nothing);
     press(&mut app, "kterm");
     assert_eq!(app.prompt, Some(Prompt::Signal("web".to_owned(), "TERM".to_owned())));
-    assert_eq!(app.key(Key::Escape), Reaction::Nothing);
+    assert_eq!(app.key(KeyPress::Escape), Reaction::Nothing);
     assert_eq!(app.prompt, None);
     assert_eq!(press(&mut app, "q"), Reaction::Quit);
-    assert_eq!(app.key(Key::Interrupt), Reaction::Quit);
+    assert_eq!(app.key(KeyPress::Interrupt), Reaction::Quit);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn x12_every_line_fits_every_terminal() {
     app.update(&status(0, jobs));
     for pane in [false, true] {
         if pane {
-            app.key(Key::Enter);
+            app.key(KeyPress::Enter);
             app.pane.as_mut().unwrap().lines =
                 log_lines("\u{1b}[32mgreen\u{1b}[0m\ttext\u{7}\n漢字漢字漢字漢字漢字漢字");
         }
@@ -154,21 +154,21 @@ fn x12_a_narrow_terminal_keeps_name_and_state() {
 #[test]
 fn x12_a_log_is_followed_until_the_user_scrolls_back() {
     let mut app = app();
-    assert_eq!(app.key(Key::Enter), Reaction::Refresh);
+    assert_eq!(app.key(KeyPress::Enter), Reaction::Refresh);
     let pane = app.pane.as_mut().unwrap();
     assert_eq!(pane.kind, PaneKind::Logs("web".to_owned()));
     pane.lines = (0..50).map(|line| format!("line {line}")).collect();
     let drawn = draw(&mut app, 40, 12, false);
     assert_eq!((drawn[0].as_str(), drawn[10].as_str()), ("log of web, following", "line 49"));
-    assert_eq!(app.key(Key::PageUp), Reaction::Nothing);
+    assert_eq!(app.key(KeyPress::PageUp), Reaction::Nothing);
     let drawn = draw(&mut app, 40, 12, false);
     assert_eq!((drawn[1].as_str(), drawn[10].as_str()), ("line 30", "line 39"));
     assert!(drawn[0].contains("not following"), "{drawn:?}");
-    app.key(Key::Home);
+    app.key(KeyPress::Home);
     assert_eq!(draw(&mut app, 40, 12, false)[1], "line 0");
-    assert_eq!(app.key(Key::End), Reaction::Refresh);
+    assert_eq!(app.key(KeyPress::End), Reaction::Refresh);
     assert_eq!(draw(&mut app, 40, 12, false)[10], "line 49");
-    app.key(Key::Char('q'));
+    app.key(KeyPress::Char('q'));
     assert!(app.pane.is_none());
 }
 

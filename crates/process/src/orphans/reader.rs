@@ -13,7 +13,7 @@ use crate::{cgroups, proc};
 
 /// What the thread is to do.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct OrphanRequest {
     /// Whether it lists the children of the supervisor.
     pub(super) list: bool,
     /// The processes to attribute.
@@ -38,7 +38,7 @@ pub(super) enum Mark {
 
 /// What the thread has found.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct OrphanReport {
     pub(super) children: Vec<i32>,
     pub(super) marks: Vec<(i32, Mark)>,
     /// The process groups that are still those of their run.
@@ -47,8 +47,8 @@ pub struct Report {
 
 /// Starts the thread. Returns the pid that it reads just now, or the process groups if that fails.
 pub(super) fn start(
-    request: Request,
-    report: Arc<dyn Fn(Report) + Send + Sync>,
+    request: OrphanRequest,
+    report: Arc<dyn Fn(OrphanReport) + Send + Sync>,
 ) -> Result<Arc<AtomicI32>, Vec<OrphanedGroup>> {
     let (groups, current) = (request.groups.clone(), Arc::new(AtomicI32::new(0)));
     let thread = std::thread::Builder::new().name("orphans".to_owned()).stack_size(128 * 1024);
@@ -62,18 +62,18 @@ pub(super) fn start(
     started.map(|_| current).map_err(|_| groups)
 }
 
-fn read(request: &Request, current: &AtomicI32) -> Report {
+fn read(request: &OrphanRequest, current: &AtomicI32) -> OrphanReport {
     let is_old = |orphaned: &&OrphanedGroup| {
         orphaned.reaped.is_some_and(|reaped| proc::has_member_since(orphaned.group, reaped))
     };
-    Report {
+    OrphanReport {
         children: if request.list { proc::children_by_parent().unwrap_or_default() } else { Vec::new() },
         groups: request.groups.iter().filter(is_old).map(|old| old.group).collect(),
         marks: request.pids.iter().map(|pid| (*pid, mark_of(*pid, request, current))).collect(),
     }
 }
 
-fn mark_of(pid: i32, request: &Request, current: &AtomicI32) -> Mark {
+fn mark_of(pid: i32, request: &OrphanRequest, current: &AtomicI32) -> Mark {
     if let Some(run) = request.cgroup.as_ref().and_then(|parent| cgroups::run_of(pid, parent)) {
         return Mark::Run(run);
     }

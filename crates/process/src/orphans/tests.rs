@@ -11,13 +11,13 @@ use containerpilot_test_support::{folder, isolated, until};
 use super::*;
 use crate::cgroups::Cgroups;
 use crate::descendants::kill_descendants;
-use crate::spawn::{Reports, Request, Spawner};
+use crate::spawn::{Reports, SpawnRequest, Spawner};
 use crate::test_support::collect;
 
 /// A reaper, the reports of its thread, and what starts processes.
 struct Fixture {
     reaper: Reaper,
-    reports: Receiver<Report>,
+    reports: Receiver<OrphanReport>,
     spawner: Spawner,
 }
 
@@ -48,7 +48,7 @@ impl Fixture {
         let command = Command { program: "/bin/sh".into(), arguments };
         let mut environment = containerpilot_core::variables::Environment::default();
         Arc::make_mut(&mut environment.cause).push((MARK.into(), mark(run)));
-        let request = Request {
+        let request = SpawnRequest {
             command: &command,
             environment: &environment,
             process: &Process::default(),
@@ -67,7 +67,7 @@ impl Fixture {
         self.look().found
     }
 
-    fn look(&mut self) -> Look {
+    fn look(&mut self) -> OrphanLook {
         self.reaper.collect(&mut Vec::new());
         let mut look = self.reaper.look_for_orphans();
         while let Ok(report) = self.reports.try_recv() {

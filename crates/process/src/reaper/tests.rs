@@ -3,7 +3,7 @@ use containerpilot_template::Environment;
 use containerpilot_test_support::{isolated, until};
 
 use super::*;
-use crate::spawn::{Reports, Request, Spawner, Start};
+use crate::spawn::{ProcessStart, Reports, SpawnRequest, Spawner};
 use crate::test_support::collect;
 
 fn spawner() -> Spawner {
@@ -11,11 +11,11 @@ fn spawner() -> Spawner {
     Spawner::new(Environment::from([(b"PATH".to_vec(), b"/bin:/usr/bin".to_vec())])).unwrap()
 }
 
-fn shell(spawner: &mut Spawner, script: &str) -> Start {
+fn shell(spawner: &mut Spawner, script: &str) -> ProcessStart {
     let command = Command { program: "/bin/sh".into(), arguments: vec!["-c".into(), script.into()] };
     let process = Process::default();
     let (own_stdin, raw_output) = (false, true);
-    let request = Request {
+    let request = SpawnRequest {
         command: &command,
         environment: &containerpilot_core::variables::Environment::default(),
         process: &process,

@@ -18,7 +18,7 @@ use nix::errno::Errno;
 use super::error::SpawnError;
 use super::identity::{Identity, IdentityError};
 use super::start::Attempt;
-use super::{DEFAULT_PATH, Reports, Request, Spawner, in_path, is_path};
+use super::{DEFAULT_PATH, Reports, SpawnRequest, Spawner, in_path, is_path};
 use crate::{secrets, sys};
 
 /// What a process of a job gets.
@@ -99,7 +99,7 @@ impl Execution {
         }
         let environment =
             variables::Environment { jobs: Arc::new(JobVariables::default()), ..Default::default() };
-        let request = Request {
+        let request = SpawnRequest {
             command: &command,
             environment: &environment,
             process: &self.process,
@@ -112,7 +112,7 @@ impl Execution {
     }
 
     /// Its error is as good as its result: both say why the program was not executed.
-    fn try_execute(&self, request: &Request<'_>, switches: bool) -> Result<SpawnError, SpawnError> {
+    fn try_execute(&self, request: &SpawnRequest<'_>, switches: bool) -> Result<SpawnError, SpawnError> {
         let (command, process) = (request.command, request.process);
         let shown = || command.program.text().into_owned();
         let nul_byte = |_: Errno| SpawnError::NulByte { program: shown() };
@@ -148,7 +148,7 @@ impl Execution {
         let spec = sys::ExecSpec {
             files: Arc::clone(&files),
             arguments: sys::CStrings::of(words.map(Word::as_bytes)).map_err(nul_byte)?,
-            environment: sys::Variables([
+            environment: sys::ExecVariables([
                 (Arc::new(variables), Vec::new()),
                 (Arc::default(), Vec::new()),
                 (Arc::default(), Vec::new()),

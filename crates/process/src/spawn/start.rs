@@ -11,10 +11,10 @@ use containerpilot_core::plan::{Capabilities, Limit, Principal, Signal};
 use containerpilot_log_format::HiddenValues;
 
 use super::error::SpawnError;
-use super::{Output, Request};
+use super::{OutputPipes, SpawnRequest};
 use crate::proc;
 use crate::reaper::Exited;
-use crate::sys::{self, CStrings, NewChild, Report, WaitState};
+use crate::sys::{self, CStrings, NewChild, StartReport, WaitState};
 
 /// What was tried, for the message of a failure. The plan may have changed by then.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    pub(super) fn new(request: &Request<'_>, files: Arc<CStrings>) -> Self {
+    pub(super) fn new(request: &SpawnRequest<'_>, files: Arc<CStrings>) -> Self {
         Self {
             program: request.command.program.text().into_owned(),
             cwd: request.process.cwd.clone(),
@@ -60,11 +60,11 @@ impl Attempt {
 
 /// A process that was created and may not have executed its program.
 #[derive(Debug)]
-pub struct Start {
+pub struct ProcessStart {
     /// Its pid, which is also its process group.
     pub pid: i32,
     child: NewChild,
-    pub output: Output,
+    pub output: OutputPipes,
     /// What the log hides in its output (P11).
     pub hidden: Option<HiddenValues>,
     /// The read end of the pipe for the process's own descriptor.
@@ -82,10 +82,10 @@ pub enum Progress {
     Failed(StartError),
 }
 
-impl Start {
+impl ProcessStart {
     pub(super) fn new(
         child: NewChild,
-        output: Output,
+        output: OutputPipes,
         attempt: Attempt,
         hidden: Option<HiddenValues>,
     ) -> Self {
@@ -100,11 +100,11 @@ impl Start {
     /// Reads what the child has reported. Never waits.
     pub fn progress(&mut self) -> Progress {
         match self.child.read() {
-            Report::Nothing => Progress::Pending,
-            Report::Failure(error) => Progress::Failed(SpawnError::new(error, &self.attempt).into()),
-            Report::Closed { executing } if self.has_executed(executing) => Progress::Executed,
+            StartReport::Nothing => Progress::Pending,
+            StartReport::Failure(error) => Progress::Failed(SpawnError::new(error, &self.attempt).into()),
+            StartReport::Closed { executing } if self.has_executed(executing) => Progress::Executed,
             // It was killed; its exit, with the signal, follows.
-            Report::Closed { .. } => Progress::Pending,
+            StartReport::Closed { .. } => Progress::Pending,
         }
     }
 
@@ -127,7 +127,7 @@ impl Start {
         // What remains is that the pipe is closed.
         self.child.read();
         match (report, exited.status) {
-            (Report::Failure(error), _) => Err(SpawnError::new(error, &self.attempt).into()),
+            (StartReport::Failure(error), _) => Err(SpawnError::new(error, &self.attempt).into()),
             (_, ExitStatus::Signal(signal)) if !exited.executed => Err(self.killed(signal)),
             _ => Ok(()),
         }

@@ -23,10 +23,10 @@ fn spawner() -> Spawner {
 }
 
 /// Starts a process, and waits until it has executed its program or has failed.
-fn spawn(spawner: &mut Spawner, words: &[&str], process: &Process) -> Result<Start, StartError> {
+fn spawn(spawner: &mut Spawner, words: &[&str], process: &Process) -> Result<ProcessStart, StartError> {
     let command = command(words);
     let (own_stdin, raw_output) = (false, false);
-    executed(spawner.spawn(&Request {
+    executed(spawner.spawn(&SpawnRequest {
         command: &command,
         environment: &containerpilot_core::variables::Environment::default(),
         process,
@@ -37,7 +37,7 @@ fn spawn(spawner: &mut Spawner, words: &[&str], process: &Process) -> Result<Sta
     })?)
 }
 
-fn executed(mut start: Start) -> Result<Start, StartError> {
+fn executed(mut start: ProcessStart) -> Result<ProcessStart, StartError> {
     let mut outcome = Progress::Pending;
     until(|| {
         outcome = start.progress();
@@ -70,8 +70,8 @@ fn spawn_error(words: &[&str], process: &Process) -> (StartErrorKind, String) {
 }
 
 /// Starts a process, and does not wait for it.
-fn start(spawner: &mut Spawner, command: &Command) -> Start {
-    let request = Request {
+fn start(spawner: &mut Spawner, command: &Command) -> ProcessStart {
+    let request = SpawnRequest {
         command,
         environment: &containerpilot_core::variables::Environment::default(),
         process: &Process::default(),
@@ -84,7 +84,7 @@ fn start(spawner: &mut Spawner, command: &Command) -> Start {
 }
 
 /// A start whose child is stopped before it executes its program.
-fn stopped_before_exec(spawner: &mut Spawner, command: &Command) -> Start {
+fn stopped_before_exec(spawner: &mut Spawner, command: &Command) -> ProcessStart {
     loop {
         let start = start(spawner, command);
         // SIGSTOP cannot be blocked, but may come too late.
@@ -348,7 +348,7 @@ isolated! {
         let cause = vec![pair("BOTH", "trigger"), pair("X", "1"), pair("X", "2"), pair("OWN", "trigger")];
         let environment = containerpilot_core::variables::Environment { cause: cause.into(), ..Default::default() };
         let (own_stdin, raw_output) = (false, false);
-        let request = Request { command: &command, environment: &environment, process: &process, own_stdin, raw_output, cgroup: None, reports: Reports::default() };
+        let request = SpawnRequest { command: &command, environment: &environment, process: &process, own_stdin, raw_output, cgroup: None, reports: Reports::default() };
         let spawned = executed(spawner.spawn(&request).unwrap()).unwrap();
         let pid = std::process::id();
         let expected = format!("BOTH=trigger\nCONTAINERPILOT_PID={pid}\nOWN=own\nX=2\n");

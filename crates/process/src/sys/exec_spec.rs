@@ -63,9 +63,9 @@ impl CStrings {
 
 /// The environment of a new process: several lists, each with the sorted positions of the strings to leave out.
 #[derive(Debug)]
-pub struct Variables(pub [(Arc<CStrings>, Vec<usize>); 3]);
+pub struct ExecVariables(pub [(Arc<CStrings>, Vec<usize>); 3]);
 
-impl Variables {
+impl ExecVariables {
     /// All variables, each with a NUL at its end, as in `/proc/PID/environ`.
     pub fn bytes(&self) -> Vec<u8> {
         let shown = self.0.iter().flat_map(|(strings, hidden)| {
@@ -100,7 +100,7 @@ pub struct ExecSpec {
     pub files: Arc<CStrings>,
     /// The arguments, the program's name first.
     pub arguments: CStrings,
-    pub environment: Variables,
+    pub environment: ExecVariables,
     /// The working directory: one string, or none to keep the supervisor's.
     pub cwd: CStrings,
     /// Standard input; `None` keeps the supervisor's, and takes the terminal's foreground. Otherwise the process leads

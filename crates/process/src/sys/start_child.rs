@@ -91,7 +91,7 @@ pub struct NewChild {
 
 /// What a child has reported.
 #[derive(Debug)]
-pub enum Report {
+pub enum StartReport {
     /// Nothing yet, or nothing new.
     Nothing,
     /// The pipe is closed: the child has executed its program, or has exited. A child that shared memory has told
@@ -108,13 +108,13 @@ impl NewChild {
     }
 
     /// Reads the next report. Never waits.
-    pub fn read(&mut self) -> Report {
-        let Some(result) = &self.result else { return Report::Nothing };
+    pub fn read(&mut self) -> StartReport {
+        let Some(result) = &self.result else { return StartReport::Nothing };
         let mut record = [0; ExecError::MAX_BYTES];
         match nix::unistd::read(result.as_fd(), &mut record) {
-            Err(Errno::EAGAIN | Errno::EINTR) => Report::Nothing,
+            Err(Errno::EAGAIN | Errno::EINTR) => StartReport::Nothing,
             Ok(length) if length > 0 => {
-                Report::Failure(ExecError::from_record(record.get(..length).unwrap_or_default()))
+                StartReport::Failure(ExecError::from_record(record.get(..length).unwrap_or_default()))
             }
             Ok(_) => {
                 self.result = None;
@@ -122,12 +122,12 @@ impl NewChild {
                     self.memory.as_ref().map(|memory| memory.is_executing.load(Ordering::Relaxed));
                 // SAFETY: it is dropped only here, and only once, because `result` is `None` from now on.
                 unsafe { ManuallyDrop::drop(&mut self.memory) };
-                Report::Closed { executing }
+                StartReport::Closed { executing }
             }
             // It is not known whether the child still uses the memory, which is therefore not freed.
             Err(_) => {
                 self.result = None;
-                Report::Closed { executing: None }
+                StartReport::Closed { executing: None }
             }
         }
     }

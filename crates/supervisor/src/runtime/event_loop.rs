@@ -10,7 +10,7 @@ use containerpilot_core::plan::Level;
 use containerpilot_core::rules::signals::{reloads_at, reopens_log};
 use containerpilot_core::{Core, Input, Notice, Time};
 use containerpilot_process::failpoints::failpoint;
-use containerpilot_process::orphans::Look;
+use containerpilot_process::orphans::OrphanLook;
 use containerpilot_process::reaper::Owner;
 use containerpilot_process::sys::{self, POLL_FAILED_DELAY, PollFd};
 use nix::errno::Errno;
@@ -347,7 +347,7 @@ impl<D: Decider> Runtime<D> {
         self.handle_look(look)
     }
 
-    fn handle_look(&mut self, look: Look) -> ControlFlow<Exit> {
+    fn handle_look(&mut self, look: OrphanLook) -> ControlFlow<Exit> {
         if let Some(warning) = look.warning {
             self.log(Level::Warn, &warning);
         }

@@ -17,7 +17,7 @@ use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::request::{Reply, RequestId};
 use containerpilot_core::variables::Overrides;
 use containerpilot_core::{Core, SortedMap};
-use containerpilot_load::command_line::{self, LoadError, Source};
+use containerpilot_load::command_line::{self, ConfigSource, LoadError};
 use containerpilot_load::looks::{self, Looks};
 use containerpilot_process::failpoints::failpoint;
 
@@ -44,7 +44,7 @@ pub(crate) struct LoadResult {
 #[derive(Debug)]
 pub(crate) struct Reloads {
     /// `None` for a single program (S7).
-    source: Option<Arc<Source>>,
+    source: Option<Arc<ConfigSource>>,
     /// Returns the environment that the supervisor was started with.
     environment: fn() -> Environment,
     sender: LoopSender,
@@ -69,7 +69,11 @@ struct Load {
 }
 
 impl Reloads {
-    pub(crate) fn new(source: Option<Source>, environment: fn() -> Environment, sender: LoopSender) -> Self {
+    pub(crate) fn new(
+        source: Option<ConfigSource>,
+        environment: fn() -> Environment,
+        sender: LoopSender,
+    ) -> Self {
         Self {
             source: source.map(Arc::new),
             environment,
@@ -115,7 +119,7 @@ impl Reloads {
     }
 
     /// Starts a thread that loads the configuration. Returns the number of the load.
-    fn start_load(&mut self, source: Arc<Source>, overrides: &Overrides) -> Result<u64, ReloadError> {
+    fn start_load(&mut self, source: Arc<ConfigSource>, overrides: &Overrides) -> Result<u64, ReloadError> {
         let stuck = Arc::strong_count(&self.threads) - 1;
         if stuck >= MAX_STUCK {
             return Err(ReloadError::Stuck(stuck));
@@ -232,7 +236,7 @@ fn changed_settings(old: &Plan, new: &Plan) -> Vec<&'static str> {
 }
 
 /// The log says which file is waited for (P15).
-fn load(source: &Source, environment: Environment, log: LoopSender) -> ReadResult {
+fn load(source: &ConfigSource, environment: Environment, log: LoopSender) -> ReadResult {
     let looks = Looks::new(move |path| {
         log.send(LoopMessage::Log(Level::Warn, format!("reload: {}", looks::waiting_for(path))));
     });

@@ -16,7 +16,7 @@ use containerpilot_core::plan::{Command, JobLogging, JobOutput, Plan, Process, R
 use containerpilot_core::variables::Environment;
 use containerpilot_process::orphans;
 use containerpilot_process::reaper::{Exited, Owner};
-use containerpilot_process::spawn::{Progress, Reports, Request, Start};
+use containerpilot_process::spawn::{ProcessStart, Progress, Reports, SpawnRequest};
 use containerpilot_process::sys::{self, PollFd};
 
 use super::{Decider, Runtime};
@@ -32,12 +32,12 @@ pub(crate) struct Starts {
     /// Those whose descriptors were polled, in that order.
     polled: Vec<Owner>,
     /// Starts that have failed or were given up, while their processes may use memory of the supervisor.
-    ending: Vec<Start>,
+    ending: Vec<ProcessStart>,
 }
 
 #[derive(Debug)]
 struct PendingStart {
-    start: Start,
+    start: ProcessStart,
     /// What the lines of its output are labelled with.
     source: Source,
     /// The metric of a sensor, whose output is the value.
@@ -133,7 +133,7 @@ impl EffectExecutor {
             Err(why) => return Some(Input::StartFailed { run, why }),
         };
         let environment = &environment;
-        let request = Request {
+        let request = SpawnRequest {
             command,
             environment,
             process: &job.process,
@@ -179,8 +179,15 @@ impl EffectExecutor {
     ) -> Option<CheckResult> {
         let &Program { command, process, source, name, raw_output, run: of } = program;
         let reports = Reports::default();
-        let request =
-            Request { command, environment, process, own_stdin: false, raw_output, cgroup: None, reports };
+        let request = SpawnRequest {
+            command,
+            environment,
+            process,
+            own_stdin: false,
+            raw_output,
+            cgroup: None,
+            reports,
+        };
         let labels = Labels { job: source, check: Some(name), logging: JobLogging::default(), run: of };
         let started = self.start(&request, Owner::Check(run), labels, None);
         started.err().map(|why| Err(why.into()))
@@ -188,7 +195,7 @@ impl EffectExecutor {
 
     fn start(
         &mut self,
-        request: &Request<'_>,
+        request: &SpawnRequest<'_>,
         owner: Owner,
         labels: Labels<'_>,
         metric: Option<String>,
@@ -265,7 +272,7 @@ impl EffectExecutor {
     fn executed(&mut self, owner: Owner) -> Option<Input> {
         let PendingStart { start, source, metric, line } = self.starts.pending.remove(&owner)?;
         self.reaper.executed(owner);
-        let Start { pid, output, .. } = start;
+        let ProcessStart { pid, output, .. } = start;
         match (owner, output) {
             (Owner::Check(_), _) | (_, None) => {}
             (Owner::Run(run), Some((stdout, stderr))) => match metric {

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant, SystemTime};
 use containerpilot_core::ids::RunId;
 use containerpilot_core::plan;
 use containerpilot_core::{Core, Effect, Input, Time};
-use containerpilot_otlp::{Ids, Key, Kind, Span, Step, Tracer};
+use containerpilot_otlp::{CoreStep, ExportKind, Ids, SpanKey, TraceSpan, Tracer};
 use tokio::sync::watch;
 
 use self::client::CollectorClient;
@@ -45,7 +45,7 @@ pub(crate) struct Export {
     spans: Option<Arc<Outbox>>,
     logs: Option<Arc<Outbox>>,
     /// Spans of the current step.
-    ended: Vec<Span>,
+    ended: Vec<TraceSpan>,
     phase: watch::Sender<Phase>,
     /// Disconnected when every task has ended.
     stopped: mpsc::Receiver<()>,
@@ -92,7 +92,7 @@ impl Export {
         let (phase, phase_changes) = watch::channel(Phase::Running);
         let (running, stopped) = mpsc::channel();
         let resource = Arc::new(resource::of(wanted, &ids));
-        let exporter = |kind: Kind| Exporter {
+        let exporter = |kind: ExportKind| Exporter {
             client: CollectorClient::new(wanted, kind),
             kind,
             resource: Arc::clone(&resource),
@@ -103,14 +103,14 @@ impl Export {
         };
         let spans = tracer.is_some().then(|| Arc::new(Outbox::new(SPAN_BYTES)));
         if let Some(outbox) = &spans {
-            net.spawn(exporter(Kind::Traces).send_items(Arc::clone(outbox)));
+            net.spawn(exporter(ExportKind::Traces).send_items(Arc::clone(outbox)));
         }
         let logs = wanted.logs.then(|| Arc::new(Outbox::new(LOG_BYTES)));
         if let Some(outbox) = &logs {
-            net.spawn(exporter(Kind::Logs).send_items(Arc::clone(outbox)));
+            net.spawn(exporter(ExportKind::Logs).send_items(Arc::clone(outbox)));
         }
         if wanted.metrics {
-            net.spawn(exporter(Kind::Metrics).send_metrics(wanted.interval));
+            net.spawn(exporter(ExportKind::Metrics).send_metrics(wanted.interval));
         }
         let wanted = wanted.clone();
         Some(Self { wanted, ids, clock, tracer, spans, logs, ended: Vec::new(), phase, stopped })
@@ -131,7 +131,7 @@ impl Export {
     /// Exports the spans that a step of the core has ended.
     pub(crate) fn step(&mut self, now: Time, input: &Input, effects: &[Effect], core: &Core) {
         if let Some(tracer) = &mut self.tracer {
-            tracer.step(&Step { now, input, effects, core }, &mut self.ended);
+            tracer.step(&CoreStep { now, input, effects, core }, &mut self.ended);
             self.send_spans(now);
         }
     }
@@ -167,5 +167,5 @@ impl Export {
 
 /// The value of `TRACEPARENT` for the process of a run.
 pub(crate) fn traceparent(ids: &Ids, run: RunId) -> String {
-    ids.traceparent(Key::Run(run))
+    ids.traceparent(SpanKey::Run(run))
 }

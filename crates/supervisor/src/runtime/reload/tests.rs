@@ -22,7 +22,7 @@ impl Fixture {
     fn new() -> Self {
         let file = folder().join("config.json5");
         std::fs::write(&file, GOOD).unwrap();
-        let source = Source::new(Some(file.clone()), None);
+        let source = ConfigSource::new(Some(file.clone()), None);
         let environment = || Environment::from([(b"WORD".to_vec(), b"first".to_vec())]);
         let (current, _) = source.load(environment(), &Rc::new(Looks::new(|_| ()))).unwrap();
         let receiver = LoopReceiver::new().unwrap();

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use containerpilot_core::plan::{HttpTarget, Otlp};
-use containerpilot_otlp::{Answer, Kind, Outcome, read_answer, read_status_message};
+use containerpilot_otlp::{CollectorAnswer, DeliveryOutcome, ExportKind, read_answer, read_status_message};
 use http_body_util::Full;
 use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
 use hyper::{Method, Request, Uri};
@@ -31,7 +31,7 @@ pub(super) struct CollectorClient {
 }
 
 impl CollectorClient {
-    pub(super) fn new(otlp: &Otlp, kind: Kind) -> Self {
+    pub(super) fn new(otlp: &Otlp, kind: ExportKind) -> Self {
         let target = otlp.url(kind.name());
         let address = Address::Network { host: target.host.clone(), port: target.port };
         let mut headers = HeaderMap::new();
@@ -68,14 +68,14 @@ impl CollectorClient {
     }
 
     /// Sends a request, and tells what has become of it.
-    pub(super) async fn send(&self, body: Bytes) -> Outcome {
+    pub(super) async fn send(&self, body: Bytes) -> DeliveryOutcome {
         let sent = match self.request(body) {
             Ok(request) => self.http.send(request, &|_| Wanted::Start(ANSWER_BYTES), self.timeout).await,
             Err(error) => Err(error.into()),
         };
         match sent {
             Ok(response) => self.outcome(&response),
-            Err(error) => Outcome::Retry { why: error.to_string(), after: None },
+            Err(error) => DeliveryOutcome::Retry { why: error.to_string(), after: None },
         }
     }
 
@@ -89,11 +89,11 @@ impl CollectorClient {
         Ok(request)
     }
 
-    fn outcome(&self, response: &Response) -> Outcome {
+    fn outcome(&self, response: &Response) -> DeliveryOutcome {
         let Response { status, headers, body } = response;
         if status.is_success() {
-            let Answer { rejected, message } = read_answer(body);
-            return Outcome::Accepted { rejected, message: self.without_secrets(message) };
+            let CollectorAnswer { rejected, message } = read_answer(body);
+            return DeliveryOutcome::Accepted { rejected, message: self.without_secrets(message) };
         }
         let is_protobuf =
             headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes() == PROTOBUF.as_bytes());
@@ -106,9 +106,12 @@ impl CollectorClient {
         match status.as_u16() {
             429 | 502..=504 => {
                 let after = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-                Outcome::Retry { why, after: after.and_then(|value| retry_after(value, SystemTime::now())) }
+                DeliveryOutcome::Retry {
+                    why,
+                    after: after.and_then(|value| retry_after(value, SystemTime::now())),
+                }
             }
-            _ => Outcome::Refused { why },
+            _ => DeliveryOutcome::Refused { why },
         }
     }
 

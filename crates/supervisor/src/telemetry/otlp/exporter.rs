@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use bytes::Bytes;
-use containerpilot_otlp::{Batch, Delivery, Kind, Next, Outcome, Resource, write_request};
+use containerpilot_otlp::{Batch, Delivery, DeliveryOutcome, ExportKind, Next, Resource, write_request};
 use containerpilot_process::failpoints::{failpoint, guarded};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -32,7 +32,7 @@ pub(super) enum Phase {
 
 pub(super) struct Exporter {
     pub(super) client: CollectorClient,
-    pub(super) kind: Kind,
+    pub(super) kind: ExportKind,
     pub(super) resource: Arc<Resource>,
     pub(super) metrics: Metrics,
     pub(super) queries: QueryHandle,
@@ -141,8 +141,8 @@ impl Exporter {
             failpoint("export");
             let outcome = self.client.send(body.clone()).await;
             let rejected = match &outcome {
-                Outcome::Accepted { rejected, .. } => (*rejected).min(batch.items),
-                Outcome::Retry { .. } | Outcome::Refused { .. } => 0,
+                DeliveryOutcome::Accepted { rejected, .. } => (*rejected).min(batch.items),
+                DeliveryOutcome::Retry { .. } | DeliveryOutcome::Refused { .. } => 0,
             };
             let dropped = outbox.map_or(0, Outbox::take_dropped);
             count("dropped", dropped);

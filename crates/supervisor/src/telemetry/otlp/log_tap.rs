@@ -5,7 +5,7 @@ use std::sync::Arc;
 use containerpilot_core::ids::RunId;
 use containerpilot_core::log_entry::Fields;
 use containerpilot_core::plan::Level;
-use containerpilot_otlp::{AttributeValue, Ids, Key, LineEncoder, LogRecord};
+use containerpilot_otlp::{AttributeValue, Ids, LineEncoder, LogRecord, SpanKey};
 
 use super::outbox::Outbox;
 use super::unix_nanos;
@@ -26,7 +26,7 @@ impl LogTap {
         run: Option<RunId>,
         attributes: &[(&str, AttributeValue)],
     ) -> LineEncoder {
-        let key = run.map_or(Key::Root, Key::Run);
+        let key = run.map_or(SpanKey::Root, SpanKey::Run);
         let span = self.ids.as_ref().map(|ids| (ids.trace(), ids.span(key)));
         LineEncoder::new(&LogRecord { level, attributes, span })
     }

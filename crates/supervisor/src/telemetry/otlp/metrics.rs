@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use containerpilot_core::Time;
-use containerpilot_otlp::{Batch, Metric, Number, Points, write_metric};
+use containerpilot_otlp::{Batch, Metric, NumberPoint, Points, write_metric};
 
 use super::super::exposition::{Family, Kind, Page, Sample};
 use super::unix_nanos;
@@ -25,7 +25,7 @@ pub(super) fn batch(page: &Page, snapshot: &Snapshot) -> Batch {
 fn points(family: &Family, start: SystemTime) -> Points {
     let since = |since: Duration| unix_nanos(start + since);
     let numbers = |is_sum: bool| {
-        let number = |sample: &Sample| Number {
+        let number = |sample: &Sample| NumberPoint {
             labels: sample.labels.clone(),
             since: if is_sum { since(sample.since) } else { 0 },
             value: sample.value,
@@ -95,7 +95,7 @@ mod tests {
         let summary =
             Points::Summary { since: 1_000_000_000, quantiles: vec![(0.5, 3.0)], count: 2, sum: 6.0 };
         let labels = vec![("code".into(), "200".into())];
-        let counter = Points::Counter(vec![Number { labels, since: 1_000_000_000, value: 2.0 }]);
+        let counter = Points::Counter(vec![NumberPoint { labels, since: 1_000_000_000, value: 2.0 }]);
         assert_eq!(all, [histogram, summary, counter]);
     }
 }
