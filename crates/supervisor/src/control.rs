@@ -32,12 +32,12 @@ use self::socket::{SocketError, SocketFile};
 use crate::logs::Tails;
 use crate::messages::query_handle::QueryHandle;
 use crate::net::Net;
-use crate::net::server::{Limits, Listener, serve};
+use crate::net::server::{Listener, ServerLimits, serve};
 use crate::telemetry::Metrics;
 
 /// The event loop's part of the control socket.
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(crate) struct ControlServer {
     plan: plan::Control,
     file: SocketFile,
     /// Whether the file's mode lets users other than its owner write.
@@ -64,7 +64,7 @@ pub(crate) struct ControlHandles {
     pub(crate) tails: Tails,
 }
 
-impl Control {
+impl ControlServer {
     /// Listens on the socket of a plan.
     pub(crate) fn open(plan: &plan::Control) -> Result<Self, SocketError> {
         Self::listen(plan, socket::LOCK_TIMEOUT)
@@ -127,7 +127,7 @@ impl Control {
         let (shutdown, shutdown_requested) = watch::channel(());
         let (finished_sender, finished) = mpsc::channel();
         net.spawn(async move {
-            serve(Listener::Unix(listener), Limits::CONTROL, api, shutdown_requested).await;
+            serve(Listener::Unix(listener), ServerLimits::CONTROL, api, shutdown_requested).await;
             drop(finished_sender);
         });
         self.state = State::Served { shutdown, finished };

@@ -69,15 +69,15 @@ use containerpilot_process::sys::Waker;
 use self::channel::Channel;
 use self::job_files::JobFiles;
 use self::log_thread::LogWorker;
-use self::output::Output;
+use self::output::LogSink;
 pub(crate) use self::output::write_stderr;
-use self::queue::{Entry, Queue, Work};
+use self::queue::{LogQueue, QueuedEntry, Work};
 pub(crate) use self::ready_line::ReadyLine;
 use self::tail::Tail;
-pub(crate) use self::tail::{Line, LineCounts, Reader};
+pub(crate) use self::tail::{Line, LineCounts, TailReader};
 use self::tap::TapSlot;
 pub(crate) use self::tap::{Tap, TapEntry, TapOrigin};
-use self::writer::Writer;
+use self::writer::LogWriter;
 
 /// How long the event loop waits for the log thread in one iteration, while the output accepts bytes and more is queued
 /// than the thread has written (L9).
@@ -89,7 +89,7 @@ const OUTPUT_BYTES: usize = 1024;
 
 /// The process that writes to a pipe.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
+pub(crate) struct LogSource {
     pub(crate) job: String,
     pub(crate) pid: u32,
     /// The name of the check, if the process is one.
@@ -153,7 +153,7 @@ impl Tails {
     /// Sends the last lines of a job to a reader, at most `lines`, and then each new line until the log is finished. A
     /// reader that is too slow is dropped. With `times`, each line has its time, and an empty line follows the last
     /// lines.
-    pub(crate) fn follow(&self, job: &str, lines: usize, times: bool, reader: Box<dyn Reader>) {
+    pub(crate) fn follow(&self, job: &str, lines: usize, times: bool, reader: Box<dyn TailReader>) {
         let tail = self.shared.tail(job);
         tail.lock().unwrap_or_else(PoisonError::into_inner).follow(lines, times, reader);
     }
@@ -164,7 +164,7 @@ type TailsByJob = BTreeMap<Box<str>, Arc<Mutex<Tail>>>;
 /// Shared by the event loop, the log thread and clients.
 #[derive(Debug)]
 struct Shared {
-    queue: Queue,
+    queue: LogQueue,
     /// The lowest level that is written.
     level: Arc<AtomicU8>,
     /// The last lines of each job.
@@ -207,7 +207,7 @@ impl Shared {
     /// Writes an entry from a log thread.
     fn report(&self, level: Level, job: Option<&str>, message: &str) {
         if (level as u8) >= self.level.load(Ordering::Relaxed) {
-            self.queue.push_entry(Entry {
+            self.queue.push_entry(QueuedEntry {
                 time: SystemTime::now(),
                 level,
                 job: job.map(Into::into),
@@ -225,18 +225,18 @@ impl Shared {
 impl Logs {
     /// Opens the output. The log thread starts with the first entry or pipe.
     pub(crate) fn start(logging: &Logging) -> io::Result<Self> {
-        Self::start_on(Output::open(&logging.output)?, logging)
+        Self::start_on(LogSink::open(&logging.output)?, logging)
     }
 
-    fn start_on(output: Output, logging: &Logging) -> io::Result<Self> {
+    fn start_on(output: LogSink, logging: &Logging) -> io::Result<Self> {
         let shared = Arc::new(Shared {
-            queue: Queue::new(Waker::new()?),
+            queue: LogQueue::new(Waker::new()?),
             level: Arc::new(AtomicU8::new(logging.level as u8)),
             tails: Arc::default(),
             lost: Arc::default(),
             tap: Arc::default(),
         });
-        let log = Channel::new(LogWorker::new(shared, Writer::new(output, logging.format), None)?);
+        let log = Channel::new(LogWorker::new(shared, LogWriter::new(output, logging.format), None)?);
         Ok(Self { log, files: JobFiles::new(logging.format), batching: AtomicBool::new(false) })
     }
 
@@ -283,7 +283,7 @@ impl Logs {
     }
 
     /// Reads the two pipes of a process until they are closed.
-    pub(crate) fn attach(&self, stdout: OwnedFd, stderr: OwnedFd, source: Source) {
+    pub(crate) fn attach(&self, stdout: OwnedFd, stderr: OwnedFd, source: LogSource) {
         self.attach_until_ready(stdout, stderr, source, None);
     }
 
@@ -292,7 +292,7 @@ impl Logs {
         &self,
         stdout: OwnedFd,
         stderr: OwnedFd,
-        source: Source,
+        source: LogSource,
         line: Option<ReadyLine>,
     ) {
         let channel = source.logging.file.as_ref().and_then(|file| {
@@ -362,7 +362,7 @@ impl Logs {
         output_of: Option<u32>,
     ) {
         let Some(entry) = self.new_entry(level, job, message, fields, output_of) else { return };
-        let entry = Entry { run, ..entry };
+        let entry = QueuedEntry { run, ..entry };
         let many = self.log.shared.queue.push_entry(entry);
         self.wake();
         if many {
@@ -378,8 +378,8 @@ impl Logs {
         message: &str,
         fields: Option<Fields>,
         output_of: Option<u32>,
-    ) -> Option<Entry> {
-        ((level as u8) >= self.log.shared.level.load(Ordering::Relaxed)).then(|| Entry {
+    ) -> Option<QueuedEntry> {
+        ((level as u8) >= self.log.shared.level.load(Ordering::Relaxed)).then(|| QueuedEntry {
             time: SystemTime::now(),
             level,
             job: job.map(Into::into),

@@ -22,10 +22,9 @@ use containerpilot_core::plan::{Level, Lock, Watch};
 use containerpilot_process::orphans::OrphanReport;
 
 use self::channel::{Receiver, Sender};
-use self::query::Query;
-use self::reload::Loaded;
+use self::query::LoopQuery;
+use self::reload::FinishedLoad;
 use crate::files::TempFile;
-use crate::net::resolve::ResolveError;
 
 /// The receiving end, in the loop.
 pub(crate) type LoopReceiver = Receiver<LoopMessage>;
@@ -37,7 +36,7 @@ pub(crate) type LoopSender = Sender<LoopMessage>;
 #[derive(Debug)]
 pub(crate) enum LoopMessage {
     /// The addresses of a host that checks wait for, or the error of the look-up.
-    Resolved(String, Result<Vec<IpAddr>, ResolveError>),
+    Resolved(String, Result<Vec<IpAddr>, CheckError>),
     /// A check on the network thread is done, with its result.
     CheckDone(CheckRunId, Result<(), CheckError>),
     /// What a watch has found, or why it cannot tell, with the watch's index when it started.
@@ -51,7 +50,7 @@ pub(crate) enum LoopMessage {
     /// A service was deregistered: its id, and its job's index when that was requested.
     Deregistered(String, JobIx),
     /// The result of loading a configuration for a reload.
-    Loaded(Box<Loaded>),
+    Loaded(Box<FinishedLoad>),
     /// What was found out about orphans.
     OrphansRead(OrphanReport),
     /// A process has printed the line by which it tells that it is ready (H11).
@@ -61,5 +60,5 @@ pub(crate) enum LoopMessage {
     /// A log entry.
     Log(Level, String),
     /// A query, with the channel for its reply.
-    Query(Query),
+    Query(LoopQuery),
 }

@@ -47,7 +47,7 @@ use containerpilot_process::spawn::Spawner;
 use containerpilot_process::sys;
 use nix::errno::Errno;
 
-use crate::control::Control;
+use crate::control::ControlServer;
 use crate::control::socket::SocketError;
 use crate::discovery::Discovery;
 use crate::logs::Logs;
@@ -56,7 +56,7 @@ use crate::messages::{LoopMessage, LoopReceiver};
 use crate::net::{LazyNet, Net};
 use crate::runtime::clock::SystemClock;
 use crate::runtime::effects::EffectExecutor;
-use crate::runtime::files::Files;
+use crate::runtime::files::PendingFiles;
 use crate::runtime::manager::ServiceManager;
 use crate::runtime::network::NetworkUse;
 use crate::runtime::notices::Notices;
@@ -65,8 +65,8 @@ use crate::runtime::probe::Probes;
 use crate::runtime::queries::QueryHandler;
 use crate::runtime::reload::Reloads;
 use crate::runtime::starts::Starts;
-use crate::telemetry::{self, Export, ListenError, Metrics, SensorOutputs, Telemetry};
-use crate::watches::Watches;
+use crate::telemetry::{self, Export, ListenError, Metrics, SensorOutputs, TelemetryServer};
+use crate::watches::LocalWatches;
 
 /// Makes the decisions: the core. Tests use a script instead.
 pub(crate) trait Decider {
@@ -134,11 +134,11 @@ pub(crate) struct Runtime<D> {
     receiver: LoopReceiver,
     network: NetworkUse,
     metrics: Metrics,
-    telemetry: Option<Telemetry>,
+    telemetry: Option<TelemetryServer>,
     /// The export to an OpenTelemetry collector (T6), and the ids of its trace.
     export: Option<Export>,
     trace_ids: Option<Ids>,
-    control: Option<Control>,
+    control: Option<ControlServer>,
     executor: EffectExecutor,
     /// Results of effects that the core has not seen yet.
     results: VecDeque<Input>,
@@ -175,7 +175,7 @@ impl<D: Decider> Runtime<D> {
         let receiver = LoopReceiver::new().map_err(StartupError::Channel)?;
         let probes = Probes::new(receiver.sender());
         let notices = Notices::new(receiver.sender());
-        let files = Files::new(receiver.sender());
+        let files = PendingFiles::new(receiver.sender());
         let orphans = Orphans::new({
             let sender = receiver.sender();
             move |report| {
@@ -217,7 +217,7 @@ impl<D: Decider> Runtime<D> {
                 files,
                 net,
                 catalog,
-                watches: Watches::default(),
+                watches: LocalWatches::default(),
                 logs,
                 check_outputs: CheckOutputs::default(),
                 queries: QueryHandler::new(SystemTime::now()),

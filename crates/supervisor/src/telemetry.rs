@@ -26,13 +26,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use containerpilot_core::plan::{Metric, Plan};
-use exposition::Page;
+use exposition::MetricsPage;
 use job_usage::CpuTotals;
 pub(crate) use otlp::{Export, Handles as ExportHandles, random_ids, traceparent};
-use process::Process;
+use process::ProcessUsage;
 use self_metrics::Measured;
 pub(crate) use sensors::{InvalidOutput, SensorOutputs};
-pub(crate) use server::{ListenError, Telemetry};
+pub(crate) use server::{ListenError, TelemetryServer};
 use store::Store;
 pub(crate) use store::ValueError;
 
@@ -95,14 +95,14 @@ impl Metrics {
     }
 
     /// Everything that is known now.
-    fn page(&self, snapshot: &Snapshot) -> Page {
+    fn page(&self, snapshot: &Snapshot) -> MetricsPage {
         let measured = Measured {
-            process: Process::read(),
+            process: ProcessUsage::read(),
             usage: job_usage::read(snapshot),
             lines: self.tails.as_ref().map(Tails::line_counts).unwrap_or_default(),
             lost_lines: self.tails.as_ref().map_or(0, Tails::lost_lines),
         };
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         let now = self.started.elapsed();
         let mut shared = self.shared();
         // First, so that a configured metric cannot replace one of the supervisor's own.

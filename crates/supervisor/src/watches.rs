@@ -39,7 +39,7 @@ impl Followed {
 
 /// The event loop's handle of all watches that need no catalog.
 #[derive(Debug)]
-pub(crate) struct Watches {
+pub(crate) struct LocalWatches {
     polled: Vec<(Followed, AbortHandle)>,
     polls: Arc<Semaphore>,
     files: Option<FileWatches>,
@@ -47,14 +47,14 @@ pub(crate) struct Watches {
     is_current: bool,
 }
 
-impl Default for Watches {
+impl Default for LocalWatches {
     fn default() -> Self {
         let polls = Arc::new(Semaphore::new(CONCURRENT_POLLS));
         Self { polled: Vec::new(), polls, files: None, is_current: true }
     }
 }
 
-impl Watches {
+impl LocalWatches {
     /// Whether a plan has watches that are polled on the network thread.
     pub(crate) fn needs_network(plan: &Plan) -> bool {
         plan.watches.iter().any(|watch| is_polled(&watch.kind))

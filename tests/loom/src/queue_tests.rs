@@ -6,32 +6,36 @@ use containerpilot_core::plan::Level;
 use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
 
-use super::queue::{Entry, Queue, Work};
+use super::queue::{LogQueue, QueuedEntry, Work};
 use crate::process::sys::Waker;
 
-fn entry(level: Level, size: usize) -> Entry {
-    Entry {
+fn entry(level: Level, size: usize) -> QueuedEntry {
+    QueuedEntry {
         time: SystemTime::UNIX_EPOCH,
         level,
         job: None,
         message: "x".repeat(size).into(),
         fields: None,
-        output_of: None, last_lines: None,
+        output_of: None,
+        last_lines: None,
         run: None,
     }
 }
 
-fn queue() -> Arc<Queue> {
-    Arc::new(Queue::new(Waker::new().unwrap()))
+fn queue() -> Arc<LogQueue> {
+    Arc::new(LogQueue::new(Waker::new().unwrap()))
 }
 
-fn log_thread<T: 'static>(queue: &Arc<Queue>, run: impl FnOnce(&Queue) -> T + 'static) -> JoinHandle<T> {
+fn log_thread<T: 'static>(
+    queue: &Arc<LogQueue>,
+    run: impl FnOnce(&LogQueue) -> T + 'static,
+) -> JoinHandle<T> {
     let queue = Arc::clone(queue);
     thread::spawn(move || run(&queue))
 }
 
 /// Takes entries as the log thread does, until it has this many. Returns their levels, and how often work came before them.
-fn take(queue: &Queue, count: usize) -> Vec<(Level, usize)> {
+fn take(queue: &LogQueue, count: usize) -> Vec<(Level, usize)> {
     let (mut taken, mut work) = (Vec::new(), 0);
     while taken.len() < count {
         queue.waker.wait();

@@ -16,24 +16,24 @@ use tokio::time::timeout;
 
 use super::bodies::{self, BodyError};
 use super::render;
-use super::routes::{self, Endpoint, Found, ParameterError};
+use super::routes::{self, Endpoint, ParameterError, RouteMatch};
 use super::{ControlHandles, events};
 use crate::messages::query::{
     ControlRequest, ExecutionError, ExplainedSubject, JobAction, LookupError, Subject,
 };
 use crate::messages::reload::ReloadOutcome;
 use crate::net::server::{
-    Body, Handler, JSON, Limits, Request, Response, StatusCode, TEXT, error, method_not_allowed, ok,
-    with_status,
+    Body, Handler, JSON, ServerLimits, ServerRequest, ServerResponse, StatusCode, TEXT, error,
+    method_not_allowed, ok, with_status,
 };
 use crate::telemetry::job_usage;
 
 const EVENTS: &str = "text/event-stream";
 
 /// How long a response waits for the end of what was requested. The rest of the time of a request is for the response.
-const LONGEST_WAIT: Duration = Limits::CONTROL.request_timeout.saturating_sub(Duration::from_secs(5));
+const LONGEST_WAIT: Duration = ServerLimits::CONTROL.request_timeout.saturating_sub(Duration::from_secs(5));
 
-type EndpointResult = Result<Response, HttpError>;
+type EndpointResult = Result<ServerResponse, HttpError>;
 
 /// The response to a request that is not carried out.
 #[derive(Debug)]
@@ -62,22 +62,24 @@ pub(super) struct ControlApi {
 }
 
 impl Handler for ControlApi {
-    async fn handle(&self, request: Request) -> Response {
+    async fn handle(&self, request: ServerRequest) -> ServerResponse {
         let path = request.head.uri.path();
         let (route, response) = match routes::find(request.head.method.as_str(), path) {
             _ if !self.admits(request.peer_uid) => {
                 let reason = "only root and the supervisor's own user may use this socket; control: { mode, group } admits others";
                 ("unknown", error(StatusCode::FORBIDDEN, reason))
             }
-            Found::Endpoint { endpoint, route, job } => {
+            RouteMatch::Endpoint { endpoint, route, job } => {
                 let result = self.call(endpoint, job, &request).await;
                 (route, result.unwrap_or_else(|refusal| error(refusal.status, &refusal.reason)))
             }
-            Found::WrongMethod { allowed, route } => (route, method_not_allowed(allowed)),
-            Found::InvalidName => {
+            RouteMatch::WrongMethod { allowed, route } => (route, method_not_allowed(allowed)),
+            RouteMatch::InvalidName => {
                 ("unknown", error(StatusCode::BAD_REQUEST, "the job's name is not percent-encoded UTF-8"))
             }
-            Found::UnknownPath => ("unknown", error(StatusCode::NOT_FOUND, &format!("unknown path {path}"))),
+            RouteMatch::UnknownPath => {
+                ("unknown", error(StatusCode::NOT_FOUND, &format!("unknown path {path}")))
+            }
         };
         self.handles.metrics.count_control_request(response.status().as_u16(), route);
         response
@@ -95,8 +97,8 @@ impl ControlApi {
         peer_uid.is_some_and(|uid| uid == 0 || uid == self.own_uid)
     }
 
-    async fn call(&self, endpoint: Endpoint, job: String, request: &Request) -> EndpointResult {
-        let Request { head, body, peer_uid } = request;
+    async fn call(&self, endpoint: Endpoint, job: String, request: &ServerRequest) -> EndpointResult {
+        let ServerRequest { head, body, peer_uid } = request;
         let (query, peer_uid) = (head.uri.query(), *peer_uid);
         match endpoint {
             Endpoint::Ping => Ok(empty_line()),
@@ -378,7 +380,7 @@ fn job_result(JobReply { job, result }: JobReply) -> JobResult {
 }
 
 /// The response of 3.8 to a successful request.
-fn empty_line() -> Response {
+fn empty_line() -> ServerResponse {
     ok(TEXT, "\n")
 }
 

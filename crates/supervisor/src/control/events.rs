@@ -8,7 +8,7 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::timeout;
 
 use super::render;
-use crate::messages::query::{EventStream, Record};
+use crate::messages::query::{EventStream, JournalRecord};
 use crate::net::server::{Body, Offer, StreamSender};
 
 /// Longest time without a byte: proxies may close a connection that is idle for longer.
@@ -43,19 +43,19 @@ pub(super) fn body(stream: EventStream, follow: bool, since: Option<u64>) -> Bod
 }
 
 /// A start that follows the event `since` may have been seen before; its run is its identity.
-fn is_after(record: &Record, since: Option<u64>) -> bool {
+fn is_after(record: &JournalRecord, since: Option<u64>) -> bool {
     since.is_none_or(|since| match record {
-        Record::Event(event) => event.id.0 > since,
-        Record::Start(start) => start.after.0 >= since,
+        JournalRecord::Event(event) => event.id.0 > since,
+        JournalRecord::Start(start) => start.after.0 >= since,
     })
 }
 
-fn write_message(text: &mut String, record: &Record) {
+fn write_message(text: &mut String, record: &JournalRecord) {
     // Writing to a string cannot fail. The JSON is a single line.
     let _ = match record {
-        Record::Event(event) => write!(text, "id: {}\ndata: {}\n\n", event.id.0, render::event(event)),
+        JournalRecord::Event(event) => write!(text, "id: {}\ndata: {}\n\n", event.id.0, render::event(event)),
         // Without an id, a client continues after the last event.
-        Record::Start(start) => write!(text, "event: start\ndata: {}\n\n", render::start(start)),
+        JournalRecord::Start(start) => write!(text, "event: start\ndata: {}\n\n", render::start(start)),
     };
 }
 

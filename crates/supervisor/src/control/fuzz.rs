@@ -1,14 +1,14 @@
 //! Fuzz target: any bytes as path, query and body of a control request.
 
 use super::bodies::{BodyError, signal, values, variables};
-use super::routes::{Found, find, flag, number, parameters};
+use super::routes::{RouteMatch, find, flag, number, parameters};
 
 pub(crate) fn run(bytes: &[u8]) {
     bodies(bytes);
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let (path, query) = text.split_once('?').map_or((text, None), |(path, query)| (path, Some(query)));
     for method in ["GET", "POST"] {
-        if let Found::Endpoint { route, job, .. } = find(method, path) {
+        if let RouteMatch::Endpoint { route, job, .. } = find(method, path) {
             assert_eq!(route.contains("{name}"), !job.is_empty());
         }
     }

@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::messages::query::{EventRecord, Explained, ExplainedJob, ExplainedSubject, Snapshot, StartRecord};
 use crate::messages::reload::ReloadSummary;
 use crate::messages::views::{self, Clock, seconds};
-use crate::telemetry::job_usage::Usage;
+use crate::telemetry::job_usage::JobUsage;
 
 /// One line of JSON.
 pub(super) fn line(response: &impl Serialize) -> String {
@@ -29,7 +29,7 @@ pub(super) fn line(response: &impl Serialize) -> String {
 
 /// `GET /v3/status`.
 /// `usage` has what the processes of runs use, if that was asked for.
-pub(super) fn status(snapshot: &Snapshot, usage: Option<&BTreeMap<RunId, Usage>>) -> String {
+pub(super) fn status(snapshot: &Snapshot, usage: Option<&BTreeMap<RunId, JobUsage>>) -> String {
     let overview = &snapshot.overview;
     let clock = Clock { now: Some(overview.now), wall: snapshot.clock };
     let names = |job: JobIx| overview.jobs.get(job.index()).map_or("", |job| job.name.as_str());

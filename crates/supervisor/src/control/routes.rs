@@ -79,7 +79,7 @@ const ROUTES: [Route; 21] = [
 
 /// The result of matching a request against the routes.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum RouteMatch {
     Endpoint {
         endpoint: Endpoint,
         /// The path as it is in the table.
@@ -98,18 +98,18 @@ pub(super) enum Found {
 }
 
 /// Finds the endpoint of a request.
-pub(super) fn find(method: &str, path: &str) -> Found {
+pub(super) fn find(method: &str, path: &str) -> RouteMatch {
     for route in &ROUTES {
         let Some(name) = matches(route.path, path) else { continue };
         if method != route.method {
-            return Found::WrongMethod { allowed: route.method, route: route.path };
+            return RouteMatch::WrongMethod { allowed: route.method, route: route.path };
         }
         return match percent_decoded(name, false) {
-            Some(job) => Found::Endpoint { endpoint: route.endpoint, route: route.path, job },
-            None => Found::InvalidName,
+            Some(job) => RouteMatch::Endpoint { endpoint: route.endpoint, route: route.path, job },
+            None => RouteMatch::InvalidName,
         };
     }
-    Found::UnknownPath
+    RouteMatch::UnknownPath
 }
 
 /// The part of a path that matches `{name}`; empty for a pattern without one. `None` if the path does not match.
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn x2_a_name_in_a_path_is_decoded() {
         let found = |path: &str| find("POST", path);
-        let start = |name: &str| Found::Endpoint {
+        let start = |name: &str| RouteMatch::Endpoint {
             endpoint: Endpoint::Start,
             route: "/v3/jobs/{name}/start",
             job: name.to_owned(),
@@ -189,17 +189,20 @@ mod tests {
         assert_eq!(found("/v3/jobs/web/start"), start("web"));
         assert_eq!(found("/v3/jobs/%2Fbin%2Fserver/start"), start("/bin/server"));
         assert_eq!(found("/v3/jobs/a+b%20c/start"), start("a+b c"));
-        assert_eq!(found("/v3/jobs/100%/start"), Found::InvalidName);
-        assert_eq!(found("/v3/jobs/%ff/start"), Found::InvalidName);
+        assert_eq!(found("/v3/jobs/100%/start"), RouteMatch::InvalidName);
+        assert_eq!(found("/v3/jobs/%ff/start"), RouteMatch::InvalidName);
         for path in ["/v3/jobs//start", "/v3/jobs/a/b/start", "/v3/jobs/start", "/v3/ping/", "/", ""] {
-            assert_eq!(found(path), Found::UnknownPath, "{path}");
+            assert_eq!(found(path), RouteMatch::UnknownPath, "{path}");
         }
     }
 
     #[test]
     fn x1_a_known_path_with_another_method_names_the_allowed_one() {
-        assert_eq!(find("GET", "/v3/environ"), Found::WrongMethod { allowed: "POST", route: "/v3/environ" });
-        assert_eq!(find("POST", "/v3/ping"), Found::WrongMethod { allowed: "GET", route: "/v3/ping" });
+        assert_eq!(
+            find("GET", "/v3/environ"),
+            RouteMatch::WrongMethod { allowed: "POST", route: "/v3/environ" }
+        );
+        assert_eq!(find("POST", "/v3/ping"), RouteMatch::WrongMethod { allowed: "GET", route: "/v3/ping" });
     }
 
     #[test]

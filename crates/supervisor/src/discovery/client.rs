@@ -13,7 +13,7 @@ use hyper::{Method, Request, Uri};
 
 use crate::net::connect::{Address, Connector};
 use crate::net::http_client::{HttpClient, NotSent, RequestError, Wanted};
-use crate::net::tls::{FileError, read_file};
+use crate::net::tls::{TlsFileError, read_file};
 
 /// Longest response. A service with ten thousand instances needs a few megabytes.
 const RESPONSE_BYTES: usize = 8 * 1024 * 1024;
@@ -76,7 +76,7 @@ impl ConsulClient {
     }
 
     /// Reads the token file again, if there is one.
-    pub(super) fn reload_token(&self) -> Result<(), FileError> {
+    pub(super) fn reload_token(&self) -> Result<(), TlsFileError> {
         let Some(file) = &self.token_file else { return Ok(()) };
         let text = read_file(file)?;
         *self.token.lock().unwrap_or_else(PoisonError::into_inner) =

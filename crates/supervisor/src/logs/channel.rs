@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::Shared;
 use super::log_thread::LogWorker;
 use super::output::write_stderr;
-use super::queue::{Entry, Work};
+use super::queue::{QueuedEntry, Work};
 
 /// After this many panics the log thread gives up.
 const MAX_PANICS: u32 = 100;
@@ -61,7 +61,7 @@ impl Channel {
 
     /// Writes everything: on this thread if the log thread is waiting or was never started, because two thread switches
     /// take longer than the writing.
-    pub(super) fn write_all(&self, deadline: Instant, last: Option<Entry>) -> bool {
+    pub(super) fn write_all(&self, deadline: Instant, last: Option<QueuedEntry>) -> bool {
         self.shared.queue.push_work(Work::Finish(deadline, last));
         let idle = match self.worker.try_lock() {
             Ok(worker) => Some(worker),

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use containerpilot_process::sys;
 
-use crate::logs::{Logs, Source};
+use crate::logs::{LogSource, Logs};
 use containerpilot_core::SortedMap;
 
 /// How long a check may run before the log reads its output.
@@ -24,7 +24,7 @@ const DELAY: Duration = Duration::from_millis(20);
 struct Output {
     stdout: OwnedFd,
     stderr: OwnedFd,
-    source: Source,
+    source: LogSource,
 }
 
 impl Output {
@@ -50,7 +50,7 @@ pub(crate) struct CheckOutputs {
 
 impl CheckOutputs {
     /// A check was started.
-    pub(crate) fn started(&mut self, stdout: OwnedFd, stderr: OwnedFd, source: Source) {
+    pub(crate) fn started(&mut self, stdout: OwnedFd, stderr: OwnedFd, source: LogSource) {
         self.due.push_back((Instant::now() + DELAY, source.pid));
         self.outputs.insert(source.pid, Output { stdout, stderr, source });
     }

@@ -13,9 +13,9 @@ use containerpilot_process::sys::Waker;
 
 use super::channel::Channel;
 use super::log_thread::LogWorker;
-use super::output::Output;
-use super::queue::{LastLines, Queue, Work};
-use super::writer::Writer;
+use super::output::LogSink;
+use super::queue::{LastLines, LogQueue, Work};
+use super::writer::LogWriter;
 use super::{Reporter, Shared};
 
 /// The files of all jobs.
@@ -159,13 +159,13 @@ impl Files {
 
 fn open(job: &str, file: &LogFile, format: Format, log: &Arc<Shared>) -> io::Result<Channel> {
     let shared = Arc::new(Shared {
-        queue: Queue::new(Waker::new()?),
+        queue: LogQueue::new(Waker::new()?),
         level: Arc::clone(&log.level),
         tails: Arc::clone(&log.tails),
         lost: Arc::clone(&log.lost),
         tap: Arc::clone(&log.tap),
     });
     let reporter = Reporter { log: Arc::clone(log), job: job.into() };
-    let writer = Writer::for_job(Output::job_file(file.clone()), format, reporter.clone());
+    let writer = LogWriter::for_job(LogSink::job_file(file.clone()), format, reporter.clone());
     Ok(Channel::new(LogWorker::new(shared, writer, Some(reporter))?))
 }

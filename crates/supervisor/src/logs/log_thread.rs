@@ -22,11 +22,11 @@ use containerpilot_process::sys::{self, Readable};
 
 use self::exited::Lingering;
 use super::loss::Loss;
-use super::output::{Output, write_stderr};
-use super::queue::{Entry, Work};
-use super::stream::{Context, Stream};
-use super::writer::Writer;
-use super::{ReadyLine, Reporter, Shared, Source, TapEntry};
+use super::output::{LogSink, write_stderr};
+use super::queue::{QueuedEntry, Work};
+use super::stream::{OutputStream, StreamContext};
+use super::writer::LogWriter;
+use super::{LogSource, ReadyLine, Reporter, Shared, TapEntry};
 
 /// The epoll number of the event loop's wake-ups; streams count from 1.
 const WAKER: u64 = 0;
@@ -54,11 +54,11 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 pub(super) struct LogWorker {
     shared: Arc<Shared>,
     readable: Arc<Readable>,
-    streams: SortedMap<u64, Box<Stream>>,
+    streams: SortedMap<u64, Box<OutputStream>>,
     next_stream: u64,
     /// The streams of each process that has not exited.
     processes: SortedMap<u32, [u64; 2]>,
-    writer: Writer,
+    writer: LogWriter,
     /// How many bytes the streams hold.
     buffered: usize,
     /// Streams with lines that could not be written, in the order in which they are written.
@@ -107,7 +107,7 @@ pub(super) struct LogWorker {
 impl LogWorker {
     pub(super) fn new(
         shared: Arc<Shared>,
-        writer: Writer,
+        writer: LogWriter,
         reporter: Option<Reporter>,
     ) -> std::io::Result<Self> {
         let readable = Readable::new()?;
@@ -239,7 +239,7 @@ impl LogWorker {
     }
 
     /// Does the work in the queue. Returns the deadline and the last entry if the log must be finished.
-    fn work(&mut self) -> Option<(Instant, Option<Entry>)> {
+    fn work(&mut self) -> Option<(Instant, Option<QueuedEntry>)> {
         if !self.ready.contains(&WAKER) && self.unfinished.is_empty() {
             return None;
         }
@@ -258,7 +258,7 @@ impl LogWorker {
         self.last_work = Some(Instant::now());
     }
 
-    fn do_work(&mut self) -> Option<(Instant, Option<Entry>)> {
+    fn do_work(&mut self) -> Option<(Instant, Option<QueuedEntry>)> {
         // One item at a time: a panic must not lose the others.
         self.unfinished.extend(self.shared.queue.take_work());
         while let Some((number, work)) = self.unfinished.pop_front() {
@@ -275,7 +275,7 @@ impl LogWorker {
                         let _ = last_lines.send(self.shared.last_lines_of_run(&reporter.job, pid));
                     }
                 }
-                Work::Configure(logging) => match Output::open(&logging.output) {
+                Work::Configure(logging) => match LogSink::open(&logging.output) {
                     Ok(output) => self.writer.change(output, logging.format),
                     Err(error) => self.log_error(&format!("{error}; keeping the old one")),
                 },
@@ -320,7 +320,7 @@ impl LogWorker {
     /// Changes how the lines of the runs of a job are logged.
     fn adjust(&mut self, job: &str, logging: &JobLogging) {
         let join = pattern(logging);
-        let is_own = |stream: &Stream| stream.source().job == job && stream.source().check.is_none();
+        let is_own = |stream: &OutputStream| stream.source().job == job && stream.source().check.is_none();
         let own = self.streams.iter_mut().filter(|(_, stream)| is_own(stream));
         let changed: Vec<u64> = own
             .map(|(number, stream)| {
@@ -347,7 +347,7 @@ impl LogWorker {
         }
     }
 
-    fn attach(&mut self, stdout: OwnedFd, stderr: OwnedFd, source: Source, line: Option<ReadyLine>) {
+    fn attach(&mut self, stdout: OwnedFd, stderr: OwnedFd, source: LogSource, line: Option<ReadyLine>) {
         if self.buffer.is_empty() {
             // Untouched pages take no memory until the first output arrives.
             self.buffer = vec![0; READ];
@@ -359,7 +359,7 @@ impl LogWorker {
         let numbers = [(stdout, StreamName::Stdout), (stderr, StreamName::Stderr)].map(|(fd, name)| {
             let number = self.next_stream;
             self.next_stream += 1;
-            match Stream::new(fd, Arc::clone(&source), name, tail.clone()) {
+            match OutputStream::new(fd, Arc::clone(&source), name, tail.clone()) {
                 Ok(mut stream) => {
                     stream.ready_line.clone_from(&line);
                     stream.set_logging(source.logging.stderr, join.as_ref());
@@ -373,7 +373,7 @@ impl LogWorker {
         self.processes.insert(source.pid, numbers);
     }
 
-    fn cannot_read(&self, source: &Source, error: &std::io::Error) {
+    fn cannot_read(&self, source: &LogSource, error: &std::io::Error) {
         self.log_error(&format!("cannot read the output of {}: {}", source.job, describe(error)));
     }
 
@@ -437,7 +437,7 @@ impl LogWorker {
         }
     }
 
-    fn write_entry(&mut self, entry: &Entry, dropped: Loss) {
+    fn write_entry(&mut self, entry: &QueuedEntry, dropped: Loss) {
         if !dropped.is_none() {
             self.lose(dropped);
             self.writer.warn(&format!("the log was not read: dropped {} entries", dropped.lines));
@@ -450,7 +450,7 @@ impl LogWorker {
             }
             _ => Vec::new(),
         };
-        let Entry { time, level, message, run, .. } = entry;
+        let QueuedEntry { time, level, message, run, .. } = entry;
         let fields = entry.fields.as_deref();
         self.writer.entry(*time, *level, job, fields, message, &output);
         if let Some(tap) = self.shared.tap.get() {
@@ -508,7 +508,7 @@ impl LogWorker {
 
     /// Writes everything that has arrived, and then the last entry (S12), until the deadline (S6), and reports what was
     /// lost.
-    fn finish(&mut self, deadline: Instant, last: Option<Entry>) -> bool {
+    fn finish(&mut self, deadline: Instant, last: Option<QueuedEntry>) -> bool {
         self.drain_all(SystemTime::now());
         if let Some(entry) = last {
             // Entries are written after all lines.
@@ -565,9 +565,15 @@ fn lock(shared: &Mutex<LogWorker>) -> MutexGuard<'_, LogWorker> {
 }
 
 /// The context of every operation on a stream. It borrows single fields, so that the streams can be borrowed too.
-fn context<'a>(writer: &'a mut Writer, buffered: &'a mut usize, shared: &Shared) -> Context<'a> {
+fn context<'a>(writer: &'a mut LogWriter, buffered: &'a mut usize, shared: &Shared) -> StreamContext<'a> {
     let gone = writer.is_gone();
-    Context { writer, buffered, gone, lowest: shared.level.load(Ordering::Relaxed), tap: shared.tap.get() }
+    StreamContext {
+        writer,
+        buffered,
+        gone,
+        lowest: shared.level.load(Ordering::Relaxed),
+        tap: shared.tap.get(),
+    }
 }
 
 /// The pattern of continuation lines. The configuration was checked.

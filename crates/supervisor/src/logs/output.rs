@@ -24,7 +24,7 @@ const ATOMIC_WRITE: usize = 4096;
 const PIPE: usize = 256 * 1024;
 
 #[derive(Debug)]
-pub(super) struct Output {
+pub(super) struct LogSink {
     target: plan::Output,
     method: Method,
 }
@@ -42,7 +42,7 @@ enum Method {
     Job(JobFile),
 }
 
-impl Output {
+impl LogSink {
     /// Opens an output. The error names it.
     pub(super) fn open(target: &plan::Output) -> io::Result<Self> {
         let method = match target {
@@ -204,7 +204,7 @@ fn reopen_nonblocking(file: &File) -> io::Result<File> {
 
 /// Writes a message about the log itself to standard error, if that does not block.
 pub(crate) fn write_stderr(text: &str) {
-    if let Ok(mut stderr) = Output::open(&plan::Output::Stderr) {
+    if let Ok(mut stderr) = LogSink::open(&plan::Output::Stderr) {
         let _ = stderr.write(format!("containerpilot: {text}\n").as_bytes());
     }
 }
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
     use std::io::Read;
 
-    fn fill(output: &mut Output) -> usize {
+    fn fill(output: &mut LogSink) -> usize {
         let mut written = 0;
         loop {
             match output.write(&[b'x'; 10_000]) {
@@ -231,7 +231,7 @@ mod tests {
     fn l4_full_pipe_does_not_block_and_stays_blocking_for_others() {
         let (_reader, writer) = io::pipe().unwrap();
         let others = writer.try_clone().unwrap();
-        let mut output = Output::shared(writer.into()).unwrap();
+        let mut output = LogSink::shared(writer.into()).unwrap();
         assert!(fill(&mut output) > 10_000);
         let flags = nix::fcntl::fcntl(&others, nix::fcntl::FcntlArg::F_GETFL).unwrap();
         assert_eq!(flags & nix::libc::O_NONBLOCK, 0);
@@ -241,7 +241,7 @@ mod tests {
     fn l4_pipe_that_cannot_be_reopened_is_polled_first() {
         let (mut reader, writer) = io::pipe().unwrap();
         let method = Method::Polled(File::from(OwnedFd::from(writer)));
-        let mut output = Output { target: plan::Output::Stdout, method };
+        let mut output = LogSink { target: plan::Output::Stdout, method };
         let written = fill(&mut output);
         assert!(written > 10_000);
         drop(output);
@@ -253,23 +253,23 @@ mod tests {
     #[test]
     fn l4_socket_does_not_block() {
         let (_reader, writer) = std::os::unix::net::UnixStream::pair().unwrap();
-        let mut output = Output::shared(writer.into()).unwrap();
+        let mut output = LogSink::shared(writer.into()).unwrap();
         assert!(matches!(output.method, Method::Socket(_)));
         assert!(fill(&mut output) > 10_000);
     }
 
     #[test]
     fn l1_errors_name_the_output() {
-        assert_eq!(Output::open(&plan::Output::Stderr).unwrap().name(), "standard error");
+        assert_eq!(LogSink::open(&plan::Output::Stderr).unwrap().name(), "standard error");
         let file = plan::Output::File("/no/such/file".to_owned());
-        let error = Output::open(&file).unwrap_err().to_string();
+        let error = LogSink::open(&file).unwrap_err().to_string();
         assert_eq!(error, "cannot open the log output /no/such/file: no such file or directory");
     }
 
     #[test]
     fn l4_closed_reader_is_a_permanent_error() {
         let (reader, writer) = io::pipe().unwrap();
-        let mut output = Output::shared(writer.into()).unwrap();
+        let mut output = LogSink::shared(writer.into()).unwrap();
         drop(reader);
         let error = output.write(b"x").unwrap_err();
         assert!(output.is_gone(&error));

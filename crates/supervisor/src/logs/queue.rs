@@ -4,7 +4,7 @@
 //! within a bound: beyond it the oldest entries of the lowest levels are dropped, and the log reports their number.
 //!
 //! The bound is far above what one iteration of the event loop can cause, the log thread is woken in the middle of a
-//! burst, and while much is queued [`Queue::give_way`] slows the event loop down to the speed of the output. So no
+//! burst, and while much is queued [`LogQueue::give_way`] slows the event loop down to the speed of the output. So no
 //! entry is dropped while the output accepts bytes (L9). An output that is full or fails never slows the loop down
 //! (L4).
 //!
@@ -25,7 +25,7 @@ use containerpilot_process::sys::Waker;
 
 use super::loss::Loss;
 use super::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use super::{ReadyLine, Source};
+use super::{LogSource, ReadyLine};
 
 /// The limit of the queued entries, in bytes of memory: about 80,000 entries.
 const MAX_BYTES: usize = 16 << 20;
@@ -40,7 +40,7 @@ const KEPT_CAPACITY: usize = 1024;
 
 /// An entry of the supervisor.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct QueuedEntry {
     pub(super) time: SystemTime,
     pub(super) level: Level,
     pub(super) job: Option<Box<str>>,
@@ -74,7 +74,7 @@ impl LastLines {
     }
 }
 
-impl Entry {
+impl QueuedEntry {
     fn size(&self) -> usize {
         let job = self.job.as_ref().map_or(0, |job| job.len() + ALLOCATION);
         let fields = self.fields.as_ref().map_or(0, |fields| {
@@ -92,7 +92,7 @@ pub(super) enum Work {
     Attach {
         stdout: OwnedFd,
         stderr: OwnedFd,
-        source: Source,
+        source: LogSource,
         /// The line that is looked for (H11).
         line: Option<ReadyLine>,
     },
@@ -112,17 +112,17 @@ pub(super) enum Work {
     /// Reopen the log file.
     Reopen,
     /// Write everything and then the last entry, and finish, at the latest at this time.
-    Finish(Instant, Option<Entry>),
+    Finish(Instant, Option<QueuedEntry>),
 }
 
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct LogQueue {
     inner: Mutex<Inner>,
-    /// Notifies [`Queue::wait_finished`].
+    /// Notifies [`LogQueue::wait_finished`].
     finished: Condvar,
-    /// Notifies [`Queue::wait_for_more`].
+    /// Notifies [`LogQueue::wait_for_more`].
     finishing: Condvar,
-    /// Notifies [`Queue::give_way`].
+    /// Notifies [`LogQueue::give_way`].
     shorter: Condvar,
     pub(super) waker: Waker,
 }
@@ -133,8 +133,8 @@ struct Inner {
     last: u64,
     work: VecDeque<(u64, Work)>,
     /// The entries up to level info, and those above.
-    low: VecDeque<(u64, Entry)>,
-    high: VecDeque<(u64, Entry)>,
+    low: VecDeque<(u64, QueuedEntry)>,
+    high: VecDeque<(u64, QueuedEntry)>,
     /// The size of the entries.
     bytes: usize,
     /// How many entries were dropped since the last that was written.
@@ -160,8 +160,9 @@ impl Inner {
     }
 
     /// The queue with the oldest entry.
-    fn oldest(&mut self) -> &mut VecDeque<(u64, Entry)> {
-        let number = |queue: &VecDeque<(u64, Entry)>| queue.front().map_or(u64::MAX, |(number, _)| *number);
+    fn oldest(&mut self) -> &mut VecDeque<(u64, QueuedEntry)> {
+        let number =
+            |queue: &VecDeque<(u64, QueuedEntry)>| queue.front().map_or(u64::MAX, |(number, _)| *number);
         if number(&self.low) < number(&self.high) { &mut self.low } else { &mut self.high }
     }
 
@@ -177,7 +178,7 @@ impl Inner {
     }
 }
 
-impl Queue {
+impl LogQueue {
     pub(super) fn new(waker: Waker) -> Self {
         Self {
             inner: Mutex::new(Inner::default()),
@@ -204,7 +205,7 @@ impl Queue {
         }
     }
 
-    /// Does not wake the log thread; see [`Queue::wake`].
+    /// Does not wake the log thread; see [`LogQueue::wake`].
     pub(super) fn push_work(&self, work: Work) {
         let mut inner = self.lock();
         let number = inner.number();
@@ -218,9 +219,9 @@ impl Queue {
         }
     }
 
-    /// Does not wake the log thread; see [`Queue::wake`]. Returns true if it should be woken now, before the batch
+    /// Does not wake the log thread; see [`LogQueue::wake`]. Returns true if it should be woken now, before the batch
     /// ends.
-    pub(super) fn push_entry(&self, entry: Entry) -> bool {
+    pub(super) fn push_entry(&self, entry: QueuedEntry) -> bool {
         let mut inner = self.lock();
         inner.bytes += entry.size();
         let number = inner.number();
@@ -280,7 +281,7 @@ impl Queue {
 
     /// Takes the oldest entry and the dropped ones before it, if it was queued before the work item `before` and before
     /// all work that is not taken: the output of a process is read before the entry about its exit.
-    pub(super) fn take_entry(&self, before: u64) -> Option<(Entry, Loss)> {
+    pub(super) fn take_entry(&self, before: u64) -> Option<(QueuedEntry, Loss)> {
         let mut inner = self.lock();
         let first_work = inner.work.front().map_or(u64::MAX, |(number, _)| *number);
         let was_behind = inner.is_behind();

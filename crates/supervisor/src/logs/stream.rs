@@ -16,8 +16,8 @@ use containerpilot_process::sys::{self, Readable};
 use super::join::{DELAY, Join};
 use super::loss::Loss;
 use super::tail::Tail;
-use super::writer::{LONG_LINE, Origin, Writer, not_before};
-use super::{ReadyLine, Source, Tap, TapOrigin};
+use super::writer::{LONG_LINE, LineOrigin, LogWriter, not_before};
+use super::{LogSource, ReadyLine, Tap, TapOrigin};
 
 /// All streams together hold at most this much, or [`LONG_LINE`] each if that is more. A longer line is split into
 /// several entries.
@@ -31,14 +31,14 @@ const LARGE_PIPE: usize = 256 * 1024;
 
 /// The read end of a process's pipe.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(super) struct OutputStream {
     /// `None` once it is closed.
     fd: Option<OwnedFd>,
     /// What waits for it.
     readable: Option<Arc<Readable>>,
-    source: Arc<Source>,
+    source: Arc<LogSource>,
     /// Which of its streams it is, and the level of the lines.
-    origin: Origin,
+    origin: LineOrigin,
     /// Keeps the last lines, if the process is a run of a job.
     tail: Option<Arc<Mutex<Tail>>>,
     /// Bytes that were read; those before `done` are written.
@@ -74,8 +74,8 @@ struct Drain {
 }
 
 /// The context of every operation on a stream.
-pub(super) struct Context<'a> {
-    pub(super) writer: &'a mut Writer,
+pub(super) struct StreamContext<'a> {
+    pub(super) writer: &'a mut LogWriter,
     /// How many bytes all streams hold.
     pub(super) buffered: &'a mut usize,
     /// Whether the output is closed: nothing is written.
@@ -86,10 +86,10 @@ pub(super) struct Context<'a> {
     pub(super) tap: Option<Arc<dyn Tap>>,
 }
 
-impl Stream {
+impl OutputStream {
     pub(super) fn new(
         fd: OwnedFd,
-        source: Arc<Source>,
+        source: Arc<LogSource>,
         name: StreamName,
         tail: Option<Arc<Mutex<Tail>>>,
     ) -> io::Result<Self> {
@@ -98,7 +98,7 @@ impl Stream {
             fd: Some(fd),
             readable: None,
             source,
-            origin: Origin { stream: name, level: Level::Info },
+            origin: LineOrigin { stream: name, level: Level::Info },
             tail,
             buffered: Vec::new(),
             done: 0,
@@ -134,7 +134,7 @@ impl Stream {
         gone || lowest > self.origin.level as u8
     }
 
-    pub(super) fn source(&self) -> &Source {
+    pub(super) fn source(&self) -> &LogSource {
         &self.source
     }
 
@@ -237,7 +237,7 @@ impl Stream {
     }
 
     /// Writes the lines that `chunk` completes, and keeps the rest. Secrets are hidden first (P11).
-    pub(super) fn feed(&mut self, chunk: &[u8], context: &mut Context<'_>) {
+    pub(super) fn feed(&mut self, chunk: &[u8], context: &mut StreamContext<'_>) {
         if self.source.hidden.is_some() && self.redactor.is_none() {
             // The values are known before the process can write.
             let patterns = self.source.hidden.as_ref().and_then(HiddenValues::get);
@@ -252,7 +252,7 @@ impl Stream {
         }
     }
 
-    fn feed_lines(&mut self, chunk: &[u8], context: &mut Context<'_>) {
+    fn feed_lines(&mut self, chunk: &[u8], context: &mut StreamContext<'_>) {
         if let Some(join) = &mut self.join {
             (join.last_read, join.due) = (Instant::now(), false);
             self.hold(chunk, context);
@@ -292,7 +292,7 @@ impl Stream {
     }
 
     /// Continues with what was buffered while the writer was blocked. Afterwards the stream may be queued again.
-    pub(super) fn resume(&mut self, context: &mut Context<'_>) {
+    pub(super) fn resume(&mut self, context: &mut StreamContext<'_>) {
         if self.join.is_some() {
             self.write_entries(context);
             return;
@@ -315,7 +315,7 @@ impl Stream {
     }
 
     /// Writes the last incomplete line, unless the stream is in the backlog.
-    pub(super) fn write_last_line(&mut self, context: &mut Context<'_>) {
+    pub(super) fn write_last_line(&mut self, context: &mut StreamContext<'_>) {
         if !(self.line_ended || self.is_at_end()) {
             return;
         }
@@ -341,7 +341,7 @@ impl Stream {
 
     /// Writes the entries that are complete, and the last one if its time is over (L8). Afterwards the stream may be
     /// queued.
-    fn write_entries(&mut self, context: &mut Context<'_>) {
+    fn write_entries(&mut self, context: &mut StreamContext<'_>) {
         let Some(mut join) = self.join.take() else { return };
         let buffered = std::mem::take(&mut self.buffered);
         let first = self.done;
@@ -395,7 +395,7 @@ impl Stream {
     }
 
     /// Writes lines that belong together, with their newlines, as one entry.
-    fn write_entry(&self, lines: &[u8], time: SystemTime, context: &mut Context<'_>) {
+    fn write_entry(&self, lines: &[u8], time: SystemTime, context: &mut StreamContext<'_>) {
         let text = lines.strip_suffix(b"\n").unwrap_or(lines);
         if !self.is_hidden(context.gone, context.lowest) {
             context.writer.joined(text);
@@ -404,7 +404,7 @@ impl Stream {
     }
 
     /// Writes all that is buffered: nothing follows it for now.
-    fn write_last_entries(&mut self, context: &mut Context<'_>) {
+    fn write_last_entries(&mut self, context: &mut StreamContext<'_>) {
         if self.buffered.last().is_some_and(|byte| *byte != b'\n') {
             self.hold(b"\n", context);
         }
@@ -423,7 +423,7 @@ impl Stream {
         Some(join.last_read + DELAY)
     }
 
-    /// The time that [`Stream::await_continuation`] returned is over. Returns the next one if there was output since.
+    /// The time that [`OutputStream::await_continuation`] returned is over. Returns the next one if there was output since.
     /// Otherwise the entry is due, and the stream is queued.
     pub(super) fn end_entry(&mut self, now: Instant) -> Option<Instant> {
         let join = self.join.as_mut()?;
@@ -462,13 +462,13 @@ impl Stream {
         lost
     }
 
-    fn hold(&mut self, bytes: &[u8], context: &mut Context<'_>) {
+    fn hold(&mut self, bytes: &[u8], context: &mut StreamContext<'_>) {
         self.buffered.extend_from_slice(bytes);
         *context.buffered += bytes.len();
     }
 
     /// Writes complete lines. Returns how many bytes were written: fewer than all if the writer is blocked.
-    fn write_lines(&mut self, lines: &[u8], context: &mut Context<'_>) -> usize {
+    fn write_lines(&mut self, lines: &[u8], context: &mut StreamContext<'_>) -> usize {
         let done = if self.is_hidden(context.gone, context.lowest) {
             lines.len()
         } else if context.writer.is_blocked() {
@@ -485,10 +485,10 @@ impl Stream {
     }
 
     /// Sends a copy of output to the tap: one text, or several lines.
-    fn copy(&self, text: &[u8], several: bool, time: SystemTime, context: &Context<'_>) {
+    fn copy(&self, text: &[u8], several: bool, time: SystemTime, context: &StreamContext<'_>) {
         let tap = context.tap.as_ref().filter(|_| !self.is_hidden(false, context.lowest));
         if let Some(tap) = tap.filter(|_| !(several && text.is_empty())) {
-            let Origin { stream, level } = self.origin;
+            let LineOrigin { stream, level } = self.origin;
             tap.output(&TapOrigin { source: &self.source, stream, level, time }, text, several);
         }
     }
@@ -511,7 +511,7 @@ impl Stream {
     }
 
     /// Writes what is buffered as one line.
-    fn write_held(&mut self, continued: bool, context: &mut Context<'_>) {
+    fn write_held(&mut self, continued: bool, context: &mut StreamContext<'_>) {
         let mut line = std::mem::take(&mut self.buffered);
         *context.buffered = context.buffered.saturating_sub(line.len());
         self.look_for_ready(&line);
@@ -539,7 +539,7 @@ impl Stream {
     }
 }
 
-impl Drop for Stream {
+impl Drop for OutputStream {
     fn drop(&mut self) {
         self.close();
     }
@@ -553,8 +553,8 @@ mod tests {
 
     use super::*;
 
-    fn stream(pipe: OwnedFd) -> Stream {
-        let source = Arc::new(Source {
+    fn stream(pipe: OwnedFd) -> OutputStream {
+        let source = Arc::new(LogSource {
             job: "main".into(),
             pid: 7,
             check: None,
@@ -562,7 +562,7 @@ mod tests {
             logging: JobLogging::default(),
             run: None,
         });
-        Stream::new(pipe, source, StreamName::Stdout, None).unwrap()
+        OutputStream::new(pipe, source, StreamName::Stdout, None).unwrap()
     }
 
     #[test]

@@ -8,7 +8,7 @@ use containerpilot_api::timestamps::rfc3339;
 use containerpilot_log_format::StreamName;
 
 /// A client that follows the lines of a job. The log never waits for it.
-pub(crate) trait Reader: std::fmt::Debug + Send {
+pub(crate) trait TailReader: std::fmt::Debug + Send {
     /// Offers lines. Returns false if the client is too slow or has gone; it is dropped then, after the message
     /// `too_slow` if possible.
     fn offer(&mut self, lines: Bytes, too_slow: &'static str) -> bool;
@@ -33,7 +33,7 @@ pub(super) struct Tail {
     cut: bool,
     sections: VecDeque<Section>,
     /// The readers, each with whether it gets the time of each line.
-    readers: Vec<(bool, Box<dyn Reader>)>,
+    readers: Vec<(bool, Box<dyn TailReader>)>,
     /// The lines that were written, by stream.
     counts: LineCounts,
 }
@@ -93,7 +93,7 @@ impl Tail {
     }
 
     /// Sends the last lines to a reader, and then each new line. With `times`, an empty line follows the last lines.
-    pub(super) fn follow(&mut self, lines: usize, times: bool, mut reader: Box<dyn Reader>) {
+    pub(super) fn follow(&mut self, lines: usize, times: bool, mut reader: Box<dyn TailReader>) {
         let all = self.lines();
         let last = all.get(all.len().saturating_sub(lines)..).unwrap_or_default();
         let mut text: String = last.iter().map(|line| line.print(times)).collect();

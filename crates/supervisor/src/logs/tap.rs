@@ -12,7 +12,7 @@ use containerpilot_core::log_entry::Fields;
 use containerpilot_core::plan::Level;
 use containerpilot_log_format::StreamName;
 
-use super::Source;
+use super::LogSource;
 
 /// Gets a copy of everything that is logged. It is called on the log threads and must not wait for anything.
 pub(crate) trait Tap: Debug + Send + Sync {
@@ -24,7 +24,7 @@ pub(crate) trait Tap: Debug + Send + Sync {
 
 /// Where output comes from.
 pub(crate) struct TapOrigin<'a> {
-    pub(crate) source: &'a Source,
+    pub(crate) source: &'a LogSource,
     pub(crate) stream: StreamName,
     pub(crate) level: Level,
     pub(crate) time: SystemTime,

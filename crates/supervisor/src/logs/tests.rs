@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use containerpilot_core::plan::{self, Format, JobLogging, Level, Logging};
 use serde_json::Value;
 
-use super::output::Output;
-use super::{Logs, Source};
+use super::output::LogSink;
+use super::{LogSource, Logs};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -31,7 +31,7 @@ fn logging(format: Format) -> Logging {
 /// A log that writes into a pipe.
 fn piped(format: Format) -> (Logs, io::PipeReader) {
     let (reader, writer) = io::pipe().unwrap();
-    let output = Output::shared(writer.into()).unwrap();
+    let output = LogSink::shared(writer.into()).unwrap();
     (Logs::start_on(output, &logging(format)).unwrap(), reader)
 }
 
@@ -50,7 +50,7 @@ fn attach(logs: &Logs, job: &str, pid: u32) -> (io::PipeWriter, io::PipeWriter) 
 fn attach_with(logs: &Logs, job: &str, pid: u32, logging: JobLogging) -> (io::PipeWriter, io::PipeWriter) {
     let (stdout, stdout_writer) = io::pipe().unwrap();
     let (stderr, stderr_writer) = io::pipe().unwrap();
-    let source = Source { job: job.into(), pid, check: None, hidden: None, logging, run: None };
+    let source = LogSource { job: job.into(), pid, check: None, hidden: None, logging, run: None };
     logs.attach(stdout.into(), stderr.into(), source);
     (stdout_writer, stderr_writer)
 }

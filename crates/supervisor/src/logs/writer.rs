@@ -16,8 +16,8 @@ use containerpilot_log_format::{self as format, EntryFormatter, Labels, StreamNa
 use containerpilot_process::error_text::describe;
 
 use super::loss::Loss;
-use super::output::{Output, write_stderr};
-use super::{Reporter, Source};
+use super::output::{LogSink, write_stderr};
+use super::{LogSource, Reporter};
 
 /// A batch is written when it has this many bytes.
 const BATCH: usize = 256 * 1024;
@@ -30,8 +30,8 @@ const MAX_SKEW: Duration = Duration::from_secs(1);
 
 /// Formats and writes entries.
 #[derive(Debug)]
-pub(super) struct Writer {
-    output: Output,
+pub(super) struct LogWriter {
+    output: LogSink,
     format: Format,
     /// The format of job lines, labelled for one job, and of the supervisor's entries.
     form: EntryFormatter,
@@ -66,11 +66,11 @@ enum Stall {
 }
 
 /// The process that has written a line, where to, and when it was read.
-type Label = (Arc<Source>, Origin, SystemTime);
+type Label = (Arc<LogSource>, LineOrigin, SystemTime);
 
 /// The stream that a line was written to, and the level of its lines.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Origin {
+pub(super) struct LineOrigin {
     pub(super) stream: StreamName,
     pub(super) level: Level,
 }
@@ -96,8 +96,8 @@ enum Progress {
     Complete,
 }
 
-impl Writer {
-    pub(super) fn new(output: Output, format: Format) -> Self {
+impl LogWriter {
+    pub(super) fn new(output: LogSink, format: Format) -> Self {
         let colour = format == Format::Text && output.has_colour();
         Self {
             output,
@@ -118,7 +118,7 @@ impl Writer {
     }
 
     /// Writes the file of a job: in the format `default` only its lines, without time, job and pid.
-    pub(super) fn for_job(output: Output, format: Format, log: Reporter) -> Self {
+    pub(super) fn for_job(output: LogSink, format: Format, log: Reporter) -> Self {
         Self { log: Some(log), ..Self::new(output, format) }
     }
 
@@ -144,7 +144,12 @@ impl Writer {
 
     /// The following entries are lines of this process, read at this time.
     /// Returns their time in the log, which is not earlier than that of the last entry.
-    pub(super) fn label(&mut self, source: &Arc<Source>, origin: Origin, read_at: SystemTime) -> SystemTime {
+    pub(super) fn label(
+        &mut self,
+        source: &Arc<LogSource>,
+        origin: LineOrigin,
+        read_at: SystemTime,
+    ) -> SystemTime {
         let time = self.in_order(read_at);
         // Also of a plain line: the format may change before it is written.
         self.label = Some((Arc::clone(source), origin, time));
@@ -339,7 +344,7 @@ impl Writer {
     }
 
     /// Changes output and format.
-    pub(super) fn change(&mut self, output: Output, format: Format) {
+    pub(super) fn change(&mut self, output: LogSink, format: Format) {
         let before = self.output.file_id();
         self.output = output;
         self.set_format(format);
@@ -360,7 +365,7 @@ impl Writer {
         if self.output.set_rotation(&file) {
             self.set_format(format);
         } else {
-            self.change(Output::job_file(file), format);
+            self.change(LogSink::job_file(file), format);
         }
     }
 
@@ -481,8 +486,8 @@ impl LongLine {
     }
 }
 
-fn label(form: &mut EntryFormatter, source: &Source, origin: Origin, time: SystemTime) {
-    let Source { job, pid, check, hidden: _, logging: _, run: _ } = source;
+fn label(form: &mut EntryFormatter, source: &LogSource, origin: LineOrigin, time: SystemTime) {
+    let LogSource { job, pid, check, hidden: _, logging: _, run: _ } = source;
     let writer = format::Writer::Process { pid: *pid, check: check.as_deref(), stream: origin.stream };
     form.label(&stamp(time), Labels { level: origin.level, job: Some(job), writer });
 }
@@ -493,10 +498,10 @@ mod tests {
 
     use super::*;
 
-    const STDOUT: Origin = Origin { stream: StreamName::Stdout, level: Level::Info };
+    const STDOUT: LineOrigin = LineOrigin { stream: StreamName::Stdout, level: Level::Info };
 
-    fn source() -> Arc<Source> {
-        Arc::new(Source {
+    fn source() -> Arc<LogSource> {
+        Arc::new(LogSource {
             job: "web".into(),
             pid: 7,
             check: None,
@@ -509,7 +514,7 @@ mod tests {
     #[test]
     fn l3_half_written_entry_continues_if_the_output_is_the_same_file() {
         let (mut reader, writer) = std::io::pipe().unwrap();
-        let mut output = Writer::new(Output::shared(writer.into()).unwrap(), Format::Default);
+        let mut output = LogWriter::new(LogSink::shared(writer.into()).unwrap(), Format::Default);
         let line = vec![b'x'; 50_000];
         output.label(&source(), STDOUT, SystemTime::now());
         let mut lines = 0;
@@ -544,7 +549,7 @@ mod tests {
             // Nothing, some and most of the line is in the old output when it changes.
             for reads in [0, 1, 20] {
                 let (mut old, writer) = std::io::pipe().unwrap();
-                let mut output = Writer::new(Output::shared(writer.into()).unwrap(), before);
+                let mut output = LogWriter::new(LogSink::shared(writer.into()).unwrap(), before);
                 output.label(&source(), STDOUT, SystemTime::now());
                 output.long(text.clone(), false);
                 output.flush();
@@ -563,7 +568,7 @@ mod tests {
                     std::io::Read::read_to_end(&mut new, &mut all).unwrap();
                     all
                 });
-                output.change(Output::shared(writer.into()).unwrap(), after);
+                output.change(LogSink::shared(writer.into()).unwrap(), after);
                 while output.is_blocked() {
                     output.retry();
                     std::thread::yield_now();

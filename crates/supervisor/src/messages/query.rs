@@ -33,7 +33,7 @@ const MAX_DRIFT: Duration = Duration::from_secs(1);
 
 /// A query, with the channel for its reply.
 #[derive(Debug)]
-pub(crate) enum Query {
+pub(crate) enum LoopQuery {
     /// The state of everything.
     Overview(oneshot::Sender<Arc<Snapshot>>),
     /// Why something is in its current state. A disclosure is for viewers that must not see all texts (T5); not even
@@ -222,13 +222,13 @@ pub(crate) struct ExplainedJob {
 /// The events and starts of the journal, and new ones as they happen.
 #[derive(Debug)]
 pub(crate) struct EventStream {
-    pub(crate) past: Vec<Arc<Record>>,
-    pub(crate) live: broadcast::Receiver<Arc<Record>>,
+    pub(crate) past: Vec<Arc<JournalRecord>>,
+    pub(crate) live: broadcast::Receiver<Arc<JournalRecord>>,
 }
 
 /// A record of the journal for clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Record {
+pub(crate) enum JournalRecord {
     Event(EventRecord),
     Start(StartRecord),
 }

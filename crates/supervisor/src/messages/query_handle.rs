@@ -10,7 +10,7 @@ use containerpilot_process::spawn::Execution;
 use tokio::sync::oneshot;
 
 use super::query::{
-    ControlRequest, EventStream, ExecutionError, Explained, LookupError, PublicSnapshot, Query, Snapshot,
+    ControlRequest, EventStream, ExecutionError, Explained, LookupError, LoopQuery, PublicSnapshot, Snapshot,
     Subject,
 };
 use super::reload::{ReloadOutcome, ReloadRequest};
@@ -27,48 +27,50 @@ impl QueryHandle {
 
     /// The state of everything; `None` if the loop does not answer.
     pub(crate) async fn overview(&self) -> Option<Arc<Snapshot>> {
-        self.query(Query::Overview).await
+        self.query(LoopQuery::Overview).await
     }
 
-    /// See [`Query::Explain`].
+    /// See [`LoopQuery::Explain`].
     pub(crate) async fn explain(
         &self,
         subject: Subject,
         shown: Option<Disclosure>,
     ) -> Result<Explained, LookupError> {
-        let reply = self.query(|reply| Query::Explain(subject, shown, reply)).await;
+        let reply = self.query(|reply| LoopQuery::Explain(subject, shown, reply)).await;
         reply.unwrap_or(Err(LookupError::NoAnswer))
     }
 
     /// What a process of a job would get now.
     pub(crate) async fn execution(&self, job: String) -> Result<Execution, ExecutionError> {
-        let reply = self.query(|reply| Query::Execution(job, reply)).await;
+        let reply = self.query(|reply| LoopQuery::Execution(job, reply)).await;
         reply.unwrap_or(Err(LookupError::NoAnswer.into()))
     }
 
     /// The state of everything without the texts that are not disclosed; `None` if the loop does not answer.
     pub(crate) async fn public_overview(&self, shown: Disclosure) -> Option<PublicSnapshot> {
-        self.query(|reply| Query::PublicOverview(shown, reply)).await
+        self.query(|reply| LoopQuery::PublicOverview(shown, reply)).await
     }
 
-    /// See [`Query::Name`].
+    /// See [`LoopQuery::Name`].
     pub(crate) async fn name(&self, job: String) -> Result<String, LookupError> {
-        self.query(|reply| Query::Name(job, reply)).await.unwrap_or(Err(LookupError::NoAnswer))
+        self.query(|reply| LoopQuery::Name(job, reply)).await.unwrap_or(Err(LookupError::NoAnswer))
     }
 
     /// The event stream; `None` if the loop does not answer.
     pub(crate) async fn events(&self) -> Option<EventStream> {
-        self.query(Query::Events).await
+        self.query(LoopQuery::Events).await
     }
 
     /// Requests a change.
     pub(crate) async fn request(&self, request: ControlRequest) -> Result<Reply, LookupError> {
-        self.query(|reply| Query::ControlRequest(request, reply)).await.unwrap_or(Err(LookupError::NoAnswer))
+        self.query(|reply| LoopQuery::ControlRequest(request, reply))
+            .await
+            .unwrap_or(Err(LookupError::NoAnswer))
     }
 
     /// Reloads the configuration, or reports what that would do; `None` if the loop does not answer.
     pub(crate) async fn reload(&self, dry_run: bool) -> Option<ReloadOutcome> {
-        self.query(|reply| Query::Reload(ReloadRequest { dry_run, reply: Some(reply) })).await
+        self.query(|reply| LoopQuery::Reload(ReloadRequest { dry_run, reply: Some(reply) })).await
     }
 
     /// Reports that the telemetry server listens at this address of the plan, or why it cannot.
@@ -81,7 +83,7 @@ impl QueryHandle {
         self.0.send(LoopMessage::Log(level, message));
     }
 
-    async fn query<T>(&self, query: impl FnOnce(oneshot::Sender<T>) -> Query) -> Option<T> {
+    async fn query<T>(&self, query: impl FnOnce(oneshot::Sender<T>) -> LoopQuery) -> Option<T> {
         let (sender, reply) = oneshot::channel();
         self.0.send(LoopMessage::Query(query(sender)));
         reply.await.ok()

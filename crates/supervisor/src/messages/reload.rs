@@ -104,7 +104,7 @@ impl ReloadSummary {
 
 /// The result of the loading thread.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct FinishedLoad {
     /// The number of the load.
     pub(crate) load: u64,
     pub(crate) result: ReadResult,

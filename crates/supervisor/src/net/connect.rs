@@ -31,9 +31,9 @@ const ADDRESS_TIMEOUT: Duration = Duration::from_secs(1);
 const NAME_LIFETIME: Duration = Duration::from_secs(1);
 
 /// A connection of any kind.
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Send {}
+pub(crate) trait NetStream: AsyncRead + AsyncWrite + Send {}
 
-impl<S: AsyncRead + AsyncWrite + Send> Stream for S {}
+impl<S: AsyncRead + AsyncWrite + Send> NetStream for S {}
 
 /// Why there is no connection.
 #[derive(Debug, Error)]
@@ -161,7 +161,7 @@ impl Connector {
     }
 
     /// Opens a connection.
-    pub(crate) async fn connect(&self, deadline: Instant) -> Result<Pin<Box<dyn Stream>>, ConnectError> {
+    pub(crate) async fn connect(&self, deadline: Instant) -> Result<Pin<Box<dyn NetStream>>, ConnectError> {
         match &self.address {
             Address::Invalid(text) => Err(ConnectError::InvalidAddress(text.clone())),
             Address::Unix(path) => {
@@ -255,7 +255,7 @@ impl Connector {
         host: &str,
         stream: TcpStream,
         deadline: Instant,
-    ) -> Result<Pin<Box<dyn Stream>>, ConnectError> {
+    ) -> Result<Pin<Box<dyn NetStream>>, ConnectError> {
         let name = tls::server_name(tls, host)?;
         let config = self.tls_config(tls, deadline).await?;
         let error = match timeout_at(deadline, TlsConnector::from(config).connect(name, stream)).await {

@@ -2,17 +2,17 @@
 //!
 //! | peer behaviour | bound | what the peer sees |
 //! | --- | --- | --- |
-//! | connects and sends nothing, or idles between requests | [`Limits::head_timeout`] | the connection is closed |
+//! | connects and sends nothing, or idles between requests | [`ServerLimits::head_timeout`] | the connection is closed |
 //! | sends an endless request head | [`HEAD_BYTES`], [`HEAD_FIELDS`] | 431 or 414 |
 //! | sends something that is not HTTP/1.x | hyper's parser | 400 |
 //! | pipelines requests | [`HEAD_BYTES`] are buffered, the rest waits in the kernel | responses in order |
-//! | sends a large body | [`Limits::body_bytes`], [`LARGE_BODIES_BYTES`] for all of them together | 413, or 503 if no memory is left |
-//! | sends a body slowly | [`Limits::stall_timeout`], [`Limits::request_timeout`] | 408 |
-//! | sends a request that takes long | [`Limits::request_timeout`] | 503 |
-//! | does not read the response | [`Limits::stall_timeout`], [`Limits::request_timeout`] unless it is a stream | the connection is closed |
+//! | sends a large body | [`ServerLimits::body_bytes`], [`LARGE_BODIES_BYTES`] for all of them together | 413, or 503 if no memory is left |
+//! | sends a body slowly | [`ServerLimits::stall_timeout`], [`ServerLimits::request_timeout`] | 408 |
+//! | sends a request that takes long | [`ServerLimits::request_timeout`] | 503 |
+//! | does not read the response | [`ServerLimits::stall_timeout`], [`ServerLimits::request_timeout`] unless it is a stream | the connection is closed |
 //! | reads a stream too slowly | [`STREAM_CHUNKS`], [`STREAM_BYTES`] | the stream ends with a message about it |
-//! | opens many connections | [`Limits::connections`] | the one that waits longest for its peer is closed, silent ones first |
-//! | opens many streams | [`Limits::streams`] | 503; other requests are still served |
+//! | opens many connections | [`ServerLimits::connections`] | the one that waits longest for its peer is closed, silent ones first |
+//! | opens many streams | [`ServerLimits::streams`] | 503; other requests are still served |
 //! | requests many explanations of the page | as many wait as there may be streams | 503; other requests are still served |
 //!
 //! A new connection takes the slot of another one in this order: one that has sent no complete head, one that idles
@@ -46,7 +46,7 @@ pub(super) const SLOT_RETRY: Duration = Duration::from_millis(100);
 
 /// The limits that differ between the two servers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct ServerLimits {
     /// Time for a request head, and how long a connection may idle.
     pub(crate) head_timeout: Duration,
     /// Time for a whole request, from its head to the end of a response that is not a stream.
@@ -64,7 +64,7 @@ pub(crate) struct Limits {
     pub(crate) keep_alive: bool,
 }
 
-impl Limits {
+impl ServerLimits {
     /// For the control socket. 3.8 closes every connection after its response, and scripts read to the end.
     pub(crate) const CONTROL: Self = Self {
         head_timeout: Duration::from_secs(10),

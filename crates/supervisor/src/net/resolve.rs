@@ -22,9 +22,9 @@ use std::time::Duration;
 use containerpilot_core::plan::DnsRecord;
 use containerpilot_core::sort_by;
 use containerpilot_process::regular_file;
-pub(crate) use message::{Data, Found};
-use message::{Name, ResponseCode};
-use settings::Settings;
+use message::{DnsName, ResponseCode};
+pub(crate) use message::{FoundRecord, RecordData};
+use settings::ResolverSettings;
 use thiserror::Error;
 use tokio::time::Instant;
 
@@ -48,8 +48,6 @@ pub(crate) enum ResolveError {
     ServerError { server: IpAddr, code: ResponseCode },
     #[error("name server {server}: {reason}")]
     NoAnswer { server: IpAddr, reason: String },
-    #[error("internal error, please report it; see the log")]
-    InternalError,
 }
 
 /// The addresses of a host that needs no look-up: an IP address, or `localhost`.
@@ -64,24 +62,25 @@ pub(crate) fn without_look_up(host: &str) -> Option<Vec<IpAddr>> {
 
 /// The addresses of a host, at least one; or the reason why there is none. Takes at most 15 seconds.
 pub(crate) async fn look_up(host: &str) -> Result<Vec<IpAddr>, ResolveError> {
-    let settings = Settings::parse(&read_file("/etc/resolv.conf"), &containerpilot_process::sys::hostname());
+    let settings =
+        ResolverSettings::parse(&read_file("/etc/resolv.conf"), &containerpilot_process::sys::hostname());
     look_up_in(host, &read_file("/etc/hosts"), &settings, Instant::now() + LOOK_UP_TIMEOUT).await
 }
 
 async fn look_up_in(
     host: &str,
     hosts: &[u8],
-    settings: &Settings,
+    settings: &ResolverSettings,
     deadline: Instant,
 ) -> Result<Vec<IpAddr>, ResolveError> {
     if let Some(addresses) = without_look_up(host) {
         return Ok(addresses);
     }
-    Name::parse(host).map_err(ResolveError::InvalidName)?;
+    DnsName::parse(host).map_err(ResolveError::InvalidName)?;
     let mut addresses = hosts::addresses(hosts, host.strip_suffix('.').unwrap_or(host));
     if addresses.is_empty() {
         let records = ask::records(host, &[DnsRecord::A, DnsRecord::Aaaa], settings, deadline).await?;
-        addresses = records.iter().filter_map(Found::address).collect();
+        addresses = records.iter().filter_map(FoundRecord::address).collect();
     }
     sort_by(&mut addresses, |one, other| one.is_ipv6().cmp(&other.is_ipv6()));
     addresses.truncate(MAX_ADDRESSES);
@@ -93,8 +92,9 @@ pub(crate) async fn records(
     name: &str,
     record: DnsRecord,
     deadline: Instant,
-) -> Result<Vec<Found>, ResolveError> {
-    let settings = Settings::parse(&read_file("/etc/resolv.conf"), &containerpilot_process::sys::hostname());
+) -> Result<Vec<FoundRecord>, ResolveError> {
+    let settings =
+        ResolverSettings::parse(&read_file("/etc/resolv.conf"), &containerpilot_process::sys::hostname());
     records_in(name, record, &read_file("/etc/hosts"), &settings, deadline).await
 }
 
@@ -102,10 +102,10 @@ async fn records_in(
     name: &str,
     record: DnsRecord,
     hosts: &[u8],
-    settings: &Settings,
+    settings: &ResolverSettings,
     deadline: Instant,
-) -> Result<Vec<Found>, ResolveError> {
-    Name::parse(name).map_err(ResolveError::InvalidName)?;
+) -> Result<Vec<FoundRecord>, ResolveError> {
+    DnsName::parse(name).map_err(ResolveError::InvalidName)?;
     let is_wanted = |address: &IpAddr| match record {
         DnsRecord::A => address.is_ipv4(),
         DnsRecord::Aaaa => address.is_ipv6(),
@@ -116,7 +116,7 @@ async fn records_in(
     if !known.is_empty() {
         return Ok(known
             .into_iter()
-            .map(|address| Found { data: Data::Address(address), ttl: u32::MAX })
+            .map(|address| FoundRecord { data: RecordData::Address(address), ttl: u32::MAX })
             .collect());
     }
     match ask::records(name, &[record], settings, deadline).await {

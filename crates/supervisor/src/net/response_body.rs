@@ -172,7 +172,7 @@ impl StreamSender {
     }
 }
 
-impl crate::logs::Reader for StreamSender {
+impl crate::logs::TailReader for StreamSender {
     fn offer(&mut self, lines: Bytes, too_slow: &'static str) -> bool {
         Self::offer(self, lines, too_slow) == Offer::Queued
     }

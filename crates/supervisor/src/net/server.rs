@@ -31,20 +31,20 @@ use tokio::time::{sleep, timeout};
 
 use self::connections::{Connections, Registered};
 use self::socket::{Socket, TimedSocket};
-pub(crate) use super::limits::Limits;
+pub(crate) use super::limits::ServerLimits;
 use super::limits::{ACCEPT_RETRY, HEAD_BYTES, HEAD_FIELDS, LARGE_BODIES_BYTES, LAST_READ, SLOT_RETRY};
 pub(crate) use super::response_body::{Body, Offer, StreamSender};
 
 /// A complete request.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct ServerRequest {
     pub(crate) head: Parts,
     pub(crate) body: Bytes,
     /// The user id of the process at the other end of a unix socket.
     pub(crate) peer_uid: Option<u32>,
 }
 
-pub(crate) type Response = hyper::Response<Body>;
+pub(crate) type ServerResponse = hyper::Response<Body>;
 
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
@@ -52,29 +52,33 @@ pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 /// Handles requests.
 pub(crate) trait Handler: Send + Sync + 'static {
     /// The response to one request. The future is dropped when the request times out or its client disconnects.
-    fn handle(&self, request: Request) -> impl Future<Output = Response> + Send;
+    fn handle(&self, request: ServerRequest) -> impl Future<Output = ServerResponse> + Send;
 }
 
 /// A `200 OK` response.
-pub(crate) fn ok(content_type: &'static str, body: impl Into<Body>) -> Response {
+pub(crate) fn ok(content_type: &'static str, body: impl Into<Body>) -> ServerResponse {
     with_status(StatusCode::OK, content_type, body)
 }
 
-pub(crate) fn with_status(status: StatusCode, content_type: &'static str, body: impl Into<Body>) -> Response {
-    let mut response = Response::new(body.into());
+pub(crate) fn with_status(
+    status: StatusCode,
+    content_type: &'static str,
+    body: impl Into<Body>,
+) -> ServerResponse {
+    let mut response = ServerResponse::new(body.into());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
 /// An error response: the status in words, as in ContainerPilot 3.8, and then the reason.
-pub(crate) fn error(status: StatusCode, reason: &str) -> Response {
+pub(crate) fn error(status: StatusCode, reason: &str) -> ServerResponse {
     let text = format!("{}\n{reason}\n", status.canonical_reason().unwrap_or_default());
     with_status(status, TEXT, text)
 }
 
 /// The response to a method that a path does not support.
-pub(crate) fn method_not_allowed(allowed: &'static str) -> Response {
+pub(crate) fn method_not_allowed(allowed: &'static str) -> ServerResponse {
     let mut response = error(StatusCode::METHOD_NOT_ALLOWED, &format!("this path accepts only {allowed}"));
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
@@ -118,7 +122,7 @@ impl Listener {
 
 /// Shared by all connections of a server.
 struct Shared<H> {
-    limits: Limits,
+    limits: ServerLimits,
     handler: H,
     /// One permit for each connection.
     slots: Arc<Semaphore>,
@@ -159,7 +163,7 @@ impl<H> Shared<H> {
 /// is closed. Open streams must be ended by their senders.
 pub(crate) async fn serve<H: Handler>(
     listener: Listener,
-    limits: Limits,
+    limits: ServerLimits,
     handler: H,
     shutdown: watch::Receiver<()>,
 ) {

@@ -40,7 +40,7 @@ pub(crate) const SUPPORTED: &str = "supported are RSA keys of 2048 to 8192 bits,
 #[derive(Debug, Error)]
 pub(crate) enum TlsError {
     #[error(transparent)]
-    File(#[from] FileError),
+    File(#[from] TlsFileError),
     #[error("cannot read the directory {}: {}", path.display(), describe(source))]
     Directory { path: PathBuf, source: io::Error },
     #[error("no certificate in {}", .0.display())]
@@ -242,12 +242,12 @@ impl ServerCertVerifier for AcceptAny {
 /// A file of certificates or tokens cannot be read.
 #[derive(Debug, Error)]
 #[error("cannot read {}: {}", path.display(), describe(source))]
-pub(crate) struct FileError {
+pub(crate) struct TlsFileError {
     path: PathBuf,
     source: io::Error,
 }
 
 /// Reads a file of certificates or tokens.
-pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, FileError> {
-    regular_file::read(path, FILE_BYTES).map_err(|source| FileError { path: path.to_owned(), source })
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, TlsFileError> {
+    regular_file::read(path, FILE_BYTES).map_err(|source| TlsFileError { path: path.to_owned(), source })
 }

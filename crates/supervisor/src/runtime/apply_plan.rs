@@ -12,8 +12,8 @@ use containerpilot_core::request::Request;
 use containerpilot_core::variables::Overrides;
 
 use super::{Decider, Runtime};
-use crate::control::Control;
-use crate::messages::reload::{Loaded, ReloadRequest};
+use crate::control::ControlServer;
+use crate::messages::reload::{FinishedLoad, ReloadRequest};
 use crate::runtime::reload::LoadResult;
 
 impl<D: Decider> Runtime<D> {
@@ -26,7 +26,7 @@ impl<D: Decider> Runtime<D> {
     }
 
     /// Passes a loaded plan to the core, and starts the next load if one is requested.
-    pub(super) fn loaded(&mut self, loaded: Loaded) -> ControlFlow<Exit> {
+    pub(super) fn loaded(&mut self, loaded: FinishedLoad) -> ControlFlow<Exit> {
         let id = self.executor.queries.next_id();
         let Some(core) = self.core.core() else { return ControlFlow::Continue(()) };
         let LoadResult { entries, plan } = self.executor.reloads.loaded(core, loaded, id);
@@ -75,9 +75,9 @@ impl<D: Decider> Runtime<D> {
         self.follow_watches();
         self.follow_telemetry();
         self.follow_export();
-        if let Err(error) = Control::follow(&mut self.control, &plan.control) {
+        if let Err(error) = ControlServer::follow(&mut self.control, &plan.control) {
             self.log(Level::Error, &format!("reload: {error}; keeping the old control socket"));
         }
-        self.executor.spawner.set_socket(self.control.as_ref().map(Control::path));
+        self.executor.spawner.set_socket(self.control.as_ref().map(ControlServer::path));
     }
 }

@@ -22,15 +22,15 @@ use crate::files::FileInputs;
 use crate::logs::Logs;
 use crate::logs::check_output::CheckOutputs;
 use crate::net::LazyNet;
-use crate::runtime::files::Files;
+use crate::runtime::files::PendingFiles;
 use crate::runtime::manager::ServiceManager;
 use crate::runtime::notices::Notices;
-use crate::runtime::probe::{CheckResult, Probes, Target};
+use crate::runtime::probe::{ProbeResult, ProbeTarget, Probes};
 use crate::runtime::queries::QueryHandler;
 use crate::runtime::reload::Reloads;
-use crate::runtime::starts::{Program, Starts, marked};
+use crate::runtime::starts::{AuxiliaryProgram, Starts, marked};
 use crate::telemetry::{InvalidOutput, SensorOutputs};
-use crate::watches::Watches;
+use crate::watches::LocalWatches;
 
 /// Everything that carries out effects.
 pub(crate) struct EffectExecutor {
@@ -39,10 +39,10 @@ pub(crate) struct EffectExecutor {
     pub(crate) starts: Starts,
     pub(crate) notices: Notices,
     pub(crate) probes: Probes,
-    pub(crate) files: Files,
+    pub(crate) files: PendingFiles,
     pub(crate) net: LazyNet,
     pub(crate) catalog: Discovery,
-    pub(crate) watches: Watches,
+    pub(crate) watches: LocalWatches,
     pub(crate) logs: Logs,
     pub(crate) check_outputs: CheckOutputs,
     pub(crate) queries: QueryHandler,
@@ -194,7 +194,7 @@ impl EffectExecutor {
         (ix, check): (JobIx, CheckIx),
         run: CheckRunId,
         environment: &Environment,
-    ) -> Option<CheckResult> {
+    ) -> Option<ProbeResult> {
         let Some(job) = plan.jobs.get(ix.index()) else {
             return Some(Err("there is no such job".into()));
         };
@@ -204,12 +204,12 @@ impl EffectExecutor {
         match &check.probe {
             Probe::Running | Probe::Ready => Some(Ok(())),
             Probe::Tcp { host, port } => {
-                self.probes.start(run, Target::Tcp { host: host.clone(), port: *port }, &mut self.net)
+                self.probes.start(run, ProbeTarget::Tcp { host: host.clone(), port: *port }, &mut self.net)
             }
-            Probe::Http(http) => self.probes.start(run, Target::Http(http.clone()), &mut self.net),
+            Probe::Http(http) => self.probes.start(run, ProbeTarget::Http(http.clone()), &mut self.net),
             Probe::Exec(command) => {
                 let job_run = self.pids.get(&ix).and_then(|(pid, _)| self.reaper.run_of(*pid));
-                let program = Program {
+                let program = AuxiliaryProgram {
                     command,
                     process: &job.process,
                     source: &job.name,
@@ -255,7 +255,7 @@ impl EffectExecutor {
         render: RenderId,
         run: CheckRunId,
         environment: &Environment,
-    ) -> Option<CheckResult> {
+    ) -> Option<ProbeResult> {
         let file = plan.files.get(file.index());
         let tested = file.and_then(|file| Some((file, file.test.as_ref()?)));
         let (Some((file, test)), Some(path)) = (tested, self.files.path_of(render)) else {
@@ -266,7 +266,7 @@ impl EffectExecutor {
         // Who owns the file decides what is in it; so the test has no other rights.
         let mut process = plan.process.clone();
         process.user.clone_from(&file.user);
-        let program = Program {
+        let program = AuxiliaryProgram {
             command: &test.command,
             process: &process,
             source: &format!("file.{}", file.name),
@@ -284,13 +284,13 @@ impl EffectExecutor {
         ix: JobIx,
         run: CheckRunId,
         environment: &Environment,
-    ) -> Option<CheckResult> {
+    ) -> Option<ProbeResult> {
         let job = plan.jobs.get(ix.index());
         let Some((job, command)) = job.and_then(|job| Some((job, job.stop.drain.program()?))) else {
             return Some(Err("there is no such program".into()));
         };
         let job_run = self.pids.get(&ix).and_then(|(pid, _)| self.reaper.run_of(*pid));
-        let program = Program {
+        let program = AuxiliaryProgram {
             command,
             process: &job.process,
             source: &job.name,

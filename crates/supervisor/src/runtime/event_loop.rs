@@ -17,10 +17,10 @@ use nix::errno::Errno;
 
 use super::effects::EffectExecutor;
 use super::{Decider, Runtime};
-use crate::control::Control;
+use crate::control::ControlServer;
 use crate::discovery::Discovery;
 use crate::messages::LoopMessage;
-use crate::messages::query::Query;
+use crate::messages::query::LoopQuery;
 use crate::messages::reload::ReloadRequest;
 use crate::runtime::oom::OomCounter;
 use crate::runtime::panics::caught;
@@ -110,7 +110,7 @@ impl<D: Decider> Runtime<D> {
         let paused = self.paused_until.is_some();
         // While the network thread cannot be started, a waiting connection must not wake the loop all the time.
         let control = self.control.as_ref().filter(|_| !self.network.is_paused() && !paused);
-        let control = control.map_or(-1, Control::poll_fd);
+        let control = control.map_or(-1, ControlServer::poll_fd);
         let (signals, messages) = (self.signals.fd().as_raw_fd(), self.receiver.waker().as_fd().as_raw_fd());
         let fixed: [_; FIXED_SOURCES] = [signals, messages, sigchld, control, self.clock.poll_fd()];
         for fd in fixed {
@@ -271,11 +271,11 @@ impl<D: Decider> Runtime<D> {
                 self.log(level, &message);
                 None
             }
-            LoopMessage::Query(Query::Reload(request)) => {
+            LoopMessage::Query(LoopQuery::Reload(request)) => {
                 self.reload(request);
                 None
             }
-            LoopMessage::Query(Query::Execution(name, reply)) => {
+            LoopMessage::Query(LoopQuery::Execution(name, reply)) => {
                 failpoint("query");
                 if let Some(core) = self.core.core() {
                     // It fails if the client has gone.
@@ -287,7 +287,7 @@ impl<D: Decider> Runtime<D> {
                 failpoint("query");
                 let now = self.now();
                 let EffectExecutor { queries, catalog, reaper, .. } = &mut self.executor;
-                if matches!(query, Query::Overview(_) | Query::PublicOverview(..)) {
+                if matches!(query, LoopQuery::Overview(_) | LoopQuery::PublicOverview(..)) {
                     queries.set_processes(reaper.run_processes());
                 }
                 self.core.core().and_then(|core| queries.handle(core, catalog, now, query))

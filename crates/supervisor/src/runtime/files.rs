@@ -15,12 +15,12 @@ use crate::messages::{LoopMessage, LoopSender};
 const STACK_BYTES: usize = 1024 * 1024;
 
 /// The texts that wait for their test or their installation.
-pub(crate) struct Files {
+pub(crate) struct PendingFiles {
     sender: LoopSender,
     ready: SortedMap<RenderId, TempFile>,
 }
 
-impl Files {
+impl PendingFiles {
     pub(crate) fn new(sender: LoopSender) -> Self {
         Self { sender, ready: SortedMap::new() }
     }

@@ -16,8 +16,8 @@ use super::{Decider, Runtime};
 use crate::control::ControlHandles;
 use crate::discovery::Discovery;
 use crate::messages::query_handle::QueryHandle;
-use crate::telemetry::{self, Export, ExportHandles, Telemetry};
-use crate::watches::Watches;
+use crate::telemetry::{self, Export, ExportHandles, TelemetryServer};
+use crate::watches::LocalWatches;
 
 /// The bounds of the delay before the next attempt; it doubles in between.
 const RETRY_DELAY: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
@@ -102,7 +102,7 @@ impl<D: Decider> Runtime<D> {
     pub(super) fn follow_watches(&mut self) {
         let (sender, executor) = (self.receiver.sender(), &mut self.executor);
         let mut runtime = Ok(None);
-        if Watches::needs_network(&self.plan) {
+        if LocalWatches::needs_network(&self.plan) {
             runtime = executor.net.get().map(|net| Some(net.handle().clone()));
         }
         let handle = runtime.as_ref().ok().and_then(Option::as_ref);
@@ -119,7 +119,7 @@ impl<D: Decider> Runtime<D> {
         let (metrics, queries) = (self.metrics.clone(), QueryHandle::new(self.receiver.sender()));
         let current = self.telemetry.take();
         let followed = self.executor.net.get().map(|net| {
-            self.telemetry = Telemetry::follow(current, wanted.as_ref(), net, metrics, queries);
+            self.telemetry = TelemetryServer::follow(current, wanted.as_ref(), net, metrics, queries);
         });
         self.record_network_use(TELEMETRY, followed);
     }

@@ -27,25 +27,24 @@ use containerpilot_process::sys;
 use self::look_ups::LookUps;
 use self::remote::RemoteChecks;
 use crate::messages::LoopSender;
-use crate::net::resolve::{self, ResolveError};
-use crate::net::{LazyNet, http_probe};
+use crate::net::{LazyNet, http_probe, resolve};
 
 /// The result of a check: passed, or the reason why not.
-pub(crate) type CheckResult = Result<(), CheckError>;
+pub(crate) type ProbeResult = Result<(), CheckError>;
 
 /// How many bytes are read at most to find the status of a response.
 const MAX_STATUS_LINE: usize = 4096;
 
 /// What a check connects to.
 #[derive(Clone, Debug)]
-pub(crate) enum Target {
+pub(crate) enum ProbeTarget {
     /// Passes if a connection is accepted.
     Tcp { host: String, port: u16 },
     /// Passes if the response is as expected.
     Http(HttpProbe),
 }
 
-impl Target {
+impl ProbeTarget {
     fn host(&self) -> &str {
         match self {
             Self::Tcp { host, .. } => host,
@@ -61,7 +60,7 @@ impl Target {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for ProbeTarget {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp { host, port } => write!(out, "{}:{port}", bracketed(host)),
@@ -81,7 +80,7 @@ pub(crate) struct Probes {
 #[derive(Debug)]
 struct Probe {
     run: CheckRunId,
-    target: Target,
+    target: ProbeTarget,
     addresses: VecDeque<SocketAddr>,
     connection: Option<(TcpStream, State)>,
 }
@@ -105,10 +104,10 @@ impl Probes {
     pub(crate) fn start(
         &mut self,
         run: CheckRunId,
-        target: Target,
+        target: ProbeTarget,
         net: &mut LazyNet,
-    ) -> Option<CheckResult> {
-        if let Target::Http(http) = &target
+    ) -> Option<ProbeResult> {
+        if let ProbeTarget::Http(http) = &target
             && (http.target.https || http.body.is_some())
         {
             let error = self.remote.start(run, http, net).err()?;
@@ -134,21 +133,21 @@ impl Probes {
     pub(crate) fn resolved(
         &mut self,
         host: &str,
-        found: &Result<Vec<IpAddr>, ResolveError>,
-    ) -> Vec<(CheckRunId, CheckResult)> {
+        found: &Result<Vec<IpAddr>, CheckError>,
+    ) -> Vec<(CheckRunId, ProbeResult)> {
         let waiting = self.look_ups.finished(host);
         let proceed = |run| match found {
             Ok(addresses) => Some((run, self.connect(run, addresses.clone())?)),
             Err(error) => {
                 let Probe { target, .. } = self.remove(run)?;
-                Some((run, Err(format!("{target}: {host}: {error}").into())))
+                Some((run, Err(error.clone().map(|why| format!("{target}: {host}: {why}")))))
             }
         };
         waiting.into_iter().filter_map(proceed).collect()
     }
 
     /// A check on the network thread is done. Returns its result unless it was cancelled.
-    pub(crate) fn remote_done(&mut self, run: CheckRunId, result: CheckResult) -> Option<CheckResult> {
+    pub(crate) fn remote_done(&mut self, run: CheckRunId, result: ProbeResult) -> Option<ProbeResult> {
         self.remote.finished(run).then_some(result)
     }
 
@@ -172,7 +171,7 @@ impl Probes {
         Some(self.running.swap_remove(place))
     }
 
-    fn connect(&mut self, run: CheckRunId, addresses: Vec<IpAddr>) -> Option<CheckResult> {
+    fn connect(&mut self, run: CheckRunId, addresses: Vec<IpAddr>) -> Option<ProbeResult> {
         let probe = self.running.iter_mut().find(|probe| probe.run == run)?;
         let port = probe.target.port();
         probe.addresses = addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect();
@@ -189,7 +188,7 @@ impl Probes {
     }
 
     /// Continues the checks whose connections are ready, and returns the results of those that are done.
-    pub(crate) fn ready(&mut self, fds: &[sys::PollFd]) -> Vec<(CheckRunId, CheckResult)> {
+    pub(crate) fn ready(&mut self, fds: &[sys::PollFd]) -> Vec<(CheckRunId, ProbeResult)> {
         let is_ready = |fd: i32| fds.iter().any(|polled| polled.fd == fd && polled.revents != 0);
         let connected = |probe: &&Probe| {
             probe.connection.as_ref().is_some_and(|(stream, _)| is_ready(stream.as_raw_fd()))
@@ -198,7 +197,7 @@ impl Probes {
         runs.into_iter().filter_map(|run| Some((run, self.advance(run)?))).collect()
     }
 
-    fn advance(&mut self, run: CheckRunId) -> Option<CheckResult> {
+    fn advance(&mut self, run: CheckRunId) -> Option<ProbeResult> {
         let place = self.running.iter().position(|probe| probe.run == run)?;
         let outcome = self.running.get_mut(place)?.advance()?;
         let target = self.running.swap_remove(place).target;
@@ -208,7 +207,7 @@ impl Probes {
 
 impl Probe {
     /// Continues as far as possible without waiting. Returns the result when it is known.
-    fn advance(&mut self) -> Option<CheckResult> {
+    fn advance(&mut self) -> Option<ProbeResult> {
         let mut error = CheckError::from("the host has no address");
         loop {
             let progress = match &mut self.connection {
@@ -243,11 +242,11 @@ impl Probe {
 enum Progress {
     Blocked,
     Unreachable(String),
-    Done(CheckResult),
+    Done(ProbeResult),
 }
 
 impl State {
-    fn advance(&mut self, stream: &mut TcpStream, target: &Target) -> Progress {
+    fn advance(&mut self, stream: &mut TcpStream, target: &ProbeTarget) -> Progress {
         loop {
             match self {
                 Self::Connecting => {
@@ -268,8 +267,8 @@ impl State {
                         (Err(error), _) => return Progress::Unreachable(describe(&error)),
                     }
                     match target {
-                        Target::Tcp { .. } => return Progress::Done(Ok(())),
-                        Target::Http(http) => match request(http) {
+                        ProbeTarget::Tcp { .. } => return Progress::Done(Ok(())),
+                        ProbeTarget::Http(http) => match request(http) {
                             Ok(request) => *self = Self::Sending(request),
                             Err(why) => return Progress::Done(Err(why)),
                         },
@@ -284,7 +283,7 @@ impl State {
                 },
                 Self::Receiving(head) => {
                     // A TCP check sends no request.
-                    let Target::Http(http) = target else { return Progress::Done(Ok(())) };
+                    let ProbeTarget::Http(http) = target else { return Progress::Done(Ok(())) };
                     let mut buffer = [0; 1024];
                     match stream.read(&mut buffer) {
                         Ok(read) => {

@@ -24,7 +24,8 @@ use tokio::sync::{broadcast, oneshot};
 use crate::discovery::Discovery;
 use crate::messages::query::{
     ControlRequest, EventRecord, EventStream, ExecutionError, Explained, ExplainedJob, ExplainedSubject,
-    JobAction, LookupError, PublicSnapshot, Query, Record, Snapshot, StartRecord, Subject, WallClock,
+    JobAction, JournalRecord, LookupError, LoopQuery, PublicSnapshot, Snapshot, StartRecord, Subject,
+    WallClock,
 };
 
 /// How many events are kept for slow clients.
@@ -40,7 +41,7 @@ pub(crate) struct QueryHandler {
     snapshot: Option<Arc<Snapshot>>,
     /// Where the processes of runs are.
     processes: RunProcesses,
-    subscribers: Option<broadcast::Sender<Arc<Record>>>,
+    subscribers: Option<broadcast::Sender<Arc<JournalRecord>>>,
     /// The last event that was sent to the subscribers.
     last_sent: Option<EventId>,
     /// How many starts the journal had recorded then.
@@ -78,18 +79,18 @@ impl QueryHandler {
         core: &Core,
         catalog: &Discovery,
         now: Time,
-        query: Query,
+        query: LoopQuery,
     ) -> Option<Input> {
         self.clock.follow(now, SystemTime::now());
         // Sending fails if the client has gone.
         match query {
-            Query::Overview(reply) => drop(reply.send(self.overview(core, catalog))),
-            Query::Explain(subject, shown, reply) => {
+            LoopQuery::Overview(reply) => drop(reply.send(self.overview(core, catalog))),
+            LoopQuery::Explain(subject, shown, reply) => {
                 let subject = explain(core, catalog, &subject, shown);
                 let explained = |subject| Explained { subject, now, clock: self.clock };
                 drop(reply.send(subject.map(explained)));
             }
-            Query::PublicOverview(shown, reply) => {
+            LoopQuery::PublicOverview(shown, reply) => {
                 let redacted = core.redacted(shown);
                 let renamed = if shown.commands { Vec::new() } else { core.command_names() };
                 drop(reply.send(PublicSnapshot {
@@ -103,7 +104,7 @@ impl QueryHandler {
                     renamed: inserted(renamed),
                 }));
             }
-            Query::Name(name, reply) => {
+            LoopQuery::Name(name, reply) => {
                 let found = match find_job(core.plan(), &name) {
                     Ok(job) => Ok(core.plan().jobs.get(job.index()).map_or(name, |job| job.name.clone())),
                     Err(LookupError::Ambiguous(_)) => Ok(name),
@@ -111,10 +112,10 @@ impl QueryHandler {
                 };
                 drop(reply.send(found));
             }
-            Query::Events(reply) => drop(reply.send(self.subscribe(core))),
+            LoopQuery::Events(reply) => drop(reply.send(self.subscribe(core))),
             // The loop handles them itself.
-            Query::Reload(_) | Query::Execution(..) => {}
-            Query::ControlRequest(request, reply) => match command(core.plan(), request) {
+            LoopQuery::Reload(_) | LoopQuery::Execution(..) => {}
+            LoopQuery::ControlRequest(request, reply) => match command(core.plan(), request) {
                 Ok(command) => {
                     let id = self.next_id();
                     self.waiting.insert(id, reply);
@@ -192,18 +193,31 @@ fn records<'a>(
     clock: WallClock,
     events: impl Iterator<Item = &'a Event>,
     starts: impl Iterator<Item = &'a Start>,
-) -> Vec<Arc<Record>> {
+) -> Vec<Arc<JournalRecord>> {
     let events = events.map(|event| {
         let Event { id, cause, at, origin, code, detail } = *event;
         let (time, source) = (clock.at(at), core.origin_name(origin));
-        (id, Record::Event(EventRecord { id, time, source, code, cause, detail }))
+        (id, JournalRecord::Event(EventRecord { id, time, source, code, cause, detail }))
     });
     let starts = starts.map(|start| {
         let Start { run, after, at, origin, pid, trigger, tick, cron, restarts } = *start;
         let (time, source) = (clock.at(at), core.origin_name(origin));
-        (after, Record::Start(StartRecord { run, after, time, source, pid, trigger, tick, cron, restarts }))
+        (
+            after,
+            JournalRecord::Start(StartRecord {
+                run,
+                after,
+                time,
+                source,
+                pid,
+                trigger,
+                tick,
+                cron,
+                restarts,
+            }),
+        )
     });
-    let mut records: Vec<(EventId, Record)> = events.chain(starts).collect();
+    let mut records: Vec<(EventId, JournalRecord)> = events.chain(starts).collect();
     // A stable sort: an event comes before the starts after it.
     sort_by(&mut records, |(place, _), (other, _)| place.cmp(other));
     records.into_iter().map(|(_, record)| Arc::new(record)).collect()

@@ -22,7 +22,9 @@ use containerpilot_load::looks::{self, Looks};
 use containerpilot_process::failpoints::failpoint;
 
 use crate::check_credentials;
-use crate::messages::reload::{Loaded, ReadResult, ReloadError, ReloadOutcome, ReloadRequest, ReloadSummary};
+use crate::messages::reload::{
+    FinishedLoad, ReadResult, ReloadError, ReloadOutcome, ReloadRequest, ReloadSummary,
+};
 use crate::messages::{LoopMessage, LoopSender};
 use crate::runtime::panics;
 
@@ -135,7 +137,7 @@ impl Reloads {
             }));
             let result = result.unwrap_or_else(|panic| panicked(panic.as_ref()));
             drop(thread);
-            sender.send(LoopMessage::Loaded(Box::new(Loaded { load: number, result })));
+            sender.send(LoopMessage::Loaded(Box::new(FinishedLoad { load: number, result })));
         };
         let thread = std::thread::Builder::new().name("reload".to_owned()).spawn(work);
         thread.map(|_| number).map_err(|error| ReloadError::Thread(Arc::new(error)))
@@ -154,8 +156,8 @@ impl Reloads {
 
     /// Handles a finished load. Dry runs get their reply; the other requests wait for the core, which gets the plan in
     /// the request `id`.
-    pub(crate) fn loaded(&mut self, core: &Core, loaded: Loaded, id: RequestId) -> LoadResult {
-        let Loaded { load, result: ReadResult { plan, warnings, mut entries } } = loaded;
+    pub(crate) fn loaded(&mut self, core: &Core, loaded: FinishedLoad, id: RequestId) -> LoadResult {
+        let FinishedLoad { load, result: ReadResult { plan, warnings, mut entries } } = loaded;
         let Some(Load { requests, .. }) = self.loading.take_if(|running| running.number == load) else {
             // It took too long; its requests have their reply.
             return LoadResult { entries: Vec::new(), plan: None };

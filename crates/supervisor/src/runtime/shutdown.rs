@@ -9,7 +9,7 @@ use containerpilot_process::descendants::kill_descendants;
 use containerpilot_process::failpoints::failpoint;
 
 use super::{Decider, Runtime};
-use crate::control::Control;
+use crate::control::ControlServer;
 use crate::logs::{Logs, write_stderr};
 use crate::messages::query::Snapshot;
 use crate::messages::{LoopMessage, LoopReceiver};
@@ -41,7 +41,7 @@ impl<D: Decider> Runtime<D> {
             self.log(Level::Warn, &format!("{left} child processes did not exit after SIGKILL"));
         }
         let Self { receiver, executor, control, export, .. } = self;
-        if let Some(Err(error)) = control.as_ref().map(Control::unlink) {
+        if let Some(Err(error)) = control.as_ref().map(ControlServer::unlink) {
             executor.logs.entry(Level::Warn, None, &error.to_string());
         }
         let EffectExecutor { catalog, logs, mut check_outputs, queries, reloads, net, .. } = executor;

@@ -20,9 +20,9 @@ use containerpilot_process::spawn::{ProcessStart, Progress, Reports, SpawnReques
 use containerpilot_process::sys::{self, PollFd};
 
 use super::{Decider, Runtime};
-use crate::logs::{ReadyLine, Source};
+use crate::logs::{LogSource, ReadyLine};
 use crate::runtime::effects::EffectExecutor;
-use crate::runtime::probe::CheckResult;
+use crate::runtime::probe::ProbeResult;
 use crate::telemetry;
 
 /// The starts in progress.
@@ -39,7 +39,7 @@ pub(crate) struct Starts {
 struct PendingStart {
     start: ProcessStart,
     /// What the lines of its output are labelled with.
-    source: Source,
+    source: LogSource,
     /// The metric of a sensor, whose output is the value.
     metric: Option<String>,
     /// The line by which it tells that it is ready.
@@ -47,7 +47,7 @@ struct PendingStart {
 }
 
 /// A program that is not a job: that of a check, of a drain or of the test of a file.
-pub(super) struct Program<'a> {
+pub(super) struct AuxiliaryProgram<'a> {
     pub(super) command: &'a Command,
     pub(super) process: &'a Process,
     /// The job or file it belongs to, with which its lines in the log are labelled.
@@ -173,11 +173,11 @@ impl EffectExecutor {
     /// Starts a program. Returns the result if that is known at once.
     pub(super) fn start_program(
         &mut self,
-        program: &Program<'_>,
+        program: &AuxiliaryProgram<'_>,
         run: CheckRunId,
         environment: &Environment,
-    ) -> Option<CheckResult> {
-        let &Program { command, process, source, name, raw_output, run: of } = program;
+    ) -> Option<ProbeResult> {
+        let &AuxiliaryProgram { command, process, source, name, raw_output, run: of } = program;
         let reports = Reports::default();
         let request = SpawnRequest {
             command,
@@ -206,7 +206,7 @@ impl EffectExecutor {
         let hidden = start.hidden.clone();
         let Labels { job, check, logging, run } = labels;
         let check = check.map(str::to_owned);
-        let source = Source { job: job.to_owned(), pid: pid.unsigned_abs(), check, hidden, logging, run };
+        let source = LogSource { job: job.to_owned(), pid: pid.unsigned_abs(), check, hidden, logging, run };
         let is_job = matches!(owner, Owner::Run(_));
         if !self.logs.is_unused() || (is_job && start.output.is_some()) {
             // There are entries, or output will be read: before further jobs can use up the limit of threads and

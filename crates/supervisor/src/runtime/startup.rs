@@ -7,9 +7,9 @@ use containerpilot_core::plan::Level;
 use containerpilot_process::cgroups::Cgroups;
 
 use super::{Decider, Runtime, StartupError};
-use crate::control::Control;
+use crate::control::ControlServer;
 use crate::messages::query_handle::QueryHandle;
-use crate::telemetry::Telemetry;
+use crate::telemetry::TelemetryServer;
 
 impl<D: Decider> Runtime<D> {
     /// Opens the telemetry port and the control socket, before the startup event (E4).
@@ -22,7 +22,7 @@ impl<D: Decider> Runtime<D> {
         let plan = Arc::clone(&self.plan);
         // S7: a single program has no control socket.
         if !plan.pass_signals {
-            match Control::open(&plan.control) {
+            match ControlServer::open(&plan.control) {
                 Ok(control) => self.control = Some(control),
                 Err(error) if plan.control.required => return Err(error.into()),
                 Err(error) => self.log(Level::Warn, &format!("no control socket: {error}")),
@@ -31,7 +31,7 @@ impl<D: Decider> Runtime<D> {
             self.executor.logs.begin_batch();
             self.log_serving();
         }
-        self.executor.spawner.set_socket(self.control.as_ref().map(Control::path));
+        self.executor.spawner.set_socket(self.control.as_ref().map(ControlServer::path));
         Ok(())
     }
 
@@ -66,7 +66,7 @@ impl<D: Decider> Runtime<D> {
         let Some(telemetry) = self.plan.telemetry.clone() else { return Ok(()) };
         let (metrics, queries) = (self.metrics.clone(), QueryHandle::new(self.receiver.sender()));
         let net = self.executor.net.get().map_err(StartupError::Network)?;
-        self.telemetry = Some(Telemetry::open(&telemetry, net, metrics, queries)?);
+        self.telemetry = Some(TelemetryServer::open(&telemetry, net, metrics, queries)?);
         Ok(())
     }
 

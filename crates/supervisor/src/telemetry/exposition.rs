@@ -8,7 +8,7 @@ pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 
 /// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ExpositionKind {
     Counter,
     Gauge,
     Histogram,
@@ -18,7 +18,7 @@ pub(super) enum Kind {
     Untyped,
 }
 
-impl Kind {
+impl ExpositionKind {
     const fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -32,7 +32,7 @@ impl Kind {
 
 /// A page of metrics, sorted by name. The first metric of a name wins.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct MetricsPage {
     families: BTreeMap<String, Family>,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Page {
 #[derive(Debug)]
 pub(super) struct Family {
     pub(super) help: String,
-    pub(super) kind: Kind,
+    pub(super) kind: ExpositionKind,
     pub(super) samples: Vec<Sample>,
 }
 
@@ -55,13 +55,13 @@ pub(super) struct Sample {
     pub(super) since: Duration,
 }
 
-impl Page {
+impl MetricsPage {
     /// Adds a metric whose samples `write` adds. A metric without samples is left out.
     pub(super) fn family(
         &mut self,
         name: &str,
         help: &str,
-        kind: Kind,
+        kind: ExpositionKind,
         write: impl FnOnce(&mut Samples<'_>),
     ) {
         let mut samples = Vec::new();
@@ -69,7 +69,7 @@ impl Page {
         self.add(name, help, kind, samples);
     }
 
-    fn add(&mut self, name: &str, help: &str, kind: Kind, samples: Vec<Sample>) {
+    fn add(&mut self, name: &str, help: &str, kind: ExpositionKind, samples: Vec<Sample>) {
         if self.families.contains_key(name) {
             return;
         }
@@ -80,7 +80,7 @@ impl Page {
     }
 
     /// Adds a metric with one sample, unless its value is unknown.
-    pub(super) fn single(&mut self, name: &str, help: &str, kind: Kind, value: Option<f64>) {
+    pub(super) fn single(&mut self, name: &str, help: &str, kind: ExpositionKind, value: Option<f64>) {
         self.family(name, help, kind, |samples| {
             value.into_iter().for_each(|value| samples.add("", &[], value))
         });
@@ -231,8 +231,8 @@ mod tests {
 
     #[test]
     fn t1_help_and_labels_are_escaped() {
-        let mut page = Page::default();
-        page.family("a", "back\\slash\nand \"quotes\"", Kind::Gauge, |samples| {
+        let mut page = MetricsPage::default();
+        page.family("a", "back\\slash\nand \"quotes\"", ExpositionKind::Gauge, |samples| {
             samples.add("", &[("name", "a\\b\n\"c\""), ("other", "ä")], 1.5);
         });
         let expected = concat!(
@@ -245,11 +245,11 @@ mod tests {
 
     #[test]
     fn t1_names_are_sorted_and_unique_and_have_samples() {
-        let mut page = Page::default();
-        page.single("b", "", Kind::Counter, Some(1.0));
-        page.single("a", "", Kind::Gauge, Some(2.0));
-        page.single("b", "", Kind::Gauge, Some(3.0));
-        page.single("c", "", Kind::Gauge, None);
+        let mut page = MetricsPage::default();
+        page.single("b", "", ExpositionKind::Counter, Some(1.0));
+        page.single("a", "", ExpositionKind::Gauge, Some(2.0));
+        page.single("b", "", ExpositionKind::Gauge, Some(3.0));
+        page.single("c", "", ExpositionKind::Gauge, None);
         assert_eq!(page.text(), "# TYPE a gauge\na 2\n# TYPE b counter\nb 1\n");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use containerpilot_core::plan::{Metric, MetricKind};
 
-use super::exposition::Page;
+use super::exposition::MetricsPage;
 use super::store::Store;
 
 /// Each line is a value.
@@ -34,7 +34,7 @@ pub(crate) fn run(bytes: &[u8]) {
                 assert_eq!(refusals.len(), 1);
             }
         }
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         store.add_to(&mut page, now);
         for shown in page.text().lines().filter(|shown| !shown.starts_with("# ")) {
             let value = shown.rsplit(' ').next().unwrap_or_default().replace("Inf", "inf");

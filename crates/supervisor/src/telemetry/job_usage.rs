@@ -20,14 +20,14 @@ const TICK: u64 = 1_000_000 / TICKS_PER_SECOND;
 
 /// What the processes of a run use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Usage {
+pub(crate) struct JobUsage {
     /// User and system time in microseconds, with that of children that have exited and were waited for.
     cpu_micros: u64,
     /// Resident memory. Memory that processes share counts for each of them.
     resident_pages: u64,
 }
 
-impl Usage {
+impl JobUsage {
     pub(crate) fn cpu_seconds(self) -> f64 {
         seconds(self.cpu_micros)
     }
@@ -43,7 +43,7 @@ fn seconds(micros: u64) -> f64 {
 }
 
 /// The usage of every current run. Reads `/proc/PID/stat` of all processes once; without `/proc`, nothing is known.
-pub(crate) fn read(snapshot: &Snapshot) -> BTreeMap<RunId, Usage> {
+pub(crate) fn read(snapshot: &Snapshot) -> BTreeMap<RunId, JobUsage> {
     let jobs = snapshot.overview.jobs.iter();
     // The process of a run leads a group of its own.
     let leaders: BTreeMap<i32, RunId> =
@@ -85,9 +85,9 @@ fn sum(
     processes: &SortedMap<i32, Stat>,
     leaders: &BTreeMap<i32, RunId>,
     roots: &BTreeMap<i32, RunId>,
-) -> BTreeMap<RunId, Usage> {
+) -> BTreeMap<RunId, JobUsage> {
     let mut runs: BTreeMap<i32, Option<RunId>> = BTreeMap::new();
-    let mut usage: BTreeMap<RunId, Usage> = BTreeMap::new();
+    let mut usage: BTreeMap<RunId, JobUsage> = BTreeMap::new();
     for (pid, stat) in processes.iter() {
         // Up to the first process whose run is known.
         let (mut unknown, mut at, mut run) = (Vec::new(), *pid, None);
@@ -128,7 +128,7 @@ struct Total {
 
 impl CpuTotals {
     /// Adds what was read.
-    pub(super) fn update(&mut self, snapshot: &Snapshot, usage: &BTreeMap<RunId, Usage>) {
+    pub(super) fn update(&mut self, snapshot: &Snapshot, usage: &BTreeMap<RunId, JobUsage>) {
         let jobs = &snapshot.overview.jobs;
         let names: BTreeSet<&str> = inserted(jobs.iter().map(|job| &*job.name));
         self.0.retain(|name, _| names.contains(&**name));
@@ -167,7 +167,7 @@ mod tests {
     fn t4_memory_is_in_bytes() {
         let own = i32::try_from(std::process::id()).unwrap();
         let (_, stat) = proc::processes().unwrap().find(|(pid, _)| *pid == own).unwrap();
-        let usage = Usage { cpu_micros: 1_500_000, resident_pages: stat.resident_pages };
+        let usage = JobUsage { cpu_micros: 1_500_000, resident_pages: stat.resident_pages };
         assert!(usage.resident_bytes() > 100_000, "{usage:?}");
         assert!((usage.cpu_seconds() - 1.5).abs() < 1e-9);
     }
@@ -217,7 +217,7 @@ mod tests {
             }
             let snapshot = core.snapshot();
             let run = snapshot.overview.jobs[0].status.run;
-            let usage = Usage { cpu_micros: read, resident_pages: 3 };
+            let usage = JobUsage { cpu_micros: read, resident_pages: 3 };
             totals.update(&snapshot, &run.map(|run| (run, usage)).into_iter().collect());
             shown.extend(totals.iter().map(|(_, seconds)| (seconds * 1e6).round()));
         }

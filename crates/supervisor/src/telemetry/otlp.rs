@@ -22,7 +22,7 @@ use containerpilot_otlp::{CoreStep, ExportKind, Ids, SpanKey, TraceSpan, Tracer}
 use tokio::sync::watch;
 
 use self::client::CollectorClient;
-use self::exporter::{Exporter, Phase};
+use self::exporter::{ExportPhase, Exporter};
 use self::log_tap::LogTap;
 use self::outbox::Outbox;
 use super::Metrics;
@@ -46,7 +46,7 @@ pub(crate) struct Export {
     logs: Option<Arc<Outbox>>,
     /// Spans of the current step.
     ended: Vec<TraceSpan>,
-    phase: watch::Sender<Phase>,
+    phase: watch::Sender<ExportPhase>,
     /// Disconnected when every task has ended.
     stopped: mpsc::Receiver<()>,
 }
@@ -89,7 +89,7 @@ impl Export {
         let tracer = wanted.traces.then(|| tracer.or_else(|| core.map(Tracer::new))).flatten();
         let since_start = Duration::from_nanos(now.as_nanos());
         let clock = WallClock(SystemTime::now().checked_sub(since_start).unwrap_or(SystemTime::UNIX_EPOCH));
-        let (phase, phase_changes) = watch::channel(Phase::Running);
+        let (phase, phase_changes) = watch::channel(ExportPhase::Running);
         let (running, stopped) = mpsc::channel();
         let resource = Arc::new(resource::of(wanted, &ids));
         let exporter = |kind: ExportKind| Exporter {
@@ -157,7 +157,7 @@ impl Export {
 
     /// Sends what waits, and the last metrics, until the deadline. Returns how much of it was not sent.
     pub(crate) fn finish(self, last: Option<Arc<Snapshot>>, deadline: Instant) -> u64 {
-        self.phase.send_replace(Phase::Finishing(last));
+        self.phase.send_replace(ExportPhase::Finishing(last));
         let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         // It ends with an error when all tasks have ended.
         let _ = self.stopped.recv_timeout(left);

@@ -35,7 +35,7 @@ use self::feed::Feed;
 use crate::logs::Tails;
 use crate::messages::query::{LookupError, Subject};
 use crate::messages::query_handle::QueryHandle;
-use crate::net::server::{JSON, Response, StatusCode, error, ok};
+use crate::net::server::{JSON, ServerResponse, StatusCode, error, ok};
 
 const HTML: &str = "text/html; charset=utf-8";
 const EVENTS: &str = "text/event-stream";
@@ -99,14 +99,14 @@ impl PageServer {
 
     /// The response to a request for one of the other pages under a public name that `hosts` does not have. Without
     /// `hosts` they are served under any name, as by 3.8: a scraper may use one.
-    pub(super) fn refuses_name(&self, head: &Parts) -> Option<Response> {
+    pub(super) fn refuses_name(&self, head: &Parts) -> Option<ServerResponse> {
         let settings = self.settings.borrow();
         let hosts = &settings.as_ref()?.hosts;
         (!hosts.is_empty() && !hosts::is_accepted(&head.headers, hosts)).then(public_name)
     }
 
     /// The response to a GET or HEAD request of a path of the page.
-    pub(super) async fn respond(&self, head: &Parts) -> Response {
+    pub(super) async fn respond(&self, head: &Parts) -> ServerResponse {
         let Some(settings) = self.settings.borrow().clone() else { return not_found() };
         let Some(route) = Route::of(head.uri.path()) else { return not_found() };
         if !hosts::is_accepted(&head.headers, &settings.hosts) {
@@ -156,23 +156,23 @@ fn shown(settings: &plan::Page) -> Disclosure {
     Disclosure { commands: settings.arguments, output: settings.logs }
 }
 
-fn not_found() -> Response {
+fn not_found() -> ServerResponse {
     error(StatusCode::NOT_FOUND, "there is no such job, watch, lock or file")
 }
 
-fn public_name() -> Response {
+fn public_name() -> ServerResponse {
     let reason =
         "this host name is public: use an address or a local name, or add the name to `hosts` under `page`";
     headers::add(error(StatusCode::MISDIRECTED_REQUEST, reason), headers::NOTHING)
 }
 
-fn busy() -> Response {
+fn busy() -> ServerResponse {
     let mut response =
         error(StatusCode::SERVICE_UNAVAILABLE, "too many explanations are requested; try again");
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }
 
-fn no_answer() -> Response {
+fn no_answer() -> ServerResponse {
     error(StatusCode::SERVICE_UNAVAILABLE, "the supervisor is exiting, or does not answer")
 }

@@ -2,11 +2,11 @@
 
 use containerpilot_process::sys;
 
-use super::exposition::{Kind, Page, count_to_f64};
+use super::exposition::{ExpositionKind, MetricsPage, count_to_f64};
 
 /// Resource usage of this process. A value that `/proc` does not provide is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Process {
+pub(super) struct ProcessUsage {
     cpu_seconds: Option<f64>,
     resident_bytes: Option<u64>,
     virtual_bytes: Option<u64>,
@@ -14,7 +14,7 @@ pub(super) struct Process {
     max_fds: Option<u64>,
 }
 
-impl Process {
+impl ProcessUsage {
     pub(super) fn read() -> Self {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         // Reading the directory needs a descriptor, which it lists as well.
@@ -28,10 +28,11 @@ impl Process {
         }
     }
 
-    pub(super) fn add_to(&self, page: &mut Page, started: f64) {
+    pub(super) fn add_to(&self, page: &mut MetricsPage, started: f64) {
         let cpu = "Total user and system CPU time spent in seconds.";
-        page.single("process_cpu_seconds_total", cpu, Kind::Counter, self.cpu_seconds);
-        let mut gauge = |name, help, value: Option<f64>| page.single(name, help, Kind::Gauge, value);
+        page.single("process_cpu_seconds_total", cpu, ExpositionKind::Counter, self.cpu_seconds);
+        let mut gauge =
+            |name, help, value: Option<f64>| page.single(name, help, ExpositionKind::Gauge, value);
         let resident = "Resident memory size in bytes.";
         gauge("process_resident_memory_bytes", resident, self.resident_bytes.map(count_to_f64));
         let mapped = "Virtual memory size in bytes.";
@@ -58,7 +59,8 @@ mod tests {
 
     #[test]
     fn t3_process_metrics_are_read_from_proc() {
-        let Process { cpu_seconds, resident_bytes, virtual_bytes, open_fds, max_fds } = Process::read();
+        let ProcessUsage { cpu_seconds, resident_bytes, virtual_bytes, open_fds, max_fds } =
+            ProcessUsage::read();
         assert!(cpu_seconds.is_some_and(|seconds| seconds > 0.0));
         assert!(resident_bytes.is_some_and(|bytes| bytes > 100_000) && resident_bytes < virtual_bytes);
         assert!(open_fds.is_some_and(|count| count >= 3) && open_fds < max_fds);
@@ -66,8 +68,8 @@ mod tests {
 
     #[test]
     fn t3_unknown_process_metrics_are_left_out() {
-        let mut page = Page::default();
-        Process { max_fds: Some(3), ..Process::default() }.add_to(&mut page, 1e9);
+        let mut page = MetricsPage::default();
+        ProcessUsage { max_fds: Some(3), ..ProcessUsage::default() }.add_to(&mut page, 1e9);
         let names: Vec<&str> = page.names().collect();
         assert_eq!(names, ["process_max_fds", "process_start_time_seconds"]);
         assert_eq!(bytes("VmRSS:\t    12 kB\nVmSize: many kB\n", "VmRSS:"), Some(12_288));

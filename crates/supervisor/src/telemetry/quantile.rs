@@ -34,7 +34,7 @@ struct Sample {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct QuantileStream {
     buffer: Vec<f64>,
     /// In ascending order.
     samples: Vec<Sample>,
@@ -42,7 +42,7 @@ pub(super) struct Stream {
     count: u64,
 }
 
-impl Stream {
+impl QuantileStream {
     pub(super) fn insert(&mut self, value: f64) {
         self.buffer.push(value);
         if self.buffer.len() >= BUFFERED {
@@ -166,7 +166,7 @@ mod tests {
 
     /// T2: checks that the rank of each quantile is within Go's errors.
     fn assert_accurate(values: &[f64]) {
-        let mut stream = Stream::default();
+        let mut stream = QuantileStream::default();
         values.iter().for_each(|value| stream.insert(*value));
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn t2_quantiles_of_few_values_are_exact() {
-        let mut stream = Stream::default();
+        let mut stream = QuantileStream::default();
         assert_eq!(stream.quantile(0.5), None);
         (1..=10).rev().for_each(|value| stream.insert(f64::from(value)));
         assert_eq!(stream.quantile(0.5), Some(5.0));
@@ -221,7 +221,7 @@ mod tests {
         // The worst case is a minimum followed by descending values above it.
         let hostile: Vec<f64> = [-1.0].into_iter().chain(descending.iter().copied()).collect();
         for (values, most) in [(ascending, 1000), (descending, 1000), (hostile, MAX_SAMPLES)] {
-            let mut stream = Stream::default();
+            let mut stream = QuantileStream::default();
             values.iter().for_each(|value| stream.insert(*value));
             assert!(stream.held() <= most + BUFFERED, "{} samples are held", stream.held());
         }

@@ -15,17 +15,17 @@ use containerpilot_core::report::status::{JobOverview, JobStatus};
 use containerpilot_core::{State, Time};
 
 use super::Shared;
-use super::exposition::{Kind, Page, count_to_f64};
-use super::job_usage::Usage;
-use super::process::Process;
+use super::exposition::{ExpositionKind, MetricsPage, count_to_f64};
+use super::job_usage::JobUsage;
+use super::process::ProcessUsage;
 use crate::logs::LineCounts;
 use crate::messages::query::Snapshot;
 
 /// What is read when the page is requested.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
-    pub(super) process: Process,
-    pub(super) usage: BTreeMap<RunId, Usage>,
+    pub(super) process: ProcessUsage,
+    pub(super) usage: BTreeMap<RunId, JobUsage>,
     pub(super) lines: BTreeMap<Box<str>, LineCounts>,
     /// How many lines of the log were lost.
     pub(super) lost_lines: u64,
@@ -33,7 +33,7 @@ pub(super) struct Measured {
 
 /// Adds the supervisor's metrics to a page.
 pub(super) fn add_to(
-    page: &mut Page,
+    page: &mut MetricsPage,
     snapshot: &Snapshot,
     shared: &Shared,
     version: &str,
@@ -53,14 +53,14 @@ pub(super) fn add_to(
     log_lines(page, snapshot, &measured.lines);
     let lost = "Number of lines of the log and of the log files of jobs that were lost.";
     let lost_lines = Some(count_to_f64(measured.lost_lines));
-    page.single("containerpilot_log_lost_lines_total", lost, Kind::Counter, lost_lines);
+    page.single("containerpilot_log_lost_lines_total", lost, ExpositionKind::Counter, lost_lines);
     ready(page, snapshot);
     checks(page, snapshot);
     exports(page, shared);
     page.family(
         "containerpilot_build_info",
         "Version of containerpilot; always 1.",
-        Kind::Gauge,
+        ExpositionKind::Gauge,
         |samples| {
             samples.add("", &[("version", version)], 1.0);
         },
@@ -68,22 +68,22 @@ pub(super) fn add_to(
     measured.process.add_to(page, seconds(snapshot, Time::ZERO));
 }
 
-fn events(page: &mut Page, snapshot: &Snapshot) {
+fn events(page: &mut MetricsPage, snapshot: &Snapshot) {
     let events = snapshot.overview.events.iter();
     let events = containerpilot_core::grouped(
         events.map(|event| ((event.code.legacy_name(), &*event.source), event.count)),
     );
     let help = "Number of events by code and source.";
-    page.family("containerpilot_events", help, Kind::Untyped, |samples| {
+    page.family("containerpilot_events", help, ExpositionKind::Untyped, |samples| {
         for ((code, source), counts) in events {
             samples.add("", &[("code", code), ("source", source)], count_to_f64(counts.into_iter().sum()));
         }
     });
 }
 
-fn requests(page: &mut Page, shared: &Shared) {
+fn requests(page: &mut MetricsPage, shared: &Shared) {
     let help = "Number of requests to the control socket by status code and path.";
-    page.family("containerpilot_control_http_requests", help, Kind::Untyped, |samples| {
+    page.family("containerpilot_control_http_requests", help, ExpositionKind::Untyped, |samples| {
         for ((code, path), count) in &shared.requests {
             samples.add("", &[("code", &code.to_string()), ("path", path)], count_to_f64(*count));
         }
@@ -91,16 +91,16 @@ fn requests(page: &mut Page, shared: &Shared) {
 }
 
 /// T6: what was sent to a collector, and what was not.
-fn exports(page: &mut Page, shared: &Shared) {
+fn exports(page: &mut MetricsPage, shared: &Shared) {
     let help = "Number of log entries, metrics and spans for the OpenTelemetry collector, by result.";
-    page.family("containerpilot_otlp_items_total", help, Kind::Counter, |samples| {
+    page.family("containerpilot_otlp_items_total", help, ExpositionKind::Counter, |samples| {
         for ((kind, result), count) in &shared.exported {
             samples.add("", &[("kind", kind), ("result", result)], count_to_f64(*count));
         }
     });
 }
 
-fn watches(page: &mut Page, snapshot: &Snapshot) {
+fn watches(page: &mut MetricsPage, snapshot: &Snapshot) {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let has_consul = snapshot.catalog.consul.is_some();
     for watch in &snapshot.overview.watches {
@@ -113,7 +113,7 @@ fn watches(page: &mut Page, snapshot: &Snapshot) {
         *most = count.max(*most);
     }
     let help = "Whether what a watch follows is there (1) or not (0), by kind.";
-    page.family("containerpilot_watch_up", help, Kind::Gauge, |samples| {
+    page.family("containerpilot_watch_up", help, ExpositionKind::Gauge, |samples| {
         let answered =
             snapshot.overview.watches.iter().filter_map(|watch| Some((watch, watch.answer.as_ref()?)));
         // Two watches may have the same name.
@@ -124,16 +124,16 @@ fn watches(page: &mut Page, snapshot: &Snapshot) {
         }
     });
     let help = "Number of healthy instances of a watched service.";
-    page.family("containerpilot_watch_instances", help, Kind::Gauge, |samples| {
+    page.family("containerpilot_watch_instances", help, ExpositionKind::Gauge, |samples| {
         for (service, count) in counts {
             samples.add("", &[("service", service)], count_to_f64(count as u64));
         }
     });
 }
 
-fn locks(page: &mut Page, snapshot: &Snapshot) {
+fn locks(page: &mut MetricsPage, snapshot: &Snapshot) {
     let help = "Whether this supervisor has the lock (1) or not (0).";
-    page.family("containerpilot_lock_held", help, Kind::Gauge, |samples| {
+    page.family("containerpilot_lock_held", help, ExpositionKind::Gauge, |samples| {
         for lock in &snapshot.overview.locks {
             let held = f64::from(u8::from(lock.fencing.is_some()));
             samples.add("", &[("name", &lock.name)], held);
@@ -142,13 +142,13 @@ fn locks(page: &mut Page, snapshot: &Snapshot) {
 }
 
 /// D15: rendered files.
-fn files(page: &mut Page, snapshot: &Snapshot) {
+fn files(page: &mut MetricsPage, snapshot: &Snapshot) {
     let files = &snapshot.overview.files;
     if files.is_empty() {
         return;
     }
     let help = "Number of renderings of a file, by their result.";
-    page.family("containerpilot_file_renders_total", help, Kind::Counter, |samples| {
+    page.family("containerpilot_file_renders_total", help, ExpositionKind::Counter, |samples| {
         for file in files {
             let name = file.name.as_str();
             let in_progress = u64::from(file.status.is_in_progress());
@@ -158,22 +158,27 @@ fn files(page: &mut Page, snapshot: &Snapshot) {
         }
     });
     let help = "Number of times that a new text was written to a file.";
-    page.family("containerpilot_file_writes_total", help, Kind::Counter, |samples| {
+    page.family("containerpilot_file_writes_total", help, ExpositionKind::Counter, |samples| {
         for file in files {
             samples.add("", &[("name", file.name.as_str())], count_to_f64(file.changes));
         }
     });
     let help = "When a file was last known to have the text of its inputs, in seconds since 1970.";
-    page.family("containerpilot_file_last_success_timestamp_seconds", help, Kind::Gauge, |samples| {
-        for file in files {
-            let since = |at| snapshot.clock.at(at).duration_since(SystemTime::UNIX_EPOCH).ok();
-            if let Some(since) = file.rendered_at.and_then(since) {
-                samples.add("", &[("name", file.name.as_str())], since.as_secs_f64());
+    page.family(
+        "containerpilot_file_last_success_timestamp_seconds",
+        help,
+        ExpositionKind::Gauge,
+        |samples| {
+            for file in files {
+                let since = |at| snapshot.clock.at(at).duration_since(SystemTime::UNIX_EPOCH).ok();
+                if let Some(since) = file.rendered_at.and_then(since) {
+                    samples.add("", &[("name", file.name.as_str())], since.as_secs_f64());
+                }
             }
-        }
-    });
+        },
+    );
     let help = "Whether the last rendering of a file succeeded (1) or not (0).";
-    page.family("containerpilot_file_up", help, Kind::Gauge, |samples| {
+    page.family("containerpilot_file_up", help, ExpositionKind::Gauge, |samples| {
         for file in files {
             let is_up = file.rendered_at.is_some() && file.failure.is_none();
             samples.add("", &[("name", file.name.as_str())], count_to_f64(u64::from(is_up)));
@@ -182,18 +187,23 @@ fn files(page: &mut Page, snapshot: &Snapshot) {
 }
 
 /// D11: what Consul has confirmed, not what is wanted.
-fn catalog(page: &mut Page, snapshot: &Snapshot) {
+fn catalog(page: &mut MetricsPage, snapshot: &Snapshot) {
     let up = snapshot.catalog.consul.as_ref().and_then(|consul| consul.up);
     let help =
         "Whether Consul answered and accepted the last request of each service and watch (1) or not (0).";
-    page.single("containerpilot_catalog_up", help, Kind::Gauge, up.map(|up| f64::from(u8::from(up))));
+    page.single(
+        "containerpilot_catalog_up",
+        help,
+        ExpositionKind::Gauge,
+        up.map(|up| f64::from(u8::from(up))),
+    );
     let services = snapshot.overview.jobs.iter().zip(&snapshot.catalog.services);
     let registered = |known: &Known| matches!(known.confirmed, Some(DesiredService::Present(_)));
     let by_name = containerpilot_core::grouped(
         services.filter_map(|(job, service)| Some((&*job.name, registered(service.as_ref()?)))),
     );
     let help = "Whether the catalog has confirmed that the job's service is registered (1) or not (0).";
-    page.family("containerpilot_service_registered", help, Kind::Gauge, |samples| {
+    page.family("containerpilot_service_registered", help, ExpositionKind::Gauge, |samples| {
         for (name, registered) in by_name {
             let all = registered.into_iter().all(|registered| registered);
             samples.add("", &[("name", name)], f64::from(u8::from(all)));
@@ -204,7 +214,7 @@ fn catalog(page: &mut Page, snapshot: &Snapshot) {
         services.filter_map(|(job, service)| Some((&*job.name, service.as_ref()?.is_held))),
     );
     let help = "Whether another supervisor has registered the id of the job's service (1) or not (0).";
-    page.family("containerpilot_service_conflict", help, Kind::Gauge, |samples| {
+    page.family("containerpilot_service_conflict", help, ExpositionKind::Gauge, |samples| {
         for (name, held) in by_name {
             let any = held.into_iter().any(|held| held);
             samples.add("", &[("name", name)], f64::from(u8::from(any)));
@@ -221,7 +231,7 @@ struct JobValues {
     started: Option<f64>,
 }
 
-fn jobs(page: &mut Page, snapshot: &Snapshot) {
+fn jobs(page: &mut MetricsPage, snapshot: &Snapshot) {
     let mut by_name: BTreeMap<&str, JobValues> = BTreeMap::new();
     for job in shown_jobs(snapshot) {
         let values = by_name.entry(&job.name).or_default();
@@ -232,7 +242,7 @@ fn jobs(page: &mut Page, snapshot: &Snapshot) {
         let started = job.started_at.map(|moment| seconds(snapshot, moment));
         values.started = [values.started, started].into_iter().flatten().reduce(f64::max);
     }
-    let mut family = |name: &str, help: &str, kind: Kind, value: fn(&JobValues) -> Option<f64>| {
+    let mut family = |name: &str, help: &str, kind: ExpositionKind, value: fn(&JobValues) -> Option<f64>| {
         page.family(name, help, kind, |samples| {
             for (job, values) in &by_name {
                 value(values).into_iter().for_each(|value| samples.add("", &[("name", job)], value));
@@ -240,15 +250,17 @@ fn jobs(page: &mut Page, snapshot: &Snapshot) {
         });
     };
     let up = "Whether the job is running (1) or not (0).";
-    family("containerpilot_job_up", up, Kind::Gauge, |job| Some(f64::from(u8::from(job.up))));
+    family("containerpilot_job_up", up, ExpositionKind::Gauge, |job| Some(f64::from(u8::from(job.up))));
     let restarts = "Number of times the restart policy of the job has restarted it.";
-    family("containerpilot_job_restarts_total", restarts, Kind::Counter, |job| {
+    family("containerpilot_job_restarts_total", restarts, ExpositionKind::Counter, |job| {
         Some(count_to_f64(job.restarts))
     });
     let last_exit = "Exit code of the job's last run; 128 + N if signal N killed it.";
-    family("containerpilot_job_last_exit_code", last_exit, Kind::Gauge, |job| job.last_exit.map(f64::from));
+    family("containerpilot_job_last_exit_code", last_exit, ExpositionKind::Gauge, |job| {
+        job.last_exit.map(f64::from)
+    });
     let started = "Start time of the job's current or last run since unix epoch in seconds.";
-    family("containerpilot_job_start_time_seconds", started, Kind::Gauge, |job| job.started);
+    family("containerpilot_job_start_time_seconds", started, ExpositionKind::Gauge, |job| job.started);
 }
 
 /// The jobs without sensors, each of which has a metric of its own.
@@ -256,11 +268,11 @@ fn shown_jobs(snapshot: &Snapshot) -> impl Iterator<Item = &JobOverview> {
     snapshot.overview.jobs.iter().filter(|job| !matches!(job.role, Role::Sensor(_)))
 }
 
-fn job_states(page: &mut Page, snapshot: &Snapshot) {
+fn job_states(page: &mut MetricsPage, snapshot: &Snapshot) {
     let by_name =
         containerpilot_core::grouped(shown_jobs(snapshot).map(|job| (&*job.name, job.status.word())));
     let help = "Whether the job is in this state (1) or not (0).";
-    page.family("containerpilot_job_state", help, Kind::Gauge, |samples| {
+    page.family("containerpilot_job_state", help, ExpositionKind::Gauge, |samples| {
         for (name, states) in by_name {
             for state in JobStatus::WORDS {
                 let value = f64::from(u8::from(states.contains(&state)));
@@ -270,7 +282,7 @@ fn job_states(page: &mut Page, snapshot: &Snapshot) {
     });
 }
 
-fn job_runs(page: &mut Page, snapshot: &Snapshot) {
+fn job_runs(page: &mut MetricsPage, snapshot: &Snapshot) {
     let mut by_name: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for job in shown_jobs(snapshot) {
         for (result, count) in job.runs.by_result() {
@@ -278,7 +290,7 @@ fn job_runs(page: &mut Page, snapshot: &Snapshot) {
         }
     }
     let help = "Number of runs that have ended, by result.";
-    page.family("containerpilot_job_runs_total", help, Kind::Counter, |samples| {
+    page.family("containerpilot_job_runs_total", help, ExpositionKind::Counter, |samples| {
         for ((name, result), count) in by_name {
             samples.add("", &[("name", name), ("result", result)], count_to_f64(count));
         }
@@ -286,41 +298,46 @@ fn job_runs(page: &mut Page, snapshot: &Snapshot) {
 }
 
 /// W21: events that were dropped because too many were pending.
-fn dropped_events(page: &mut Page, snapshot: &Snapshot) {
+fn dropped_events(page: &mut MetricsPage, snapshot: &Snapshot) {
     let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
     for (job, dropped) in shown_jobs(snapshot).filter_map(|job| Some((job, job.dropped_events?))) {
         *by_name.entry(&job.name).or_default() += dropped;
     }
     let help = "Number of events that were dropped because too many were pending.";
-    page.family("containerpilot_job_events_dropped_total", help, Kind::Counter, |samples| {
+    page.family("containerpilot_job_events_dropped_total", help, ExpositionKind::Counter, |samples| {
         for (name, count) in by_name {
             samples.add("", &[("name", name)], count_to_f64(count));
         }
     });
 }
 
-fn job_usage(page: &mut Page, snapshot: &Snapshot, shared: &Shared, usage: &BTreeMap<RunId, Usage>) {
+fn job_usage(
+    page: &mut MetricsPage,
+    snapshot: &Snapshot,
+    shared: &Shared,
+    usage: &BTreeMap<RunId, JobUsage>,
+) {
     let names: BTreeSet<&str> = inserted(shown_jobs(snapshot).map(|job| &*job.name));
     let help = "CPU time of the processes of the job's runs in seconds.";
-    page.family("containerpilot_job_cpu_seconds_total", help, Kind::Counter, |samples| {
+    page.family("containerpilot_job_cpu_seconds_total", help, ExpositionKind::Counter, |samples| {
         for (name, seconds) in shared.cpu.iter().filter(|(name, _)| names.contains(name)) {
             samples.add("", &[("name", name)], seconds);
         }
     });
     let used = shown_jobs(snapshot).filter_map(|job| Some((&*job.name, *usage.get(&job.status.run?)?)));
     let help = "Resident memory of the processes of the job's current run in bytes.";
-    page.family("containerpilot_job_memory_bytes", help, Kind::Gauge, |samples| {
+    page.family("containerpilot_job_memory_bytes", help, ExpositionKind::Gauge, |samples| {
         for (name, usage) in containerpilot_core::grouped(used) {
-            let bytes = usage.into_iter().map(Usage::resident_bytes).sum();
+            let bytes = usage.into_iter().map(JobUsage::resident_bytes).sum();
             samples.add("", &[("name", name)], count_to_f64(bytes));
         }
     });
 }
 
-fn log_lines(page: &mut Page, snapshot: &Snapshot, lines: &BTreeMap<Box<str>, LineCounts>) {
+fn log_lines(page: &mut MetricsPage, snapshot: &Snapshot, lines: &BTreeMap<Box<str>, LineCounts>) {
     let names: BTreeSet<&str> = inserted(shown_jobs(snapshot).map(|job| &*job.name));
     let help = "Number of lines that the job has written, by stream.";
-    page.family("containerpilot_log_lines_total", help, Kind::Counter, |samples| {
+    page.family("containerpilot_log_lines_total", help, ExpositionKind::Counter, |samples| {
         for (name, LineCounts { stdout, stderr }) in lines.iter().filter(|(name, _)| names.contains(&***name))
         {
             for (stream, count) in [("stderr", *stderr), ("stdout", *stdout)] {
@@ -331,14 +348,14 @@ fn log_lines(page: &mut Page, snapshot: &Snapshot, lines: &BTreeMap<Box<str>, Li
 }
 
 /// What `/readyz` says. In maintenance mode, the container is meant not to be ready.
-fn ready(page: &mut Page, snapshot: &Snapshot) {
+fn ready(page: &mut MetricsPage, snapshot: &Snapshot) {
     let overview = &snapshot.overview;
     let ready = (!overview.maintenance).then(|| f64::from(u8::from(overview.not_ready().is_empty())));
     let help = "Whether all jobs with checks are healthy (1) or not (0), as `/readyz` says.";
-    page.single("containerpilot_ready", help, Kind::Gauge, ready);
+    page.single("containerpilot_ready", help, ExpositionKind::Gauge, ready);
 }
 
-fn checks(page: &mut Page, snapshot: &Snapshot) {
+fn checks(page: &mut MetricsPage, snapshot: &Snapshot) {
     let mut results = Vec::new();
     // In maintenance mode checks are suspended (D8): their last results are not those of now.
     for job in snapshot.overview.jobs.iter().filter(|_| !snapshot.overview.maintenance) {
@@ -350,7 +367,7 @@ fn checks(page: &mut Page, snapshot: &Snapshot) {
     }
     let by_name = containerpilot_core::grouped(results);
     let mut family = |name: &str, help: &str, value: fn(&[(bool, f64)]) -> f64| {
-        page.family(name, help, Kind::Gauge, |samples| {
+        page.family(name, help, ExpositionKind::Gauge, |samples| {
             for ((job, check), results) in &by_name {
                 samples.add("", &[("name", job), ("check", check)], value(results));
             }

@@ -111,7 +111,7 @@ mod tests {
     }
 
     fn page(sensors: &SensorOutputs) -> String {
-        let mut page = super::super::exposition::Page::default();
+        let mut page = super::super::exposition::MetricsPage::default();
         sensors.metrics.shared().store.add_to(&mut page, std::time::Duration::ZERO);
         page.text()
     }

@@ -24,8 +24,8 @@ use crate::messages::query::Snapshot;
 use crate::messages::query_handle::QueryHandle;
 use crate::net::Net;
 use crate::net::server::{
-    Handler, JSON, Limits, Listener, Request, Response, StatusCode, TEXT, error, method_not_allowed, ok,
-    serve,
+    Handler, JSON, Listener, ServerLimits, ServerRequest, ServerResponse, StatusCode, TEXT, error,
+    method_not_allowed, ok, serve,
 };
 
 /// How long the event loop may take to reply. Normally it replies at once.
@@ -76,14 +76,14 @@ fn listen(wanted: &plan::Telemetry) -> Result<TcpListener, ListenError> {
 
 /// The event loop's handle of the server. Dropping it stops the server.
 #[derive(Debug)]
-pub(crate) struct Telemetry {
+pub(crate) struct TelemetryServer {
     /// The address in the plan; its port may be 0.
     wanted: SocketAddr,
     page: watch::Sender<Option<plan::Page>>,
     _shutdown: watch::Sender<()>,
 }
 
-impl Telemetry {
+impl TelemetryServer {
     /// Listens at the plan's address and serves.
     pub(crate) fn open(
         wanted: &plan::Telemetry,
@@ -184,7 +184,7 @@ fn server(
     let listener = tokio::net::TcpListener::from_std(listener)?;
     queries.log(Level::Info, format!("telemetry: serving at {address}"));
     let pages = Pages::new(metrics, queries, page, shutdown.clone());
-    Ok(serve(Listener::Tcp(listener), Limits::TELEMETRY, pages, shutdown))
+    Ok(serve(Listener::Tcp(listener), ServerLimits::TELEMETRY, pages, shutdown))
 }
 
 /// The handler of the telemetry server.
@@ -196,7 +196,7 @@ struct Pages {
 }
 
 impl Handler for Pages {
-    async fn handle(&self, request: Request) -> Response {
+    async fn handle(&self, request: ServerRequest) -> ServerResponse {
         let path = request.head.uri.path();
         let is_page = self.page.is_on() && PageServer::has(path);
         if !is_page && !["/metrics", "/status", "/livez", "/readyz"].contains(&path) {

@@ -7,7 +7,7 @@ use containerpilot_config::suggest;
 use containerpilot_core::plan::{Metric, MetricKind};
 use thiserror::Error;
 
-use super::exposition::{Kind, Page, count_to_f64, number};
+use super::exposition::{ExpositionKind, MetricsPage, count_to_f64, number};
 use super::summary::Summary;
 
 /// The metrics of a plan and their values.
@@ -130,7 +130,7 @@ impl Store {
         Ok((name, value))
     }
 
-    pub(super) fn add_to(&mut self, page: &mut Page, now: Duration) {
+    pub(super) fn add_to(&mut self, page: &mut MetricsPage, now: Duration) {
         for (name, entry) in &mut self.metrics {
             entry.add_to(name, page, now);
         }
@@ -177,16 +177,16 @@ impl Value {
 }
 
 impl Entry {
-    fn add_to(&mut self, name: &str, page: &mut Page, now: Duration) {
+    fn add_to(&mut self, name: &str, page: &mut MetricsPage, now: Duration) {
         let (help, since) = (self.definition.help.as_str(), self.since);
         match &mut self.value {
-            Value::Counter(total) => page.family(name, help, Kind::Counter, |samples| {
+            Value::Counter(total) => page.family(name, help, ExpositionKind::Counter, |samples| {
                 samples.add_since(since, "", &[], *total);
             }),
-            Value::Gauge(last) => page.single(name, help, Kind::Gauge, Some(*last)),
+            Value::Gauge(last) => page.single(name, help, ExpositionKind::Gauge, Some(*last)),
             Value::Histogram { counts, sum } => {
                 let MetricKind::Histogram { buckets } = &self.definition.kind else { return };
-                page.family(name, help, Kind::Histogram, |samples| {
+                page.family(name, help, ExpositionKind::Histogram, |samples| {
                     let mut total = 0;
                     for (bound, count) in buckets.iter().copied().chain([f64::INFINITY]).zip(counts) {
                         total += *count;
@@ -198,7 +198,7 @@ impl Entry {
             }
             Value::Summary(summary) => {
                 let quantiles = summary.quantiles(now);
-                page.family(name, help, Kind::Summary, |samples| {
+                page.family(name, help, ExpositionKind::Summary, |samples| {
                     for (share, value) in quantiles {
                         samples.add_since(since, "", &[("quantile", &number(share))], value);
                     }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::quantile::{Stream, TARGETS};
+use super::quantile::{QuantileStream, TARGETS};
 
 const STREAMS: usize = 5;
 /// How long a stream is the oldest one.
@@ -14,7 +14,7 @@ const ROTATION: Duration = Duration::from_secs(120);
 /// Observations of one metric. The caller passes the time, counted from any fixed moment.
 #[derive(Debug)]
 pub(super) struct Summary {
-    streams: [Stream; STREAMS],
+    streams: [QuantileStream; STREAMS],
     oldest: usize,
     next_rotation: Duration,
     pub(super) count: u64,
@@ -50,7 +50,7 @@ impl Summary {
         let late = now.saturating_sub(self.next_rotation);
         if late > ROTATION * u32::try_from(STREAMS).unwrap_or(u32::MAX) {
             // Every value is older than the window.
-            self.streams.iter_mut().for_each(Stream::clear);
+            self.streams.iter_mut().for_each(QuantileStream::clear);
             self.next_rotation = now + ROTATION;
         }
         while now > self.next_rotation {

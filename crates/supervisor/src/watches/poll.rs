@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::Followed;
 use crate::net::connect::{Address, Connector};
 use crate::net::http_probe::ProbeClient;
-use crate::net::resolve::{self, Data, Found};
+use crate::net::resolve::{self, FoundRecord, RecordData};
 
 /// Connections and look-ups at the same time. If there are more watches, they take turns.
 pub(super) const CONCURRENT_POLLS: usize = 256;
@@ -132,13 +132,13 @@ impl Polled {
     }
 }
 
-fn instance(found: Found) -> Instance {
+fn instance(found: FoundRecord) -> Instance {
     match found.data {
-        Data::Address(address) => {
+        RecordData::Address(address) => {
             let address = address.to_string();
             Instance { id: address.clone(), address, ..Instance::default() }
         }
-        Data::Service { host, port, priority, weight } => Instance {
+        RecordData::Service { host, port, priority, weight } => Instance {
             id: format!("{host}:{port}"),
             meta: inserted([
                 ("priority".to_owned(), priority.to_string()),

@@ -17,7 +17,7 @@ fn log() -> (Logs, PathBuf) {
 fn start(outputs: &mut CheckOutputs, pid: u32) -> (PipeWriter, PipeWriter) {
     let (stdout, stdout_writer) = io::pipe().unwrap();
     let (stderr, stderr_writer) = io::pipe().unwrap();
-    let source = Source {
+    let source = LogSource {
         job: "web".into(),
         pid,
         check: Some("check.web".into()),

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use containerpilot_core::inserted;
 
-use super::super::Source;
+use super::super::LogSource;
 use super::super::loss::Loss;
 use super::super::stream::MAX_BUFFERED;
 use super::{LogWorker, context, write_stderr};
@@ -28,7 +28,7 @@ pub(super) struct Lingering(BTreeMap<(String, Option<String>), VecDeque<u64>>);
 
 impl Lingering {
     /// Adds a stream. Returns the oldest one of the same job and check if there are too many now.
-    fn add(&mut self, number: u64, source: &Source) -> Option<u64> {
+    fn add(&mut self, number: u64, source: &LogSource) -> Option<u64> {
         let numbers = self.0.entry((source.job.clone(), source.check.clone())).or_default();
         if !numbers.contains(&number) {
             numbers.push_back(number);
@@ -37,7 +37,7 @@ impl Lingering {
     }
 
     /// A stream was closed.
-    pub(super) fn remove(&mut self, number: u64, source: &Source) {
+    pub(super) fn remove(&mut self, number: u64, source: &LogSource) {
         if self.0.is_empty() {
             return;
         }

@@ -169,7 +169,7 @@ fn l8_r5_join_and_level_change_while_the_process_runs() {
 fn l8_level_of_stderr_decides_whether_it_is_written() {
     for (lowest, expected) in [(Level::Info, "err out"), (Level::Warn, "err"), (Level::Panic, "")] {
         let (reader, writer) = io::pipe().unwrap();
-        let output = Output::shared(writer.into()).unwrap();
+        let output = LogSink::shared(writer.into()).unwrap();
         let logs = Logs::start_on(output, &Logging { level: lowest, ..logging(Format::Json) }).unwrap();
         let settings = JobLogging { stderr: Level::Error, ..JobLogging::default() };
         let (mut stdout, mut stderr) = attach_with(&logs, "main", 7, settings);

@@ -33,7 +33,7 @@ fn l2_lines_of_a_check_are_labelled() {
     logs.attach(
         stdout.into(),
         stderr.into(),
-        Source {
+        LogSource {
             job: "main".into(),
             pid: 3,
             check: Some("web".into()),
@@ -61,7 +61,7 @@ fn p11_secrets_are_hidden_in_lines_and_in_the_last_lines() {
     let (stdout, mut writer) = io::pipe().unwrap();
     let (stderr, mut errors) = io::pipe().unwrap();
     let hidden = HiddenValues::default();
-    let source = Source {
+    let source = LogSource {
         job: "main".into(),
         pid: 3,
         check: None,
@@ -209,7 +209,7 @@ fn l2_process_that_closes_its_output_keeps_running() {
 fn l2_level_above_info_hides_lines_but_keeps_the_last_ones() {
     let (reader, writer) = io::pipe().unwrap();
     let warn = Logging { level: Level::Warn, ..logging(Format::Default) };
-    let logs = Logs::start_on(Output::shared(writer.into()).unwrap(), &warn).unwrap();
+    let logs = Logs::start_on(LogSink::shared(writer.into()).unwrap(), &warn).unwrap();
     let (mut stdout, _) = attach(&logs, "main", 7);
     stdout.write_all(b"hidden\nalso").unwrap();
     drop(stdout);

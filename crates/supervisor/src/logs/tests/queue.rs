@@ -6,10 +6,10 @@ use containerpilot_process::sys::Waker;
 
 use super::*;
 use crate::logs::loss::Loss;
-use crate::logs::queue::{Entry, Queue, Work};
+use crate::logs::queue::{LogQueue, QueuedEntry, Work};
 
-fn entry(level: Level, message: &str) -> Entry {
-    Entry {
+fn entry(level: Level, message: &str) -> QueuedEntry {
+    QueuedEntry {
         time: SystemTime::UNIX_EPOCH,
         level,
         job: None,
@@ -21,11 +21,11 @@ fn entry(level: Level, message: &str) -> Entry {
     }
 }
 
-fn queue() -> Queue {
-    Queue::new(Waker::new().unwrap())
+fn queue() -> LogQueue {
+    LogQueue::new(Waker::new().unwrap())
 }
 
-fn take_all(queue: &Queue) -> Vec<(Entry, Loss)> {
+fn take_all(queue: &LogQueue) -> Vec<(QueuedEntry, Loss)> {
     std::iter::from_fn(|| queue.take_entry(u64::MAX)).collect()
 }
 
@@ -86,7 +86,7 @@ fn l2_work_and_entries_keep_their_order() {
 }
 
 /// Fills the queue so that the event loop gives way to the log thread.
-fn crowded() -> Queue {
+fn crowded() -> LogQueue {
     let queue = queue();
     let text = "x".repeat(1000);
     for _ in 0..2_000 {

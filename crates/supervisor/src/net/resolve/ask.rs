@@ -13,8 +13,8 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::{Instant, timeout_at};
 
 use super::ResolveError;
-use super::message::{self, Answer, Answered, Found, Name};
-use super::settings::Settings;
+use super::message::{self, Answered, DnsAnswer, DnsName, FoundRecord};
+use super::settings::ResolverSettings;
 
 /// How long to wait for the second address family once the first has addresses: some servers never answer for IPv6.
 const SECOND_FAMILY_TIMEOUT: Duration = Duration::from_millis(300);
@@ -23,7 +23,7 @@ const DATAGRAM_BYTES: usize = 4096;
 
 /// The result of the query for one name.
 enum Outcome {
-    Found(Vec<Found>),
+    Found(Vec<FoundRecord>),
     /// The name does not exist or has no such record.
     NotFound,
     /// A server answered with an error. Other servers and names may succeed.
@@ -36,14 +36,14 @@ enum Outcome {
 pub(super) async fn records(
     host: &str,
     types: &[DnsRecord],
-    settings: &Settings,
+    settings: &ResolverSettings,
     deadline: Instant,
-) -> Result<Vec<Found>, ResolveError> {
+) -> Result<Vec<FoundRecord>, ResolveError> {
     let mut failed = None;
     let mut no_answer = None;
     for candidate in settings.candidates(host) {
         // With a search domain the name may be too long.
-        let Ok(candidate) = Name::parse(&candidate) else { continue };
+        let Ok(candidate) = DnsName::parse(&candidate) else { continue };
         // If no server answers, the other names get one attempt each: a server may ignore one name and answer another.
         let attempts = if no_answer.is_some() { 1 } else { settings.attempts };
         match one_name(&candidate, types, settings, attempts, deadline).await {
@@ -57,9 +57,9 @@ pub(super) async fn records(
 }
 
 async fn one_name(
-    name: &Name,
+    name: &DnsName,
     types: &[DnsRecord],
-    settings: &Settings,
+    settings: &ResolverSettings,
     attempts: usize,
     deadline: Instant,
 ) -> Outcome {
@@ -90,7 +90,7 @@ async fn one_name(
 /// Queries one server for all types at once.
 async fn one_server(
     server: SocketAddr,
-    name: &Name,
+    name: &DnsName,
     types: &[DnsRecord],
     use_tcp: bool,
     until: Instant,
@@ -124,10 +124,10 @@ fn combine(server: IpAddr, answers: Vec<Option<Answered>>, reason: String) -> Ou
     let (mut no_such_name, mut empty, mut failed) = (false, 0, None);
     for answered in answers.into_iter().flatten() {
         match answered.answer {
-            Answer::Records(records) if records.is_empty() => empty += 1,
-            Answer::Records(records) => found.extend(records),
-            Answer::NoSuchName => no_such_name = true,
-            Answer::Failed(code) => failed = Some(code),
+            DnsAnswer::Records(records) if records.is_empty() => empty += 1,
+            DnsAnswer::Records(records) => found.extend(records),
+            DnsAnswer::NoSuchName => no_such_name = true,
+            DnsAnswer::Failed(code) => failed = Some(code),
         }
     }
     match (found.is_empty(), failed) {
@@ -148,7 +148,7 @@ struct Question {
 /// Sends all questions by UDP and waits for their answers.
 async fn ask_by_udp(
     server: SocketAddr,
-    name: &Name,
+    name: &DnsName,
     questions: &mut [Question],
     until: Instant,
 ) -> io::Result<()> {
@@ -167,8 +167,7 @@ async fn ask_by_udp(
         let bytes = buffer.get(..length).unwrap_or_default();
         for question in questions.iter_mut().filter(|question| question.answer.is_none()) {
             question.answer = message::parse_answer(bytes, question.id, name, question.record);
-            let has_records =
-                |answered: &Answered| matches!(&answered.answer, Answer::Records(some) if !some.is_empty());
+            let has_records = |answered: &Answered| matches!(&answered.answer, DnsAnswer::Records(some) if !some.is_empty());
             if question.answer.as_ref().is_some_and(has_records) {
                 until = until.min(Instant::now() + SECOND_FAMILY_TIMEOUT);
             }
@@ -180,7 +179,7 @@ async fn ask_by_udp(
 /// Sends a question by TCP, which allows answers of any length.
 async fn ask_by_tcp(
     server: SocketAddr,
-    name: &Name,
+    name: &DnsName,
     question: &Question,
     until: Instant,
 ) -> io::Result<Answered> {

@@ -27,33 +27,33 @@ fn type_number(record: DnsRecord) -> u16 {
 
 /// A record that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
-    pub(crate) data: Data,
+pub(crate) struct FoundRecord {
+    pub(crate) data: RecordData,
     /// How long it is valid, in seconds.
     pub(crate) ttl: u32,
 }
 
 /// The data of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Data {
+pub(crate) enum RecordData {
     Address(IpAddr),
     Service { host: String, port: u16, priority: u16, weight: u16 },
 }
 
-impl Found {
+impl FoundRecord {
     pub(super) fn address(&self) -> Option<IpAddr> {
         match self.data {
-            Data::Address(address) => Some(address),
-            Data::Service { .. } => None,
+            RecordData::Address(address) => Some(address),
+            RecordData::Service { .. } => None,
         }
     }
 }
 
 /// A domain name as in a message: labels with their lengths, in lower case, without the final zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Name(Vec<u8>);
+pub(super) struct DnsName(Vec<u8>);
 
-impl Name {
+impl DnsName {
     /// Parses a name; the reason if it is invalid.
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
         let text = text.strip_suffix('.').unwrap_or(text);
@@ -101,7 +101,7 @@ impl Name {
 }
 
 /// A question for the records of a name.
-pub(super) fn question(id: u16, name: &Name, record: DnsRecord) -> Vec<u8> {
+pub(super) fn question(id: u16, name: &DnsName, record: DnsRecord) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(18 + name.0.len());
     bytes.extend(id.to_be_bytes());
     // A query, recursion desired.
@@ -133,9 +133,9 @@ impl fmt::Display for ResponseCode {
 
 /// The content of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum DnsAnswer {
     /// Empty if the name has no record of this type.
-    Records(Vec<Found>),
+    Records(Vec<FoundRecord>),
     /// NXDOMAIN.
     NoSuchName,
     Failed(ResponseCode),
@@ -144,12 +144,12 @@ pub(super) enum Answer {
 /// An answer, and whether it was truncated to fit into a datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answered {
-    pub(super) answer: Answer,
+    pub(super) answer: DnsAnswer,
     pub(super) truncated: bool,
 }
 
 /// Parses the answer to a question. `None` if the bytes are not one.
-pub(super) fn parse_answer(bytes: &[u8], id: u16, name: &Name, record: DnsRecord) -> Option<Answered> {
+pub(super) fn parse_answer(bytes: &[u8], id: u16, name: &DnsName, record: DnsRecord) -> Option<Answered> {
     let mut reader = Reader { bytes, at: 0 };
     if reader.u16()? != id {
         return None;
@@ -166,16 +166,16 @@ pub(super) fn parse_answer(bytes: &[u8], id: u16, name: &Name, record: DnsRecord
     }
     // Some servers omit the question in an error.
     if questions == 0 && code != 0 && code != 3 {
-        return Some(Answered { answer: Answer::Failed(ResponseCode(code)), truncated: false });
+        return Some(Answered { answer: DnsAnswer::Failed(ResponseCode(code)), truncated: false });
     }
     let repeated = (reader.name()?, reader.u16()?, reader.u16()?);
     if questions != 1 || repeated != (name.clone(), type_number(record), CLASS_INTERNET) {
         return None;
     }
     let answer = match code {
-        0 => Answer::Records(records(&mut reader, answers, name, record, truncated)?),
-        3 => Answer::NoSuchName,
-        code => Answer::Failed(ResponseCode(code)),
+        0 => DnsAnswer::Records(records(&mut reader, answers, name, record, truncated)?),
+        3 => DnsAnswer::NoSuchName,
+        code => DnsAnswer::Failed(ResponseCode(code)),
     };
     Some(Answered { answer, truncated })
 }
@@ -185,14 +185,14 @@ pub(super) fn parse_answer(bytes: &[u8], id: u16, name: &Name, record: DnsRecord
 fn records(
     reader: &mut Reader,
     answers: u16,
-    name: &Name,
+    name: &DnsName,
     record: DnsRecord,
     truncated: bool,
-) -> Option<Vec<Found>> {
+) -> Option<Vec<FoundRecord>> {
     let (mut found, mut aliases) = (Vec::new(), Vec::new());
     for _ in 0..usize::from(answers).min(MAX_RECORDS) {
         match reader.record(record) {
-            Some((owner, ttl, Record::Data(data))) => found.push((owner, Found { data, ttl })),
+            Some((owner, ttl, Record::Data(data))) => found.push((owner, FoundRecord { data, ttl })),
             Some((owner, ttl, Record::Alias(target))) => aliases.push((owner, ttl, target)),
             Some((_, _, Record::Other)) => {}
             None if truncated => break,
@@ -207,12 +207,12 @@ fn records(
         }
     }
     let of_name = found.iter().filter(|(of, _)| of == owner);
-    Some(of_name.map(|(_, found)| Found { ttl: found.ttl.min(longest), ..found.clone() }).collect())
+    Some(of_name.map(|(_, found)| FoundRecord { ttl: found.ttl.min(longest), ..found.clone() }).collect())
 }
 
 enum Record {
-    Data(Data),
-    Alias(Name),
+    Data(RecordData),
+    Alias(DnsName),
     Other,
 }
 
@@ -239,8 +239,8 @@ impl Reader<'_> {
     }
 
     /// A name, which may end in a compression pointer.
-    fn name(&mut self) -> Option<Name> {
-        let mut name = Name::default();
+    fn name(&mut self) -> Option<DnsName> {
+        let mut name = DnsName::default();
         // Where to continue after the first pointer.
         let mut after = None;
         let mut start = self.at;
@@ -272,7 +272,7 @@ impl Reader<'_> {
         Some(name)
     }
 
-    fn record(&mut self, wanted: DnsRecord) -> Option<(Name, u32, Record)> {
+    fn record(&mut self, wanted: DnsRecord) -> Option<(DnsName, u32, Record)> {
         let owner = self.name()?;
         let (kind, class) = (self.u16()?, self.u16()?);
         let ttl = u32::from_be_bytes(self.take()?);
@@ -280,15 +280,15 @@ impl Reader<'_> {
         let end = self.at.checked_add(length).filter(|end| *end <= self.bytes.len())?;
         let record = match (class, kind, wanted, length) {
             (CLASS_INTERNET, 1, DnsRecord::A, 4) => {
-                Record::Data(Data::Address(Ipv4Addr::from(self.take::<4>()?).into()))
+                Record::Data(RecordData::Address(Ipv4Addr::from(self.take::<4>()?).into()))
             }
             (CLASS_INTERNET, 28, DnsRecord::Aaaa, 16) => {
-                Record::Data(Data::Address(Ipv6Addr::from(self.take::<16>()?).into()))
+                Record::Data(RecordData::Address(Ipv6Addr::from(self.take::<16>()?).into()))
             }
             (CLASS_INTERNET, 33, DnsRecord::Srv, 7..) => {
                 let (priority, weight, port) = (self.u16()?, self.u16()?, self.u16()?);
                 match self.name()?.text() {
-                    Some(host) => Record::Data(Data::Service { host, port, priority, weight }),
+                    Some(host) => Record::Data(RecordData::Service { host, port, priority, weight }),
                     // A single dot: there is no such service.
                     None => Record::Other,
                 }

@@ -11,7 +11,7 @@ const MAX_DOMAINS: usize = 32;
 
 /// The settings in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Settings {
+pub(super) struct ResolverSettings {
     pub(super) servers: Vec<SocketAddr>,
     /// Search domains, appended to short names.
     pub(super) domains: Vec<String>,
@@ -24,7 +24,7 @@ pub(super) struct Settings {
     pub(super) use_tcp: bool,
 }
 
-impl Settings {
+impl ResolverSettings {
     /// Parses the file. The defaults are those of glibc: a server on this machine, and the host's own domain.
     pub(super) fn parse(text: &[u8], hostname: &str) -> Self {
         let mut settings = Self {
@@ -100,8 +100,8 @@ impl Settings {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Settings {
-        Settings::parse(text.as_bytes(), "pod.example.org")
+    fn parse(text: &str) -> ResolverSettings {
+        ResolverSettings::parse(text.as_bytes(), "pod.example.org")
     }
 
     #[test]
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(settings.servers, ["127.0.0.1:53".parse().unwrap()]);
         assert_eq!(settings.domains, ["example.org"]);
         assert_eq!((settings.ndots, settings.attempts, settings.timeout.as_secs()), (1, 2, 5));
-        assert_eq!(Settings::parse(b"", "pod").domains, [""; 0]);
+        assert_eq!(ResolverSettings::parse(b"", "pod").domains, [""; 0]);
         assert_eq!(parse("search").domains, [""; 0]);
     }
 

@@ -118,13 +118,13 @@ fn reply(question: &[u8], zone: &Zone, behaviour: Behaviour) -> Vec<u8> {
     bytes
 }
 
-fn settings_for(servers: &[&Server], more: &str) -> Settings {
-    let mut settings = Settings::parse(more.as_bytes(), "pod");
+fn settings_for(servers: &[&Server], more: &str) -> ResolverSettings {
+    let mut settings = ResolverSettings::parse(more.as_bytes(), "pod");
     settings.servers = servers.iter().map(|server| server.at).collect();
     settings
 }
 
-fn look(host: &str, settings: &Settings) -> Result<String, String> {
+fn look(host: &str, settings: &ResolverSettings) -> Result<String, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let found = runtime.block_on(async {
         look_up_in(host, b"10.9.9.9 fromfile\n", settings, Instant::now() + Duration::from_secs(60)).await

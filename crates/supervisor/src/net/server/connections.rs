@@ -5,20 +5,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use containerpilot_process::sys;
 
-use super::socket::Activity;
+use super::socket::ConnectionActivity;
 
 /// The open connections, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Connections(Mutex<Vec<(RawFd, Arc<Activity>)>>);
+pub(super) struct Connections(Mutex<Vec<(RawFd, Arc<ConnectionActivity>)>>);
 
 impl Connections {
-    fn all(&self) -> MutexGuard<'_, Vec<(RawFd, Arc<Activity>)>> {
+    fn all(&self) -> MutexGuard<'_, Vec<(RawFd, Arc<ConnectionActivity>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a connection. What is returned must be dropped before the descriptor is closed.
     pub(super) fn add(self: &Arc<Self>, fd: RawFd) -> Registered {
-        let activity = Arc::new(Activity::new());
+        let activity = Arc::new(ConnectionActivity::new());
         self.all().push((fd, Arc::clone(&activity)));
         Registered { connections: Arc::clone(self), activity }
     }
@@ -41,11 +41,11 @@ impl Connections {
 /// Removes its connection when dropped.
 pub(super) struct Registered {
     connections: Arc<Connections>,
-    activity: Arc<Activity>,
+    activity: Arc<ConnectionActivity>,
 }
 
 impl Registered {
-    pub(super) fn activity(&self) -> &Arc<Activity> {
+    pub(super) fn activity(&self) -> &Arc<ConnectionActivity> {
         &self.activity
     }
 }

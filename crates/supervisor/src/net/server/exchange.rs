@@ -18,14 +18,14 @@ use thiserror::Error;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::socket::{Activity, RequestGuard};
-use super::{Body, Handler, Request, Shared, error};
+use super::socket::{ConnectionActivity, RequestGuard};
+use super::{Body, Handler, ServerRequest, Shared, error};
 use crate::net::limits::{DISCARDED_BODY_BYTES, SMALL_BODY_BYTES};
 
 /// Handles one request. Never fails: every problem becomes a response.
 pub(super) async fn respond<H: Handler>(
     shared: Arc<Shared<H>>,
-    activity: Arc<Activity>,
+    activity: Arc<ConnectionActivity>,
     request: hyper::Request<Incoming>,
     peer_uid: Option<u32>,
 ) -> Result<hyper::Response<BodyInProgress>, Infallible> {
@@ -47,7 +47,7 @@ pub(super) async fn respond<H: Handler>(
         Ok(body) => {
             let handled = guarded(async {
                 failpoint("request");
-                shared.handler.handle(Request { head, body, peer_uid }).await
+                shared.handler.handle(ServerRequest { head, body, peer_uid }).await
             });
             match timeout_at(deadline, handled).await {
                 Ok(Ok(response)) => response,

@@ -43,7 +43,7 @@ impl Socket for TcpStream {
 
 /// What a connection is doing, shared by its socket, its requests and its task.
 #[derive(Debug)]
-pub(super) struct Activity {
+pub(super) struct ConnectionActivity {
     state: Mutex<State>,
     evicted: Notify,
 }
@@ -63,7 +63,7 @@ struct State {
 
 /// What is lost if a connection is closed, least first. Each of these waits for its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Value {
+pub(super) enum ConnectionValue {
     /// The peer has not sent a request yet, or only a part of its head.
     Silent,
     /// The peer has sent nothing since its last request.
@@ -74,7 +74,7 @@ pub(super) enum Value {
     Pipelined,
 }
 
-impl Activity {
+impl ConnectionActivity {
     pub(super) fn new() -> Self {
         let state = State {
             requests: 0,
@@ -107,18 +107,21 @@ impl Activity {
 
     /// The value of a connection that waits for its peer, and since when it does; `None` if a request is being handled
     /// or has arrived.
-    pub(super) fn value(&self, has_unread_bytes: impl FnOnce() -> bool) -> Option<(Value, Instant)> {
+    pub(super) fn value(
+        &self,
+        has_unread_bytes: impl FnOnce() -> bool,
+    ) -> Option<(ConnectionValue, Instant)> {
         let state = self.state();
         let value = match *state {
             State { write_blocked: true, .. } | State { requests: 1.., reading_body: true, .. } => {
-                Value::Stalled
+                ConnectionValue::Stalled
             }
             State { requests: 1.., .. } => return None,
             State { has_served, .. } => match (has_served, has_unread_bytes()) {
-                (false, false) => Value::Silent,
+                (false, false) => ConnectionValue::Silent,
                 (false, true) => return None,
-                (true, false) => Value::KeptAlive,
-                (true, true) => Value::Pipelined,
+                (true, false) => ConnectionValue::KeptAlive,
+                (true, true) => ConnectionValue::Pipelined,
             },
         };
         Some((value, state.since))
@@ -148,7 +151,7 @@ impl Activity {
 
 /// A request in progress: from its head until its response's body has been passed to the socket.
 #[derive(Debug)]
-pub(super) struct RequestGuard(Arc<Activity>);
+pub(super) struct RequestGuard(Arc<ConnectionActivity>);
 
 impl Drop for RequestGuard {
     fn drop(&mut self) {
@@ -162,13 +165,17 @@ impl Drop for RequestGuard {
 pub(super) struct TimedSocket {
     socket: Box<dyn Socket>,
     stall_timeout: Duration,
-    activity: Arc<Activity>,
+    activity: Arc<ConnectionActivity>,
     /// Runs while a write is blocked.
     blocked: Option<Pin<Box<Sleep>>>,
 }
 
 impl TimedSocket {
-    pub(super) fn new(socket: Box<dyn Socket>, stall_timeout: Duration, activity: Arc<Activity>) -> Self {
+    pub(super) fn new(
+        socket: Box<dyn Socket>,
+        stall_timeout: Duration,
+        activity: Arc<ConnectionActivity>,
+    ) -> Self {
         Self { socket, stall_timeout, activity, blocked: None }
     }
 

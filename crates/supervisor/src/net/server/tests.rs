@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 struct Echo(mpsc::Sender<StreamSender>);
 
 impl Handler for Echo {
-    async fn handle(&self, request: Request) -> Response {
+    async fn handle(&self, request: ServerRequest) -> ServerResponse {
         match request.head.uri.path() {
             "/stream" => {
                 let (sender, body) = Body::stream();
@@ -38,7 +38,7 @@ struct Server {
 }
 
 impl Server {
-    fn start(limits: Limits) -> Self {
+    fn start(limits: ServerLimits) -> Self {
         let folder = containerpilot_test_support::folder();
         let net = Net::start().unwrap();
         let (sender, streams) = mpsc::channel();
@@ -92,18 +92,23 @@ fn read_all(mut stream: UnixStream) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-fn short_timeouts() -> Limits {
+fn short_timeouts() -> ServerLimits {
     let short = Duration::from_millis(300);
-    Limits { head_timeout: short, request_timeout: short, stall_timeout: short, ..Limits::CONTROL }
+    ServerLimits {
+        head_timeout: short,
+        request_timeout: short,
+        stall_timeout: short,
+        ..ServerLimits::CONTROL
+    }
 }
 
-fn persistent() -> Limits {
-    Limits { keep_alive: true, ..Limits::CONTROL }
+fn persistent() -> ServerLimits {
+    ServerLimits { keep_alive: true, ..ServerLimits::CONTROL }
 }
 
 #[test]
 fn x1_a_request_gets_a_response_and_the_connection_closed_unless_keep_alive_is_requested() {
-    let server = Server::start(Limits::CONTROL);
+    let server = Server::start(ServerLimits::CONTROL);
     let response = server.send(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhello");
     assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
     assert!(response.contains("connection: close\r\n") && response.ends_with("\r\n\r\nhello"), "{response}");
@@ -116,7 +121,7 @@ fn x1_a_request_gets_a_response_and_the_connection_closed_unless_keep_alive_is_r
 
 #[test]
 fn x1_a_client_that_closes_its_sending_direction_still_gets_the_response() {
-    let server = Server::start(Limits::CONTROL);
+    let server = Server::start(ServerLimits::CONTROL);
     let mut stream = server.connect();
     stream
         .write_all(b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n")
@@ -127,7 +132,7 @@ fn x1_a_client_that_closes_its_sending_direction_still_gets_the_response() {
 
 #[test]
 fn x1_malformed_and_endless_heads_are_refused() {
-    let server = Server::start(Limits::CONTROL);
+    let server = Server::start(ServerLimits::CONTROL);
     for head in [
         "\0\u{16}\u{3} garbage\r\n\r\n",
         "GET / HTTP/9.9\r\n\r\n",
@@ -164,7 +169,7 @@ fn x1_malformed_and_endless_heads_are_refused() {
 
 #[test]
 fn x1_an_http_1_1_request_without_a_host_or_with_two_is_400() {
-    let server = Server::start(Limits::TELEMETRY);
+    let server = Server::start(ServerLimits::TELEMETRY);
     for head in ["", "host: a\r\nhost: b\r\n"] {
         let response = server.send(format!("GET / HTTP/1.1\r\n{head}\r\n").as_bytes());
         assert!(response.starts_with("HTTP/1.1 400 ") && response.contains("Host header"), "{response}");
@@ -179,7 +184,7 @@ fn x1_an_http_1_1_request_without_a_host_or_with_two_is_400() {
 
 #[test]
 fn x1_a_body_over_the_limit_is_413_announced_or_not() {
-    let server = Server::start(Limits::CONTROL);
+    let server = Server::start(ServerLimits::CONTROL);
     let limit = 1 << 20;
     for length in [limit, limit + 1, 2 * limit, 20 << 20] {
         let mut request =
@@ -210,7 +215,7 @@ fn x1_slow_and_incomplete_requests_time_out() {
 
 #[test]
 fn x1_an_idle_connection_is_closed_after_the_head_timeout() {
-    let server = Server::start(Limits { keep_alive: true, ..short_timeouts() });
+    let server = Server::start(ServerLimits { keep_alive: true, ..short_timeouts() });
     let response = server.send(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n");
     assert!(response.starts_with("HTTP/1.1 200 ") && !response.contains("connection: close"), "{response}");
 }
@@ -228,9 +233,15 @@ fn x1_a_client_that_does_not_read_the_response_is_disconnected() {
 }
 
 /// Few connections, and no timeout that could close one during a test.
-fn patient(connections: usize) -> Limits {
+fn patient(connections: usize) -> ServerLimits {
     let long = Duration::from_secs(1000);
-    Limits { connections, head_timeout: long, request_timeout: long, stall_timeout: long, ..persistent() }
+    ServerLimits {
+        connections,
+        head_timeout: long,
+        request_timeout: long,
+        stall_timeout: long,
+        ..persistent()
+    }
 }
 
 /// Whether the server has closed a connection. What it has sent must be read already.
@@ -313,7 +324,7 @@ fn x1_clients_that_do_not_read_or_never_pause_make_room_for_others() {
 
 #[test]
 fn x2_streams_have_slots_of_their_own_and_return_them() {
-    let server = Server::start(Limits { streams: 1, ..Limits::CONTROL });
+    let server = Server::start(ServerLimits { streams: 1, ..ServerLimits::CONTROL });
     let mut first = server.connect();
     first.write_all(b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
     let mut sender = server.next_stream();
@@ -350,7 +361,7 @@ fn x2_a_client_that_does_not_read_a_stream_is_disconnected() {
 
 #[test]
 fn s6_requests_in_progress_get_a_response_before_the_server_exits() {
-    let mut server = Server::start(Limits::CONTROL);
+    let mut server = Server::start(ServerLimits::CONTROL);
     let mut stream = server.connect();
     stream.write_all(b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
     let mut sender = server.next_stream();
@@ -408,7 +419,7 @@ fn s6_requests_that_arrived_unnoticed_get_a_response_before_the_server_exits() {
 
 #[test]
 fn s6_idle_connections_do_not_delay_the_shutdown() {
-    let mut server = Server::start(Limits { head_timeout: Duration::from_secs(1000), ..persistent() });
+    let mut server = Server::start(ServerLimits { head_timeout: Duration::from_secs(1000), ..persistent() });
     let mut peers: Vec<_> = (0..4).map(|_| server.connect()).collect();
     peers[1].write_all(b"\r\n").unwrap();
     peers[2].write_all(b"GET").unwrap();
@@ -421,7 +432,7 @@ fn s6_idle_connections_do_not_delay_the_shutdown() {
 
 #[test]
 fn x1_many_large_bodies_are_read_although_memory_is_bounded() {
-    let server = Server::start(Limits::CONTROL);
+    let server = Server::start(ServerLimits::CONTROL);
     let length = 1 << 20;
     let mut request = format!("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n").into_bytes();
     request.resize(request.len() + length, b'x');
@@ -441,7 +452,7 @@ fn x1_many_large_bodies_are_read_although_memory_is_bounded() {
 
 #[test]
 fn x1_expect_100_continue_gets_a_response_or_is_refused() {
-    let server = Server::start(Limits::CONTROL);
+    let server = Server::start(ServerLimits::CONTROL);
     let mut stream = server.connect();
     stream
         .write_all(b"POST / HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 5\r\n\r\n")

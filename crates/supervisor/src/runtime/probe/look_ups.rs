@@ -6,13 +6,13 @@ use std::io;
 use std::sync::Arc;
 
 use containerpilot_core::ids::CheckRunId;
+use containerpilot_core::input::CheckError;
 use containerpilot_process::failpoints::guarded;
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
 use crate::messages::{LoopMessage, LoopSender};
-use crate::net::LazyNet;
-use crate::net::resolve::{self, ResolveError};
+use crate::net::{LazyNet, resolve};
 
 /// Look-ups in progress at the same time, each with one socket. Further ones wait until one ends, or until their checks
 /// time out.
@@ -55,7 +55,10 @@ impl LookUps {
             // The semaphore is never closed.
             let slot = slots.acquire().await;
             let found = guarded(resolve::look_up(&name)).await;
-            let found = found.unwrap_or(Err(ResolveError::InternalError));
+            let found = match found {
+                Ok(found) => found.map_err(|error| CheckError::Failed(error.to_string())),
+                Err(_panic) => Err("internal error, please report it; see the log".into()),
+            };
             drop(slot);
             sender.send(LoopMessage::Resolved(name, found));
         });

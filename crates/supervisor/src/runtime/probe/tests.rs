@@ -28,7 +28,7 @@ fn server(response: &'static [u8]) -> u16 {
     port
 }
 
-fn result(target: Target) -> Result<(), String> {
+fn result(target: ProbeTarget) -> Result<(), String> {
     let receiver = LoopReceiver::new().unwrap();
     let (mut probes, mut net) = (Probes::new(receiver.sender()), LazyNet::default());
     let deadline = Instant::now() + Duration::from_secs(30);
@@ -58,7 +58,7 @@ fn probe(host: &str, port: u16, path: &str) -> HttpProbe {
 }
 
 fn http(host: &str, port: u16) -> Result<(), String> {
-    result(Target::Http(probe(host, port, "/health?x")))
+    result(ProbeTarget::Http(probe(host, port, "/health?x")))
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn h5_localhost_is_known_and_other_names_are_resolved() {
 fn h5_tcp_check_passes_if_the_port_accepts_and_fails_if_it_refuses() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let tcp = |port| result(Target::Tcp { host: "127.0.0.1".to_owned(), port });
+    let tcp = |port| result(ProbeTarget::Tcp { host: "127.0.0.1".to_owned(), port });
     assert_eq!(tcp(port), Ok(()));
     drop(listener);
     assert_eq!(tcp(port), Err(format!("127.0.0.1:{port}: connection refused")));
@@ -114,7 +114,7 @@ fn h5_check_of_a_silent_server_runs_until_it_is_cancelled() {
     let port = listener.local_addr().unwrap().port();
     let receiver = LoopReceiver::new().unwrap();
     let (mut probes, mut net) = (Probes::new(receiver.sender()), LazyNet::default());
-    let target = Target::Http(probe("127.0.0.1", port, "/"));
+    let target = ProbeTarget::Http(probe("127.0.0.1", port, "/"));
     assert_eq!(probes.start(RUN, target, &mut net), None);
     let mut fds = Vec::new();
     probes.add_poll_fds(&mut fds);
@@ -132,7 +132,7 @@ fn h5_checks_of_one_name_share_a_look_up_until_the_last_one_is_cancelled() {
     net.get().unwrap().spawn(async move {
         let _ = wait.recv();
     });
-    let tcp = |host: &str| Target::Tcp { host: host.to_owned(), port: 1 };
+    let tcp = |host: &str| ProbeTarget::Tcp { host: host.to_owned(), port: 1 };
     for run in 1..=3 {
         assert_eq!(probes.start(CheckRunId(run), tcp("localhost.invalid"), &mut net), None);
     }
@@ -140,9 +140,9 @@ fn h5_checks_of_one_name_share_a_look_up_until_the_last_one_is_cancelled() {
     assert_eq!(probes.look_ups.count(), 2);
     assert!(probes.cancel(CheckRunId(2)) && probes.cancel(CheckRunId(4)));
     assert_eq!(probes.look_ups.count(), 1, "no check waits for the other name");
-    let mut done = probes.resolved("localhost.invalid", &Err(ResolveError::InternalError));
+    let mut done = probes.resolved("localhost.invalid", &Err("no answer".into()));
     done.sort_by_key(|(run, _)| run.0);
-    let why = "localhost.invalid:1: localhost.invalid: internal error, please report it; see the log";
+    let why = "localhost.invalid:1: localhost.invalid: no answer";
     let failed = |run| (CheckRunId(run), Err(why.into()));
     assert_eq!(done, [failed(1), failed(3)]);
     assert!(probes.running.is_empty() && probes.look_ups.count() == 0);
@@ -177,7 +177,7 @@ fn h10_method_headers_and_status_are_those_of_the_check() {
     check.method = HttpMethod::Post;
     check.headers = vec![("host".to_owned(), "shop".to_owned()), ("X-Check".to_owned(), "a b".to_owned())];
     check.status = vec![StatusRange::Class(2), StatusRange::Code(429)];
-    assert_eq!(result(Target::Http(check)), Ok(()));
+    assert_eq!(result(ProbeTarget::Http(check)), Ok(()));
     let request = server.join().unwrap();
     assert!(request.starts_with("POST / HTTP/1.1\r\nUser-Agent: containerpilot/"), "{request}");
     let fields =
@@ -192,7 +192,7 @@ fn h10_the_body_must_match_within_its_first_64_kib() {
         let mut check = probe("127.0.0.1", port, "/health?x");
         check.body = Some(pattern.to_owned());
         let name = format!("GET http://127.0.0.1:{port}/health?x: ");
-        result(Target::Http(check)).map_err(|why| why.replace(&name, ""))
+        result(ProbeTarget::Http(check)).map_err(|why| why.replace(&name, ""))
     };
     let chunked =
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"ok\"\r\n6\r\n: true\r\n0\r\n\r\n";
@@ -225,12 +225,12 @@ fn h10_an_endless_body_is_read_up_to_64_kib() {
     });
     let mut check = probe("127.0.0.1", port, "/");
     check.body = Some("ready".to_owned());
-    assert_eq!(result(Target::Http(check.clone())), Ok(()));
+    assert_eq!(result(ProbeTarget::Http(check.clone())), Ok(()));
     let missed = format!("GET http://127.0.0.1:{port}/: the body does not match \"ready\"");
-    assert_eq!(result(Target::Http(check.clone())), Err(missed));
+    assert_eq!(result(ProbeTarget::Http(check.clone())), Err(missed));
     server.join().unwrap();
     let refused = format!("GET http://127.0.0.1:{port}/: connection refused");
-    assert_eq!(result(Target::Http(check)), Err(refused));
+    assert_eq!(result(ProbeTarget::Http(check)), Err(refused));
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn h10_https_is_verified_against_the_given_certificates() {
         check.target.https = true;
         check.ca_file = Some(folder.join(ca).display().to_string());
         check.body = body.map(str::to_owned);
-        result(Target::Http(check))
+        result(ProbeTarget::Http(check))
     };
     assert_eq!(check("/health", "own.pem", None), Ok(()));
     assert_eq!(check("/health", "own.pem", Some("^all is well$")), Ok(()));
@@ -267,7 +267,7 @@ fn h10_a_check_on_the_network_thread_is_cancelled() {
     let (mut probes, mut net) = (Probes::new(receiver.sender()), LazyNet::default());
     let mut check = probe("127.0.0.1", port, "/");
     check.body = Some("x".to_owned());
-    assert_eq!(probes.start(RUN, Target::Http(check), &mut net), None);
+    assert_eq!(probes.start(RUN, ProbeTarget::Http(check), &mut net), None);
     let (mut stream, _) = listener.accept().unwrap();
     assert!(probes.cancel(RUN) && !probes.cancel(RUN));
     // The connection is closed: reading ends.

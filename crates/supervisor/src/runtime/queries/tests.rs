@@ -25,7 +25,7 @@ fn step(core: &mut Core, queries: &mut QueryHandler, input: Input) -> Vec<contai
 
 fn subscribe(core: &Core, queries: &mut QueryHandler) -> EventStream {
     let (sender, mut reply) = oneshot::channel();
-    queries.handle(core, &catalog(core), Time::ZERO, Query::Events(sender));
+    queries.handle(core, &catalog(core), Time::ZERO, LoopQuery::Events(sender));
     reply.try_recv().unwrap()
 }
 
@@ -76,8 +76,9 @@ fn d8_control_request_gets_the_reply_of_the_core() {
     let _ = step(&mut core, &mut queries, Input::Ready);
     let (sender, mut reply) = oneshot::channel();
     let request = ControlRequest::Supervisor(Request::Maintenance(true));
-    let input =
-        queries.handle(&core, &catalog(&core), Time::ZERO, Query::ControlRequest(request, sender)).unwrap();
+    let input = queries
+        .handle(&core, &catalog(&core), Time::ZERO, LoopQuery::ControlRequest(request, sender))
+        .unwrap();
     for effect in step(&mut core, &mut queries, input) {
         if let containerpilot_core::Effect::Reply { id, reply } = effect {
             queries.reply(id, reply);
@@ -87,7 +88,9 @@ fn d8_control_request_gets_the_reply_of_the_core() {
     let (sender, mut reply) = oneshot::channel();
     let request = ControlRequest::Job("webb".to_owned(), JobAction::Start);
     assert!(
-        queries.handle(&core, &catalog(&core), Time::ZERO, Query::ControlRequest(request, sender)).is_none()
+        queries
+            .handle(&core, &catalog(&core), Time::ZERO, LoopQuery::ControlRequest(request, sender))
+            .is_none()
     );
     let hint = "did you mean `web`?".to_owned();
     assert_eq!(reply.try_recv(), Ok(Err(LookupError::NotFound(hint))));
@@ -106,9 +109,9 @@ fn x2_event_streams_have_every_event_once_for_any_start() {
     let all = |stream: &mut EventStream| {
         let mut events = std::mem::take(&mut stream.past);
         events.extend(std::iter::from_fn(|| stream.live.try_recv().ok()));
-        let id = |record: &Arc<Record>| match &**record {
-            Record::Event(event) => Some(event.id.0),
-            Record::Start(_) => None,
+        let id = |record: &Arc<JournalRecord>| match &**record {
+            JournalRecord::Event(event) => Some(event.id.0),
+            JournalRecord::Start(_) => None,
         };
         events.iter().filter_map(id).collect::<Vec<_>>()
     };
@@ -136,9 +139,9 @@ fn x10_starts_are_in_the_event_stream_once_and_in_order() {
     let all = |stream: &mut EventStream| {
         let mut records = std::mem::take(&mut stream.past);
         records.extend(std::iter::from_fn(|| stream.live.try_recv().ok()));
-        let name = |record: &Arc<Record>| match &**record {
-            Record::Event(event) => format!("{} {}", event.source, event.code),
-            Record::Start(start) => {
+        let name = |record: &Arc<JournalRecord>| match &**record {
+            JournalRecord::Event(event) => format!("{} {}", event.source, event.code),
+            JournalRecord::Start(start) => {
                 format!("{} {} by {:?}", start.source, start.pid, start.trigger.map(|id| id.0))
             }
         };

@@ -24,7 +24,7 @@ const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Whether the supervisor runs.
 #[derive(Clone, Debug)]
-pub(super) enum Phase {
+pub(super) enum ExportPhase {
     Running,
     /// Everything that waits is sent once; with the last state of the core, for metrics.
     Finishing(Option<Arc<Snapshot>>),
@@ -37,7 +37,7 @@ pub(super) struct Exporter {
     pub(super) metrics: Metrics,
     pub(super) queries: QueryHandle,
     /// Closed if the export is replaced by another one, which is the same as `Finishing`.
-    pub(super) phase: watch::Receiver<Phase>,
+    pub(super) phase: watch::Receiver<ExportPhase>,
     /// Dropped when the task ends.
     pub(super) _running: mpsc::Sender<()>,
 }
@@ -93,8 +93,8 @@ impl Exporter {
                 () = finishing(&mut phase) => {}
             }
             let last = match &*phase.borrow() {
-                Phase::Finishing(last) => last.clone(),
-                Phase::Running => None,
+                ExportPhase::Finishing(last) => last.clone(),
+                ExportPhase::Running => None,
             };
             let snapshot = match last {
                 Some(last) => Some(last),
@@ -190,12 +190,12 @@ impl Exporter {
     }
 }
 
-fn is_finishing(phase: &watch::Receiver<Phase>) -> bool {
-    matches!(*phase.borrow(), Phase::Finishing(_)) || phase.has_changed().is_err()
+fn is_finishing(phase: &watch::Receiver<ExportPhase>) -> bool {
+    matches!(*phase.borrow(), ExportPhase::Finishing(_)) || phase.has_changed().is_err()
 }
 
 /// Waits until the export ends.
-async fn finishing(phase: &mut watch::Receiver<Phase>) {
+async fn finishing(phase: &mut watch::Receiver<ExportPhase>) {
     // An error means that the export was replaced.
-    let _ = phase.wait_for(|phase| matches!(phase, Phase::Finishing(_))).await;
+    let _ = phase.wait_for(|phase| matches!(phase, ExportPhase::Finishing(_))).await;
 }

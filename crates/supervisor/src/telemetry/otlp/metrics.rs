@@ -5,12 +5,12 @@ use std::time::{Duration, SystemTime};
 use containerpilot_core::Time;
 use containerpilot_otlp::{Batch, Metric, NumberPoint, Points, write_metric};
 
-use super::super::exposition::{Family, Kind, Page, Sample};
+use super::super::exposition::{ExpositionKind, Family, MetricsPage, Sample};
 use super::unix_nanos;
 use crate::messages::query::Snapshot;
 
 /// All metrics of a page, as read now.
-pub(super) fn batch(page: &Page, snapshot: &Snapshot) -> Batch {
+pub(super) fn batch(page: &MetricsPage, snapshot: &Snapshot) -> Batch {
     let start = snapshot.clock.at(Time::ZERO);
     let now = unix_nanos(SystemTime::now());
     let mut batch = Batch::default();
@@ -40,9 +40,9 @@ fn points(family: &Family, start: SystemTime) -> Points {
     let began = since(family.samples.first().map_or(Duration::ZERO, |sample| sample.since));
     match family.kind {
         // The untyped ones are counters of 3.8.
-        Kind::Counter | Kind::Untyped => Points::Counter(numbers(true)),
-        Kind::Gauge => Points::Gauge(numbers(false)),
-        Kind::Histogram => {
+        ExpositionKind::Counter | ExpositionKind::Untyped => Points::Counter(numbers(true)),
+        ExpositionKind::Gauge => Points::Gauge(numbers(false)),
+        ExpositionKind::Histogram => {
             let mut below = 0;
             let counts = of_suffix("_bucket").map(|bucket| {
                 let total = whole(bucket.value);
@@ -52,7 +52,7 @@ fn points(family: &Family, start: SystemTime) -> Points {
             let bounds = of_suffix("_bucket").filter_map(label).filter(|bound| bound.is_finite()).collect();
             Points::Histogram { since: began, bounds, counts, sum: value("_sum") }
         }
-        Kind::Summary => Points::Summary {
+        ExpositionKind::Summary => Points::Summary {
             since: began,
             quantiles: of_suffix("").filter_map(|sample| Some((label(sample)?, sample.value))).collect(),
             count: whole(value("_count")),
@@ -73,21 +73,21 @@ mod tests {
 
     #[test]
     fn t6_buckets_are_not_cumulated_and_quantiles_keep_their_shares() {
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         let since = Duration::from_secs(5);
-        page.family("h", "", Kind::Histogram, |samples| {
+        page.family("h", "", ExpositionKind::Histogram, |samples| {
             for (bound, total) in [("0.5", 1.0), ("1e+06", 1.0), ("+Inf", 4.0)] {
                 samples.add_since(since, "_bucket", &[("le", bound)], total);
             }
             samples.add_since(since, "_sum", &[], 7.0);
             samples.add_since(since, "_count", &[], 4.0);
         });
-        page.family("s", "", Kind::Summary, |samples| {
+        page.family("s", "", ExpositionKind::Summary, |samples| {
             samples.add("", &[("quantile", "0.5")], 3.0);
             samples.add("_sum", &[], 6.0);
             samples.add("_count", &[], 2.0);
         });
-        page.family("u", "", Kind::Untyped, |samples| samples.add("", &[("code", "200")], 2.0));
+        page.family("u", "", ExpositionKind::Untyped, |samples| samples.add("", &[("code", "200")], 2.0));
         let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
         let all: Vec<Points> = page.families().map(|(_, family)| points(family, start)).collect();
         let bounds = vec![0.5, 1e6];

@@ -15,17 +15,17 @@ use serde::Serialize;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
-use super::super::job_usage::{self, Usage};
+use super::super::job_usage::{self, JobUsage};
 use super::shown;
 use super::state::milliseconds;
 use crate::logs::Tails;
 use crate::messages::query::{self, ExplainedSubject, LookupError, Subject};
 use crate::messages::query_handle::QueryHandle;
-use crate::net::server::Limits;
+use crate::net::server::ServerLimits;
 
 const PER_SECOND: u32 = 25;
 /// As many as there are viewers with a stream.
-const WAITING: usize = Limits::TELEMETRY.streams;
+const WAITING: usize = ServerLimits::TELEMETRY.streams;
 /// How long the usage of processes is reused.
 const USAGE_LIFETIME: Duration = Duration::from_secs(1);
 /// How many lines of output are shown, and how long each of them is at most.
@@ -48,7 +48,7 @@ struct Reading {
     read: Instant,
     /// In milliseconds since 1970.
     at: u64,
-    runs: BTreeMap<RunId, Usage>,
+    runs: BTreeMap<RunId, JobUsage>,
 }
 
 /// `GET /page/jobs/NAME`, `/page/watches/NAME`, `/page/locks/NAME` and `/page/files/NAME`

@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::picture::Picture;
 use super::shown;
 use super::state::{items, milliseconds, record};
-use crate::messages::query::{EventStream, PublicSnapshot, Record};
+use crate::messages::query::{EventStream, JournalRecord, PublicSnapshot};
 use crate::messages::query_handle::QueryHandle;
 use crate::net::server::{Body, Offer, StreamSender};
 
@@ -72,7 +72,7 @@ impl Board {
         public: &PublicSnapshot,
         picture: &mut Picture,
         settings: &plan::Page,
-        records: &[Arc<Record>],
+        records: &[Arc<JournalRecord>],
     ) {
         let next = self.version + 1;
         let items = items(public, picture, settings.arguments, settings.logs);

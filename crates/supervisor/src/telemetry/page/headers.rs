@@ -10,7 +10,7 @@ use hyper::header::{
 };
 use ring::digest::{SHA256, digest};
 
-use crate::net::server::Response;
+use crate::net::server::ServerResponse;
 
 const STYLE: &str = include_str!("page.css");
 /// One script in several files, in this order.
@@ -51,7 +51,7 @@ fn hash(text: &str) -> String {
 }
 
 /// Adds the headers of every response of the page.
-pub(super) fn add(mut response: Response, policy: &str) -> Response {
+pub(super) fn add(mut response: ServerResponse, policy: &str) -> ServerResponse {
     let headers = response.headers_mut();
     // Its hashes are base64, so it is a valid value.
     if let Ok(policy) = HeaderValue::from_str(policy) {

@@ -17,7 +17,7 @@ use containerpilot_core::time::Time;
 use serde::Serialize;
 
 use super::picture::Picture;
-use crate::messages::query::{PublicSnapshot, Record, Snapshot};
+use crate::messages::query::{PublicSnapshot, JournalRecord, Snapshot};
 use crate::messages::views::{self, Clock};
 
 /// How many reasons why the container is not ready are listed.
@@ -161,12 +161,12 @@ fn job_item(job: &JobOverview, id: String, known: Option<&Known>, clock: Clock, 
 }
 
 /// The text of an event or a start. `renamed` has the names that are not shown.
-pub(super) fn record(record: &Record, renamed: &BTreeMap<String, String>) -> String {
+pub(super) fn record(record: &JournalRecord, renamed: &BTreeMap<String, String>) -> String {
     fn name<'a>(source: &'a str, renamed: &'a BTreeMap<String, String>) -> &'a str {
         renamed.get(source).map_or(source, String::as_str)
     }
     match record {
-        Record::Event(event) => {
+        JournalRecord::Event(event) => {
             let (what, by, bad) = match event.detail {
                 Detail::None => (event.code.name().to_owned(), None, event.code.name().contains("nhealthy")),
                 Detail::Exit { status, ended_by } => {
@@ -188,7 +188,7 @@ pub(super) fn record(record: &Record, renamed: &BTreeMap<String, String>) -> Str
                 bad: bad || ["crashLoop", "failed", "lost"].contains(&event.code.name()),
             })
         }
-        Record::Start(start) => json(&Happened {
+        JournalRecord::Start(start) => json(&Happened {
             id: None,
             run: Some(start.run.0),
             at: milliseconds(start.time),

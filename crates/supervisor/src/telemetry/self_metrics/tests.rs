@@ -10,7 +10,7 @@ use super::*;
 use crate::messages::query::ConsulReport;
 
 fn page(core: &TestCore, shared: &Shared) -> String {
-    let mut page = Page::default();
+    let mut page = MetricsPage::default();
     add_to(&mut page, &core.snapshot(), shared, "4.0", &Measured::default());
     page.text()
 }
@@ -112,11 +112,11 @@ fn t4_usage_and_lines_belong_to_the_jobs_of_the_plan() {
     let snapshot = core.snapshot();
     let count = LineCounts { stdout: 5, stderr: 2 };
     let measured = Measured {
-        usage: BTreeMap::from([(RunId(99), Usage::default())]),
+        usage: BTreeMap::from([(RunId(99), JobUsage::default())]),
         lines: BTreeMap::from([("a".into(), count), ("removed".into(), count)]),
         ..Measured::default()
     };
-    let mut page = Page::default();
+    let mut page = MetricsPage::default();
     add_to(&mut page, &snapshot, &Shared::default(), "4.0", &measured);
     let text = page.text();
     let of_lines = text.lines().filter(|line| line.starts_with("containerpilot_log_lines_total"));
@@ -159,7 +159,7 @@ fn d11_t4_a_service_counts_as_registered_when_the_catalog_has_confirmed_it() {
     let mut page = |up: Option<bool>, confirmed: Option<DesiredService>| {
         snapshot.catalog.consul = Some(ConsulReport { up, trouble: None });
         snapshot.catalog.services = vec![Some(Known { confirmed, ..Known::default() }), None];
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         catalog(&mut page, &snapshot);
         let own =
             |line: &&str| !line.starts_with('#') && !line.starts_with("containerpilot_service_conflict");
@@ -181,7 +181,7 @@ fn d10_t4_an_id_that_another_supervisor_holds_is_a_conflict() {
     let mut snapshot = core.snapshot();
     for is_held in [false, true] {
         snapshot.catalog.services = vec![Some(Known { is_held, ..Known::default() })];
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         catalog(&mut page, &snapshot);
         let line = format!("containerpilot_service_conflict{{name=\"web\"}} {}", u8::from(is_held));
         let text = page.text();
@@ -242,7 +242,7 @@ fn d11_instances_are_missing_until_consul_has_answered() {
     let instances = |core: &TestCore, consul: bool| {
         let mut snapshot = core.snapshot();
         snapshot.catalog.consul = consul.then_some(ConsulReport { up: None, trouble: None });
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         add_to(&mut page, &snapshot, &Shared::default(), "4.0", &Measured::default());
         page.text().contains("containerpilot_watch_instances{service=\"db\"} 0")
     };
@@ -266,14 +266,14 @@ fn t3_the_names_reserved_in_the_configuration_are_the_own_metrics() {
     core.step(Input::FileRendered { render: RenderId(1), result: Ok(RenderedText::Same) });
     let mut shared = Shared::default();
     shared.requests.insert((200, "/v3/ping"), 1);
-    let mut page = Page::default();
+    let mut page = MetricsPage::default();
     let mut snapshot = core.snapshot();
     snapshot.catalog.consul = Some(ConsulReport { up: Some(true), trouble: None });
     snapshot.catalog.services = vec![Some(Known::default())];
     let run = snapshot.overview.jobs[0].status.run.unwrap();
     let measured = Measured {
-        process: Process::read(),
-        usage: BTreeMap::from([(run, Usage::default())]),
+        process: ProcessUsage::read(),
+        usage: BTreeMap::from([(run, JobUsage::default())]),
         lines: BTreeMap::from([("a".into(), LineCounts::default())]),
         lost_lines: 0,
     };

@@ -9,7 +9,7 @@ use containerpilot_core::plan::{Metric, MetricKind};
 
 use super::super::testing::TestCore;
 use super::*;
-use crate::messages::query::Query;
+use crate::messages::query::LoopQuery;
 use crate::messages::{LoopMessage, LoopReceiver};
 
 fn wanted(address: IpAddr, port: u16) -> plan::Telemetry {
@@ -20,7 +20,7 @@ const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 struct Served {
     net: Net,
-    telemetry: Option<Telemetry>,
+    telemetry: Option<TelemetryServer>,
     metrics: Metrics,
     queries: QueryHandle,
     logged: mpsc::Receiver<String>,
@@ -41,7 +41,7 @@ fn served(address: IpAddr, core: Option<TestCore>) -> Served {
             let _ = containerpilot_process::sys::poll(&mut fds, None);
             for message in receiver.take() {
                 match (message, &core) {
-                    (LoopMessage::Query(Query::Overview(reply)), Some(core)) => {
+                    (LoopMessage::Query(LoopQuery::Overview(reply)), Some(core)) => {
                         let _ = reply.send(Arc::new(core.snapshot()));
                     }
                     (LoopMessage::Log(_, text), _) => drop(log.send(text)),
@@ -52,7 +52,8 @@ fn served(address: IpAddr, core: Option<TestCore>) -> Served {
     });
     let net = Net::start().unwrap();
     let metrics = Metrics::new(&[]);
-    let telemetry = Telemetry::open(&wanted(address, 0), &net, metrics.clone(), queries.clone()).unwrap();
+    let telemetry =
+        TelemetryServer::open(&wanted(address, 0), &net, metrics.clone(), queries.clone()).unwrap();
     let mut served =
         Served { net, telemetry: Some(telemetry), metrics, queries, logged, address: (LOCALHOST, 0).into() };
     served.address = served.logged_address();
@@ -71,7 +72,7 @@ impl Served {
     fn follow(&mut self, wanted: Option<&plan::Telemetry>) {
         let current = self.telemetry.take();
         self.telemetry =
-            Telemetry::follow(current, wanted, &self.net, self.metrics.clone(), self.queries.clone());
+            TelemetryServer::follow(current, wanted, &self.net, self.metrics.clone(), self.queries.clone());
     }
 
     fn request(&self, method: &str, path: &str) -> String {

@@ -7,7 +7,7 @@ fn metric(name: &str, kind: MetricKind) -> Metric {
 }
 
 fn page(store: &mut Store, now: Duration) -> String {
-    let mut page = Page::default();
+    let mut page = MetricsPage::default();
     store.add_to(&mut page, now);
     page.text()
 }

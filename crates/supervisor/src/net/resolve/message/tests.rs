@@ -27,8 +27,8 @@ const GOOD: u16 = 0x8180;
 /// A pointer to the question's name.
 const NAME: &[u8] = &[0xc0, 12];
 
-fn name() -> Name {
-    Name::parse("Consul.example").unwrap()
+fn name() -> DnsName {
+    DnsName::parse("Consul.example").unwrap()
 }
 
 fn question_bytes() -> Vec<u8> {
@@ -41,8 +41,8 @@ fn parse(bytes: &AnswerBytes) -> Option<Answered> {
 
 fn addresses_of(bytes: &AnswerBytes) -> Vec<String> {
     match parse(bytes).unwrap().answer {
-        Answer::Records(found) => {
-            found.iter().filter_map(Found::address).map(|address| address.to_string()).collect()
+        DnsAnswer::Records(found) => {
+            found.iter().filter_map(FoundRecord::address).map(|address| address.to_string()).collect()
         }
         other => panic!("{other:?}"),
     }
@@ -50,17 +50,17 @@ fn addresses_of(bytes: &AnswerBytes) -> Vec<String> {
 
 #[test]
 fn d5_names_are_validated() {
-    assert_eq!(Name::parse("a.Bc.").unwrap().0, b"\x01a\x02bc");
-    assert!(Name::parse("_http._tcp.my-service").is_ok());
-    assert!(Name::parse(&"a".repeat(63)).is_ok());
+    assert_eq!(DnsName::parse("a.Bc.").unwrap().0, b"\x01a\x02bc");
+    assert!(DnsName::parse("_http._tcp.my-service").is_ok());
+    assert!(DnsName::parse(&"a".repeat(63)).is_ok());
     for wrong in
         ["", ".", "a..b", ".a", "a b", "a/b", "bücher.example", "a\0b", &"a".repeat(64), &"ab.".repeat(90)]
     {
-        assert!(Name::parse(wrong).is_err(), "{wrong:?}");
+        assert!(DnsName::parse(wrong).is_err(), "{wrong:?}");
     }
     let longest = ["a".repeat(63), "b".repeat(63), "c".repeat(63), "d".repeat(61)].join(".");
-    assert_eq!((longest.len(), Name::parse(&longest).map(|name| name.0.len())), (253, Ok(254)));
-    assert!(Name::parse(&format!("{longest}e")).is_err());
+    assert_eq!((longest.len(), DnsName::parse(&longest).map(|name| name.0.len())), (253, Ok(254)));
+    assert!(DnsName::parse(&format!("{longest}e")).is_err());
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn d5_addresses_keep_the_order_of_the_answer() {
     let made =
         AnswerBytes::to(&six, GOOD, 1).record(NAME, 28, &[0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5]);
     let read = parse_answer(&made.0, 7, &name(), DnsRecord::Aaaa).unwrap();
-    let data = Data::Address("fd00::5".parse().unwrap());
-    assert_eq!(read.answer, Answer::Records(vec![Found { data, ttl: 60 }]));
+    let data = RecordData::Address("fd00::5".parse().unwrap());
+    assert_eq!(read.answer, DnsAnswer::Records(vec![FoundRecord { data, ttl: 60 }]));
 }
 
 #[test]
@@ -107,20 +107,23 @@ fn d5_a_message_that_does_not_match_the_question_is_ignored() {
     let good = AnswerBytes::to(&question_bytes(), GOOD, 1).record(NAME, 1, &[10, 0, 0, 2]);
     assert!(parse_answer(&good.0, 8, &name(), DnsRecord::A).is_none(), "another id");
     assert!(parse_answer(&good.0, 7, &name(), DnsRecord::Aaaa).is_none(), "another family");
-    assert!(parse_answer(&good.0, 7, &Name::parse("other").unwrap(), DnsRecord::A).is_none(), "another name");
+    assert!(
+        parse_answer(&good.0, 7, &DnsName::parse("other").unwrap(), DnsRecord::A).is_none(),
+        "another name"
+    );
     assert!(parse(&AnswerBytes(question_bytes())).is_none(), "a question");
     assert!(parse(&AnswerBytes::to(&question_bytes(), 0xa180, 0)).is_none(), "another opcode");
 }
 
 #[test]
 fn d5_nxdomain_is_distinguished_from_other_errors() {
-    assert_eq!(parse(&AnswerBytes::to(&question_bytes(), 0x8183, 0)).unwrap().answer, Answer::NoSuchName);
+    assert_eq!(parse(&AnswerBytes::to(&question_bytes(), 0x8183, 0)).unwrap().answer, DnsAnswer::NoSuchName);
     assert_eq!(
         parse(&AnswerBytes::to(&question_bytes(), 0x8182, 0)).unwrap().answer,
-        Answer::Failed(ResponseCode(2))
+        DnsAnswer::Failed(ResponseCode(2))
     );
     let short = AnswerBytes(vec![0, 7, 0x81, 0x85, 0, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(parse(&short).unwrap().answer, Answer::Failed(ResponseCode(5)));
+    assert_eq!(parse(&short).unwrap().answer, DnsAnswer::Failed(ResponseCode(5)));
 }
 
 #[test]
@@ -185,8 +188,8 @@ fn d13_services_have_a_host_a_port_and_a_ttl() {
         .record(NAME, 33, b"\x00\x00\x00\x00\x00\x00\x00")
         .record(NAME, 33, b"\x00\x00\x00\x00\x00\x01\x03a b\x00");
     let read = parse_answer(&made.0, 7, &name(), DnsRecord::Srv).unwrap();
-    let data = Data::Service { host: "db1.example".into(), port: 8080, priority: 1, weight: 2 };
-    assert_eq!(read.answer, Answer::Records(vec![Found { data, ttl: 60 }]));
+    let data = RecordData::Service { host: "db1.example".into(), port: 8080, priority: 1, weight: 2 };
+    assert_eq!(read.answer, DnsAnswer::Records(vec![FoundRecord { data, ttl: 60 }]));
 }
 
 #[test]
@@ -196,6 +199,6 @@ fn d13_a_record_is_valid_for_no_longer_than_its_alias() {
     let at = question_bytes().len() + NAME.len() + 4;
     made.0[at..at + 4].copy_from_slice(&[0, 0, 0, 5]);
     let made = made.record(b"\x01a\x00", 1, &[10, 0, 0, 9]);
-    let Answer::Records(found) = parse(&made).unwrap().answer else { panic!("no records") };
+    let DnsAnswer::Records(found) = parse(&made).unwrap().answer else { panic!("no records") };
     assert_eq!(found.iter().map(|found| found.ttl).collect::<Vec<_>>(), [5]);
 }
