@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use containerpilot_config::host::StaticHost;
-use containerpilot_config::{Input, Options, json5, load, template};
+use containerpilot_config::{ConfigFile, Options, json5, load, template};
 
 /// A realistic configuration: templates, checks, services, dependencies.
 fn configuration(jobs: usize) -> Vec<u8> {
@@ -67,7 +67,7 @@ fn main() {
         let render = shortest(runs, || drop(template::render(&text, &host.environment)));
         let parse = shortest(runs, || drop(json5::parse(&rendered)));
         let all = shortest(runs, || {
-            let input = Input { name: "bench.json5".into(), text: text.clone() };
+            let input = ConfigFile { name: "bench.json5".into(), text: text.clone() };
             let loaded = load(vec![input], &host, options);
             assert!(
                 loaded.plan.is_some_and(|plan| plan.jobs.len() == jobs),

@@ -6,7 +6,7 @@ use containerpilot_audit::{AuditError, Configuration, Finding, Invocation, audit
 use containerpilot_config::diagnostics::Severity;
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
-use containerpilot_config::{Input, Loaded, Options, load};
+use containerpilot_config::{ConfigFile, LoadedConfig, Options, load};
 use containerpilot_import::files::Text;
 
 /// A pod with one container; `%POD%` and `%C%` are replaced by keys of both.
@@ -88,8 +88,8 @@ fn findings(config: &str, (path, text): (&str, String)) -> Vec<Finding> {
         accounts: ["app".to_owned(), "redis".to_owned()].into(),
         ..StaticHost::default()
     };
-    let input = Input { name: "app.json5".into(), text: config.into() };
-    let Loaded { plan, report } = load(vec![input], &host, Options { version: "0" });
+    let input = ConfigFile { name: "app.json5".into(), text: config.into() };
+    let LoadedConfig { plan, report } = load(vec![input], &host, Options { version: "0" });
     let problems: Vec<String> = report.problems().iter().map(|one| one.problem.message.clone()).collect();
     let plan = plan.unwrap_or_else(|| panic!("{problems:?}"));
     let files = report.into_files();

@@ -10,7 +10,7 @@ use containerpilot_command_line::options::config_path;
 use containerpilot_command_line::output::print;
 use containerpilot_command_line::report::print_report;
 use containerpilot_command_line::summary;
-use containerpilot_config::Loaded;
+use containerpilot_config::LoadedConfig;
 use containerpilot_config::diagnostics::{Problem, Severity};
 use containerpilot_core::plan::Plan;
 use containerpilot_load::command_line;
@@ -44,7 +44,7 @@ pub(super) fn check(args: &Arguments, supervisor: Supervisor) -> Result<(), Fail
         }
     };
     let names: Vec<String> = read.iter().map(|input| input.name.clone()).collect();
-    let Loaded { plan, report } = loading::load_with(read, looks);
+    let LoadedConfig { plan, report } = loading::load_with(read, looks);
     let report = if args.is_on("strict") { report.strict() } else { report };
     let report = match plan.as_ref().and_then(locks_without_cgroups) {
         Some(warning) => report.with(warning),

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::rc::Rc;
 
 use containerpilot_config::diagnostics::{Report, Severity};
-use containerpilot_config::{Input, Loaded, load};
+use containerpilot_config::{ConfigFile, LoadedConfig, load};
 use containerpilot_core::plan::Plan;
 use containerpilot_load::command_line::OPTIONS;
 use containerpilot_load::host::{self, ThisHost};
@@ -16,18 +16,18 @@ use crate::summary;
 
 /// Loads a configuration as the supervisor does: a configuration that can never work gets only a warning. `otherwise`
 /// completes the sentence "the configuration has errors, so".
-pub fn load_or_fail(inputs: Vec<Input>, otherwise: &str) -> Result<Plan, Failure> {
-    let Loaded { plan, report } = load_here(inputs);
+pub fn load_or_fail(inputs: Vec<ConfigFile>, otherwise: &str) -> Result<Plan, Failure> {
+    let LoadedConfig { plan, report } = load_here(inputs);
     print_report(&report, false);
     plan.ok_or_else(|| Failure::Failed(format!("the configuration has errors, so {otherwise}")))
 }
 
-pub fn load_here(inputs: Vec<Input>) -> Loaded {
+pub fn load_here(inputs: Vec<ConfigFile>) -> LoadedConfig {
     load(inputs, &ThisHost::current(), OPTIONS)
 }
 
 /// The same, with the looks that have read the inputs.
-pub fn load_with(inputs: Vec<Input>, looks: Rc<Looks>) -> Loaded {
+pub fn load_with(inputs: Vec<ConfigFile>, looks: Rc<Looks>) -> LoadedConfig {
     load(inputs, &ThisHost::new(host::environment(), looks), OPTIONS)
 }
 

@@ -16,7 +16,7 @@ use containerpilot_core::plan::{EventPattern, FirstTick, Plan, Role, Trigger};
 use crate::lower::PRE_START;
 
 pub(crate) use check::{check, replace_on_start};
-pub(crate) use program::Program;
+pub(crate) use program::MainProgram;
 pub(crate) use translate::{differences, main_name, translate};
 pub(crate) use tree::{TreeEntry, members};
 

@@ -38,6 +38,6 @@ pub mod values;
 pub use containerpilot_template as template;
 pub use containerpilot_template::{span, suggest};
 pub use load::{
-    ControlSocket, Input, Loaded, Options, PlainFile, control_socket, load, load_with_program,
+    ConfigFile, ControlSocket, LoadedConfig, Options, PlainFile, control_socket, load, load_with_program,
     read_plain_file, render, version,
 };

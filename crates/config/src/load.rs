@@ -13,7 +13,7 @@ use crate::file_version::{self, Version};
 use crate::host::Host;
 use crate::json5::{self, Member, Node, Value};
 use crate::legacy::fields::LegacyFields;
-use crate::legacy::{self, Program, TreeEntry};
+use crate::legacy::{self, MainProgram, TreeEntry};
 use crate::lower::{Lower, StopOn, Templates, apply_defaults};
 use crate::quoted_value::{backslashes, broken_string};
 use crate::span::{SourceMap, Span};
@@ -33,7 +33,7 @@ fn context(file: FileId, problems: &mut Vec<Problem>) -> DecodeContext<'_> {
 
 /// A file of a configuration.
 #[derive(Clone, Debug, Default)]
-pub struct Input {
+pub struct ConfigFile {
     /// Its name for the user.
     pub name: String,
     /// Its content.
@@ -49,7 +49,7 @@ pub struct Options<'a> {
 
 /// A loaded configuration.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// The plan, if there are no errors.
     pub plan: Option<Plan>,
     /// All problems.
@@ -57,20 +57,20 @@ pub struct Loaded {
 }
 
 /// Loads a configuration of one or more files.
-pub fn load(inputs: Vec<Input>, host: &dyn Host, options: Options<'_>) -> Loaded {
+pub fn load(inputs: Vec<ConfigFile>, host: &dyn Host, options: Options<'_>) -> LoadedConfig {
     load_with_program(inputs, host, options, None)
 }
 
 /// Loads a configuration with the main program of the command line. With a ContainerPilot 2 file, the program becomes a job of
 /// the plan (C8); with a version 3 file, it is ignored here.
 pub fn load_with_program(
-    inputs: Vec<Input>,
+    inputs: Vec<ConfigFile>,
     host: &dyn Host,
     options: Options<'_>,
     program: Option<&[String]>,
-) -> Loaded {
+) -> LoadedConfig {
     let mut problems = Vec::new();
-    let main = program.map(|words| Program { words, host });
+    let main = program.map(|words| MainProgram { words, host });
     let mut decoded = decode_files(inputs, host.environment(), main, &mut problems);
     let plan = plan_of(&mut decoded, host, options, &mut problems);
     if program.is_none()
@@ -81,13 +81,13 @@ pub fn load_with_program(
         let problem = Problem::new(Severity::Warning, fields.place.first_byte(), message);
         problems.push(problem.help("add `jobs`, or a program after `--`"));
     }
-    Loaded { plan, report: Report::new(decoded.files, problems) }
+    LoadedConfig { plan, report: Report::new(decoded.files, problems) }
 }
 
 /// The version of the format of a configuration (C8).
 #[must_use]
-pub fn version(inputs: &[Input], environment: &Environment) -> Version {
-    let is_old = |input: &Input| {
+pub fn version(inputs: &[ConfigFile], environment: &Environment) -> Version {
+    let is_old = |input: &ConfigFile| {
         let Ok(rendered) = template::render(&input.text, environment) else { return false };
         match json5::parse(&rendered.text).root.map(|root| root.value) {
             Some(Value::Object(members)) => file_version::version_of(&members) == Version::Two,
@@ -114,9 +114,9 @@ pub(crate) struct Decoded {
 
 /// Decodes and merges files.
 pub(crate) fn decode_files(
-    inputs: Vec<Input>,
+    inputs: Vec<ConfigFile>,
     environment: &Environment,
-    program: Option<Program<'_>>,
+    program: Option<MainProgram<'_>>,
     problems: &mut Vec<Problem>,
 ) -> Decoded {
     let mut decoded = Decoded {
@@ -204,7 +204,7 @@ fn is_error(problem: &Problem) -> bool {
 ///
 /// # Errors
 /// The problems of all templates.
-pub fn render(inputs: Vec<Input>, environment: &Environment) -> Result<Vec<Vec<u8>>, Report> {
+pub fn render(inputs: Vec<ConfigFile>, environment: &Environment) -> Result<Vec<Vec<u8>>, Report> {
     let mut problems = Vec::new();
     let files: Vec<SourceFile> = inputs
         .into_iter()
@@ -230,7 +230,7 @@ pub struct ControlSocket {
 /// The control socket of a configuration. Clients of a running supervisor need it even if the file has become invalid since
 /// the start, so it is read as far as possible.
 #[must_use]
-pub fn control_socket(inputs: Vec<Input>, environment: &Environment) -> ControlSocket {
+pub fn control_socket(inputs: Vec<ConfigFile>, environment: &Environment) -> ControlSocket {
     let mut problems = Vec::new();
     let decoded = decode_files(inputs, environment, None, &mut problems);
     let has_errors = problems.iter().any(|problem| problem.severity == Severity::Error);
@@ -265,8 +265,8 @@ pub struct PlainFile<S> {
 
 /// Decodes a file that is not a template, with the limits and the messages of a configuration.
 #[must_use]
-pub fn read_plain_file<S: Section>(input: Input) -> PlainFile<S> {
-    let Input { name, text: mut source } = input;
+pub fn read_plain_file<S: Section>(input: ConfigFile) -> PlainFile<S> {
+    let ConfigFile { name, text: mut source } = input;
     let (id, mut problems) = (FileId::default(), Vec::new());
     if source.len() > limits::SOURCE_BYTES {
         problems.push(not_text(id, &source).unwrap_or_else(|| too_large(id)));
@@ -315,11 +315,11 @@ fn not_utf8(id: FileId, source: &[u8]) -> Option<Problem> {
 
 fn render_file(
     id: FileId,
-    input: Input,
+    input: ConfigFile,
     environment: &Environment,
     problems: &mut Vec<Problem>,
 ) -> SourceFile {
-    let Input { name, text: source } = input;
+    let ConfigFile { name, text: source } = input;
     let empty =
         |source| SourceFile { name: name.clone(), source, rendered: Vec::new(), map: SourceMap::default() };
     if source.len() > limits::SOURCE_BYTES {
@@ -351,7 +351,7 @@ impl Decoded {
         &mut self,
         id: FileId,
         file: &SourceFile,
-        program: Option<Program<'_>>,
+        program: Option<MainProgram<'_>>,
         problems: &mut Vec<Problem>,
     ) -> Option<ConfigFields> {
         if problems.iter().any(|problem| problem.place.is_some_and(|place| place.file == id)) {
@@ -382,7 +382,7 @@ impl Decoded {
         &mut self,
         id: FileId,
         Node { value, span }: Node,
-        program: Option<Program<'_>>,
+        program: Option<MainProgram<'_>>,
         problems: &mut Vec<Problem>,
         before: usize,
     ) -> Option<ConfigFields> {
@@ -416,7 +416,7 @@ impl Decoded {
         span: Span,
         members: &[Member],
         fields: &LegacyFields,
-        program: Option<Program<'_>>,
+        program: Option<MainProgram<'_>>,
     ) -> Option<ConfigFields> {
         legacy::check(cx, fields, program.is_some());
         if cx.has_errors() {

@@ -8,8 +8,8 @@ use crate::file_version::Version;
 use crate::host::Host;
 use crate::json5::write::comment;
 use crate::legacy::print::Printer;
-use crate::legacy::{Program, as_version_3};
-use crate::load::{self, Input, Options};
+use crate::legacy::{MainProgram, as_version_3};
+use crate::load::{self, ConfigFile, Options};
 
 /// The columns of a note, without the start of its lines.
 const MAX_NOTE: usize = 105;
@@ -42,14 +42,14 @@ pub struct Migrated {
 /// # Errors
 /// If the file has errors, or is not a version 2 file.
 pub fn migrate(
-    input: Input,
+    input: ConfigFile,
     host: &dyn Host,
     options: Options<'_>,
     program: Option<&[String]>,
 ) -> Result<Migrated, MigrateError> {
     let name = input.name.clone();
     let mut problems = Vec::new();
-    let main = program.map(|words| Program { words, host });
+    let main = program.map(|words| MainProgram { words, host });
     let mut decoded = load::decode_files(vec![input], host.environment(), main, &mut problems);
     if decoded.version == Version::Three && decoded.well_formed {
         return Err(MigrateError::NotLegacy);
@@ -69,7 +69,7 @@ pub fn migrate(
             notes.push(format!("Evaluated with the environment of `migrate`: {what}."));
         }
         let text = format!("{}{body}", heading(&name, &notes));
-        let again = Input { name: "the new file".to_owned(), text: text.clone().into_bytes() };
+        let again = ConfigFile { name: "the new file".to_owned(), text: text.clone().into_bytes() };
         let loaded = load::load(vec![again], host, options);
         if loaded.plan.map(as_version_3).as_ref() == Some(&old) {
             return Ok(Migrated { text, notes });

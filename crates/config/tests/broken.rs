@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use containerpilot_config::diagnostics::{Report, Severity, Style};
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
-use containerpilot_config::{Input, Loaded, Options, load};
+use containerpilot_config::{ConfigFile, LoadedConfig, Options, load};
 
 /// The maximum width of a report, in columns.
 const MAX_WIDTH: usize = 130;
@@ -41,7 +41,7 @@ fn c5_a_report_has_one_error_per_mistake() {
     let mut wrong = Vec::new();
     for path in files() {
         let stated: usize = header(&path, 1, "// mistakes:").parse().unwrap();
-        let Loaded { plan, report } = loaded(&path);
+        let LoadedConfig { plan, report } = loaded(&path);
         let found = report.count(Severity::Error) + report.count(Severity::Fault);
         // A file with 0 mistakes is only rejected by --strict (C9).
         assert!(!report.problems().is_empty(), "{} is a valid configuration", name(&path));
@@ -89,7 +89,7 @@ fn c5_every_rejected_file_has_an_error() {
         for lost in 2..lines.len() {
             let without: Vec<u8> = [&lines[..lost], &lines[lost + 1..]].concat().concat();
             for text in [without, lines[..lost].concat()] {
-                let Loaded { plan, report } = loaded_text(&path, text);
+                let LoadedConfig { plan, report } = loaded_text(&path, text);
                 let reason = report.count(Severity::Error) > 0;
                 assert!(plan.is_some() != reason, "{} without line {}", name(&path), lost + 1);
                 assert!(!shown(&report).contains("internal error"), "{} line {}", name(&path), lost + 1);
@@ -143,12 +143,12 @@ fn environment(path: &Path) -> Vec<(String, String)> {
     pairs.split_whitespace().map(pair).collect()
 }
 
-fn loaded(path: &Path) -> Loaded {
+fn loaded(path: &Path) -> LoadedConfig {
     loaded_text(path, fs::read(path).unwrap())
 }
 
-fn loaded_text(path: &Path, text: Vec<u8>) -> Loaded {
-    let input = Input { name: name(path).to_owned(), text };
+fn loaded_text(path: &Path, text: Vec<u8>) -> LoadedConfig {
+    let input = ConfigFile { name: name(path).to_owned(), text };
     load(vec![input], &host(path), Options { version: "1.2.3" })
 }
 

@@ -4,7 +4,7 @@
 //! zone of the host; without it, the zone is one of the binary.
 
 use containerpilot_config::host::StaticHost;
-use containerpilot_config::{Input, Options, load};
+use containerpilot_config::{ConfigFile, Options, load};
 
 use super::decode;
 
@@ -21,7 +21,7 @@ pub(crate) fn run(bytes: &[u8]) {
         zones: own_zone.clone().into_iter().collect(),
         ..decode::host()
     };
-    let file = Input { name: "cron.json5".into(), text: config.into() };
+    let file = ConfigFile { name: "cron.json5".into(), text: config.into() };
     let Some(plan) = load(vec![file], &host, Options { version: "0" }).plan else { return };
     let Some(cron) = plan.jobs.first().and_then(|job| job.when.cron()) else { return };
     let mut now = time.trim().parse().unwrap_or(0);

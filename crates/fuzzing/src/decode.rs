@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use containerpilot_config::diagnostics::{Severity, Style};
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
-use containerpilot_config::{Input, Options, load};
+use containerpilot_config::{ConfigFile, Options, load};
 
 /// A typical host.
 pub(crate) fn host() -> StaticHost {
@@ -27,7 +27,7 @@ pub(crate) fn run(text: &[u8]) {
     // A NUL separates two files, to test merging.
     let inputs = text.splitn(2, |byte| *byte == 0).enumerate();
     let inputs =
-        inputs.map(|(nth, part)| Input { name: format!("{nth}.json5"), text: part.to_vec() }).collect();
+        inputs.map(|(nth, part)| ConfigFile { name: format!("{nth}.json5"), text: part.to_vec() }).collect();
     let loaded = load(inputs, &host, Options { version: "0" });
     let errors = loaded.report.count(Severity::Error);
     assert_eq!(loaded.plan.is_none(), errors > 0, "there is a plan exactly if there is no error");

@@ -3,16 +3,16 @@
 
 use containerpilot_config::diagnostics::{Severity, Style};
 use containerpilot_config::migrate::{self, MigrateError};
-use containerpilot_config::{Input, Options, load};
+use containerpilot_config::{ConfigFile, Options, load};
 
 pub(crate) fn run(text: &[u8]) {
     let host = super::decode::host();
     let options = Options { version: "0" };
-    let input = Input { name: "old.json".to_owned(), text: text.to_vec() };
+    let input = ConfigFile { name: "old.json".to_owned(), text: text.to_vec() };
     let program = ["server".to_owned(), "--port=80".to_owned()];
     match migrate::migrate(input, &host, options, text.len().is_multiple_of(2).then_some(&program[..])) {
         Ok(migrated) => {
-            let again = Input { name: "new.json5".to_owned(), text: migrated.text.into_bytes() };
+            let again = ConfigFile { name: "new.json5".to_owned(), text: migrated.text.into_bytes() };
             assert_eq!(load(vec![again], &host, options).report.count(Severity::Error), 0);
         }
         Err(MigrateError::NotLegacy) => {}

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use containerpilot_config::diagnostics::{Severity, Style};
-use containerpilot_config::{Input, Options, load};
+use containerpilot_config::{ConfigFile, Options, load};
 use containerpilot_core::plan::Plan;
 use containerpilot_simulation::read::Draft;
 use containerpilot_simulation::{expect, runner};
@@ -22,11 +22,11 @@ const CONFIG: &str = r#"{ consul: "localhost:8500", jobs: [
 
 pub(crate) fn run(text: &[u8]) {
     let plan = |text: &[u8]| {
-        let input = Input { name: "app.json5".into(), text: text.to_vec() };
+        let input = ConfigFile { name: "app.json5".into(), text: text.to_vec() };
         load(vec![input], &super::decode::host(), Options { version: "0" }).plan
     };
     let Some(plan) = plan(CONFIG.as_bytes()) else { panic!("the configuration is wrong") };
-    let draft = Draft::read(Input { name: "scenario.json5".into(), text: text.to_vec() });
+    let draft = Draft::read(ConfigFile { name: "scenario.json5".into(), text: text.to_vec() });
     let others: BTreeMap<String, Result<Plan, String>> =
         draft.reloads().into_iter().map(|path| (path, Ok(plan.clone()))).collect();
     match draft.scenario(&plan, &others) {

@@ -1,6 +1,6 @@
 //! Fuzz target: any bytes as a template. No panic, no hang; the source map stays inside the source.
 
-use containerpilot_config::span::Origin;
+use containerpilot_config::span::ByteOrigin;
 use containerpilot_config::template::{Environment, render};
 
 pub(crate) fn run(source: &[u8]) {
@@ -15,7 +15,7 @@ pub(crate) fn run(source: &[u8]) {
         Ok(rendered) => {
             for offset in 0..rendered.text.len() {
                 let end = match rendered.map.origin(offset as u32) {
-                    Origin::Copied(at) => {
+                    ByteOrigin::Copied(at) => {
                         assert_eq!(
                             source.get(at as usize),
                             rendered.text.get(offset),
@@ -23,7 +23,7 @@ pub(crate) fn run(source: &[u8]) {
                         );
                         at + 1
                     }
-                    Origin::Produced(span) => span.end,
+                    ByteOrigin::Produced(span) => span.end,
                 };
                 assert!(end as usize <= source.len());
             }

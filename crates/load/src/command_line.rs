@@ -9,7 +9,7 @@ use containerpilot_config::diagnostics::{Problem, Report, Severity, Style};
 use containerpilot_config::file_version::Version;
 use containerpilot_config::host::Host;
 use containerpilot_config::template::Environment;
-use containerpilot_config::{Input, Loaded, Options, load_with_program, version};
+use containerpilot_config::{ConfigFile, LoadedConfig, Options, load_with_program, version};
 use containerpilot_core::plan::{Job, Plan, Role, Word};
 
 use crate::find_files::{self, ReadError};
@@ -44,7 +44,7 @@ pub struct ConfigSource {
     path: Option<PathBuf>,
     program: Option<ProgramArguments>,
     /// The text from standard input, which can be read only once.
-    input: Option<Vec<Input>>,
+    input: Option<Vec<ConfigFile>>,
 }
 
 /// Why a plan cannot be loaded.
@@ -106,7 +106,7 @@ impl ConfigSource {
             }
             texts => texts.and_then(Result::ok),
         };
-        let Loaded { plan, report } = load_with_program(inputs, &host, OPTIONS, texts.as_deref());
+        let LoadedConfig { plan, report } = load_with_program(inputs, &host, OPTIONS, texts.as_deref());
         let Some(plan) = plan else { return Err(LoadError::Invalid(report)) };
         match words {
             // A ContainerPilot 2 file has added the main job already (C8).
@@ -182,7 +182,7 @@ mod tests {
     fn s7_main_job_equals_one_from_a_configuration() {
         let written = "{ jobs: [{ name: 'app', exec: ['app', 'a', ''], onSuccess: 'shutdown', onFailure: 'shutdown', \
                        logging: { raw: true } }], logging: { level: 'WARN', output: 'stderr' } }";
-        let input = Input { name: "<test>".to_owned(), text: written.into() };
+        let input = ConfigFile { name: "<test>".to_owned(), text: written.into() };
         let mut loaded =
             containerpilot_config::load(vec![input], &ThisHost::with(Environment::new()), OPTIONS);
         let plan = loaded.plan.as_mut().unwrap();

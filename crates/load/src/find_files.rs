@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use containerpilot_config::Input;
+use containerpilot_config::ConfigFile;
 use containerpilot_config::limits::SOURCE_BYTES;
 use containerpilot_process::error_text::describe;
 
@@ -42,16 +42,16 @@ impl ReadError {
 }
 
 /// Reads the configuration of a command, as [`read_with`] does. Standard error says which file is waited for.
-pub fn read(path: Option<&Path>) -> Result<Vec<Input>, ReadError> {
+pub fn read(path: Option<&Path>) -> Result<Vec<ConfigFile>, ReadError> {
     read_with(path, &Looks::reported_on_stderr())
 }
 
 /// Reads the configuration: the file, or the files of the directory in lexical order; `-` is standard input.
-pub fn read_with(path: Option<&Path>, looks: &Looks) -> Result<Vec<Input>, ReadError> {
+pub fn read_with(path: Option<&Path>, looks: &Looks) -> Result<Vec<ConfigFile>, ReadError> {
     let path = match path {
         Some(path) if is_inline(path) => {
             let text = path.as_os_str().as_encoded_bytes().to_vec();
-            return Ok(vec![Input { name: "<configuration>".to_owned(), text }]);
+            return Ok(vec![ConfigFile { name: "<configuration>".to_owned(), text }]);
         }
         Some(path) => without_scheme(path),
         None => default_path(|path| exists(path, looks)).ok_or(ReadError::NotFound)?,
@@ -59,7 +59,7 @@ pub fn read_with(path: Option<&Path>, looks: &Looks) -> Result<Vec<Input>, ReadE
     if path == Path::new("-") {
         let text = needed(Path::new("standard input"), looks, |_| Ok(read_standard_input()))?;
         let text = text.map_err(|error| ReadError::new(&path, error))?;
-        return Ok(vec![Input { name: "<stdin>".to_owned(), text }]);
+        return Ok(vec![ConfigFile { name: "<stdin>".to_owned(), text }]);
     }
     match needed(&path, looks, read_file_or_list)? {
         Content::File(input) => Ok(vec![input]),
@@ -70,7 +70,7 @@ pub fn read_with(path: Option<&Path>, looks: &Looks) -> Result<Vec<Input>, ReadE
 
 /// What is at the path of the configuration.
 enum Content {
-    File(Input),
+    File(ConfigFile),
     /// The configuration files in it.
     Directory(Vec<PathBuf>),
 }
@@ -142,9 +142,9 @@ fn list_files(directory: &Path) -> Result<Vec<PathBuf>, ReadError> {
     Ok(files)
 }
 
-fn read_file(path: &Path) -> Result<Input, ReadError> {
+fn read_file(path: &Path) -> Result<ConfigFile, ReadError> {
     let text = read_limited(path).map_err(|error| ReadError::new(path, error))?;
-    Ok(Input { name: path.display().to_string(), text })
+    Ok(ConfigFile { name: path.display().to_string(), text })
 }
 
 /// Reads a file, or one byte more than the limit, so that its size can be reported.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
-use containerpilot_config::{Input as File, Options, load};
+use containerpilot_config::{ConfigFile, Options, load};
 use containerpilot_core::ids::{CheckRunId, RenderId, RunId, WatchIx};
 use containerpilot_core::input::{Answer, ExitStatus, Remains, RenderedText, StartError, StartErrorKind};
 use containerpilot_core::plan::{Plan, Signal};
@@ -33,7 +33,7 @@ fn plan(text: &str) -> Plan {
         hostname: "box".into(),
         ..StaticHost::default()
     };
-    let loaded = load(vec![File { name: "f".into(), text: text.into() }], &host, Options { version: "0" });
+    let loaded = load(vec![ConfigFile { name: "f".into(), text: text.into() }], &host, Options { version: "0" });
     loaded.plan.unwrap_or_else(|| panic!("{:?}", loaded.report.problems().len()))
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use containerpilot_config::decode::{Spanned, alternatives};
 use containerpilot_config::diagnostics::{Place, Problem, Report, Severity, is_reported};
 use containerpilot_config::values::{Several, TimeLimit, to_duration, value_of};
-use containerpilot_config::{Input, PlainFile, read_plain_file};
+use containerpilot_config::{ConfigFile, PlainFile, read_plain_file};
 use containerpilot_core::input::ExitStatus;
 use containerpilot_core::plan::{Catalog, Plan, Role, WatchKind};
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub struct Draft {
 impl Draft {
     /// Parses a file.
     #[must_use]
-    pub fn read(input: Input) -> Self {
+    pub fn read(input: ConfigFile) -> Self {
         Self { plain: read_plain_file(input) }
     }
 

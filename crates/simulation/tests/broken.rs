@@ -7,7 +7,7 @@ use std::path::Path;
 use containerpilot_config::diagnostics::Style;
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
-use containerpilot_config::{Input, Options, load};
+use containerpilot_config::{ConfigFile, Options, load};
 use containerpilot_core::plan::Plan;
 use containerpilot_simulation::read::Draft;
 use std::collections::BTreeMap;
@@ -26,14 +26,14 @@ fn plan() -> Plan {
         hostname: "box".into(),
         ..StaticHost::default()
     };
-    let input = Input { name: "app.json5".into(), text: CONFIG.into() };
+    let input = ConfigFile { name: "app.json5".into(), text: CONFIG.into() };
     load(vec![input], &host, Options { version: "1" }).plan.unwrap()
 }
 
 fn report(name: &str, text: Vec<u8>) -> Option<String> {
     let others: BTreeMap<String, Result<Plan, String>> =
         [("broken.json5".to_owned(), Err("the configuration has errors".to_owned()))].into();
-    let draft = Draft::read(Input { name: name.to_owned(), text });
+    let draft = Draft::read(ConfigFile { name: name.to_owned(), text });
     let report = draft.scenario(&plan(), &others).err()?;
     Some(report.display(Style { faults_are_errors: true, colour: false }).to_string())
 }

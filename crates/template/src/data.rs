@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::budget::Budget;
-use crate::error::{FunctionError, Stage, TemplateError};
+use crate::error::{FunctionError, TemplateError, TemplateStage};
 use crate::functions::Function;
 use crate::span::Span;
-use crate::tree::{Command, Node, Operand, OperandKind, Pipeline, Program};
-use crate::value::{List, Record, Text, Value};
+use crate::tree::{CommandNode, Operand, OperandKind, Pipeline, TemplateNode, TemplateSet};
+use crate::value::{List, RecordValue, TemplateValue, TextValue};
 
 /// What is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum LookUpSource {
     /// `watch "NAME"`: what a watch has found.
     Watch,
     /// `key "PATH"` and `keyOrDefault "PATH" "VALUE"`: a key of Consul.
@@ -27,7 +27,7 @@ pub enum Source {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
     /// What is looked up.
-    pub source: Source,
+    pub source: LookUpSource,
     /// Its name.
     pub name: String,
     /// The name in the source.
@@ -48,12 +48,12 @@ pub enum Data {
     /// Strings by name.
     Map(BTreeMap<String, String>),
     /// A list of objects of one kind.
-    Objects(Vec<Object>),
+    Objects(Vec<DataObject>),
 }
 
 /// An object with named fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Object {
+pub struct DataObject {
     /// What it is, for messages: `an instance`.
     pub kind: &'static str,
     /// Its fields.
@@ -63,79 +63,79 @@ pub struct Object {
 /// Answers what a template looks up.
 pub trait LookUp {
     /// What was found; `None` if it does not exist.
-    fn look_up(&self, source: Source, name: &str) -> Option<Data>;
+    fn look_up(&self, source: LookUpSource, name: &str) -> Option<Data>;
 }
 
 /// Looks something up for a function.
 pub(crate) fn value_of(
     data: Option<&dyn LookUp>,
     budget: &mut Budget,
-    source: Source,
-    name: &Text,
-) -> Result<Option<Value>, FunctionError> {
+    source: LookUpSource,
+    name: &TextValue,
+) -> Result<Option<TemplateValue>, FunctionError> {
     let name = String::from_utf8_lossy(name);
     let found = data.and_then(|data| data.look_up(source, &name));
     found.map(|data| value(data, budget)).transpose()
 }
 
-fn value(data: Data, budget: &mut Budget) -> Result<Value, FunctionError> {
+fn value(data: Data, budget: &mut Budget) -> Result<TemplateValue, FunctionError> {
     let text = |text: Vec<u8>, budget: &mut Budget| {
-        budget.bytes(text.len() + size_of::<Text>()).map(|()| Text::from(text))
+        budget.bytes(text.len() + size_of::<TextValue>()).map(|()| TextValue::from(text))
     };
     Ok(match data {
-        Data::Text(bytes) => Value::Text(text(bytes, budget)?),
-        Data::Flag(flag) => Value::Bool(flag),
-        Data::Number(number) => Value::Int(number),
+        Data::Text(bytes) => TemplateValue::Text(text(bytes, budget)?),
+        Data::Flag(flag) => TemplateValue::Bool(flag),
+        Data::Number(number) => TemplateValue::Int(number),
         Data::Texts(items) => {
             let texts = items.into_iter().map(|item| text(item.into_bytes(), budget));
             let texts = texts.collect::<Result<Vec<_>, _>>()?;
             let length = texts.len();
-            Value::Texts(List::new(texts, length))
+            TemplateValue::Texts(List::new(texts, length))
         }
         Data::Map(map) => {
             let mut entries = BTreeMap::new();
             for (name, item) in map {
                 entries.insert(text(name.into_bytes(), budget)?, text(item.into_bytes(), budget)?);
             }
-            Value::Map(Rc::new(entries))
+            TemplateValue::Map(Rc::new(entries))
         }
         Data::Objects(objects) => {
             let records = objects.into_iter().map(|object| record(object, budget));
             let records = records.collect::<Result<Vec<_>, _>>()?;
             let length = records.len();
-            Value::Records(List::new(records, length))
+            TemplateValue::Records(List::new(records, length))
         }
     })
 }
 
-fn record(object: Object, budget: &mut Budget) -> Result<Rc<Record>, FunctionError> {
+fn record(object: DataObject, budget: &mut Budget) -> Result<Rc<RecordValue>, FunctionError> {
     budget.step(1)?;
-    budget.bytes(size_of::<Record>())?;
+    budget.bytes(size_of::<RecordValue>())?;
     let fields = object.fields.into_iter().map(|(name, data)| Ok((name, value(data, budget)?)));
-    Ok(Rc::new(Record { kind: object.kind, fields: fields.collect::<Result<_, FunctionError>>()? }))
+    Ok(Rc::new(RecordValue { kind: object.kind, fields: fields.collect::<Result<_, FunctionError>>()? }))
 }
 
 /// All places of a program that look something up. A name that is not written in quotes is an error: what a file depends on is
 /// known before it is rendered.
-pub(crate) fn uses(program: &Program) -> Result<Vec<Use>, Vec<TemplateError>> {
+pub(crate) fn uses(program: &TemplateSet) -> Result<Vec<Use>, Vec<TemplateError>> {
     let mut finder = Finder { uses: Vec::new(), errors: Vec::new() };
-    let mut open: Vec<&Node> = program.templates.values().flatten().collect();
+    let mut open: Vec<&TemplateNode> = program.templates.values().flatten().collect();
     while let Some(node) = open.pop() {
         match node {
-            Node::Text(_) | Node::Break | Node::Continue => {}
-            Node::Action(pipe, _) => finder.pipeline(pipe),
-            Node::If(branches, otherwise) => {
+            TemplateNode::Text(_) | TemplateNode::Break | TemplateNode::Continue => {}
+            TemplateNode::Action(pipe, _) => finder.pipeline(pipe),
+            TemplateNode::If(branches, otherwise) => {
                 for (pipe, body) in branches {
                     finder.pipeline(pipe);
                     open.extend(body);
                 }
                 open.extend(otherwise);
             }
-            Node::Range(block) | Node::With(block) => {
+            TemplateNode::Range(block) | TemplateNode::With(block) => {
                 finder.pipeline(&block.pipe);
                 open.extend(block.body.iter().chain(&block.otherwise));
             }
-            Node::Template { pipe, .. } => pipe.iter().for_each(|pipe| finder.pipeline(pipe)),
+            TemplateNode::Template { pipe, .. } => pipe.iter().for_each(|pipe| finder.pipeline(pipe)),
         }
     }
     let Finder { mut uses, errors } = finder;
@@ -154,7 +154,7 @@ impl Finder {
     }
 
     /// The depth of parentheses is limited, so this recursion is, too.
-    fn command(&mut self, Command { operand, arguments, .. }: &Command) {
+    fn command(&mut self, CommandNode { operand, arguments, .. }: &CommandNode) {
         match &operand.kind {
             OperandKind::Function(function) => self.call(*function, operand, arguments.first()),
             _ => self.operand(operand),
@@ -179,14 +179,14 @@ impl Finder {
     fn call(&mut self, function: Function, operand: &Operand, name: Option<&Operand>) {
         let Some(source) = function.source() else { return };
         let literal = |operand: &Operand| match &operand.kind {
-            OperandKind::Constant(Value::Text(text)) => String::from_utf8(text.to_vec()).ok(),
+            OperandKind::Constant(TemplateValue::Text(text)) => String::from_utf8(text.to_vec()).ok(),
             _ => None,
         };
         let signature = function.signature();
         match name.and_then(literal).zip(name) {
             Some((name, operand)) => self.uses.push(Use { source, name, span: operand.span }),
             None => TemplateError {
-                stage: Stage::Parse,
+                stage: TemplateStage::Parse,
                 span: name.unwrap_or(operand).span,
                 message: format!("`{}` needs a name in quotes", signature.name),
                 help: Some(format!(

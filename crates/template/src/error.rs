@@ -5,7 +5,7 @@ use crate::span::Span;
 
 /// The stage in which an error was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum TemplateStage {
     /// The source is not a valid template.
     Parse,
     /// The template cannot be rendered with this environment.
@@ -17,7 +17,7 @@ pub enum Stage {
 #[error("{message}")]
 pub struct TemplateError {
     /// The stage in which it was found.
-    pub stage: Stage,
+    pub stage: TemplateStage,
     /// The part of the source in error.
     pub span: Span,
     /// What is wrong.

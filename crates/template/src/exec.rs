@@ -11,27 +11,27 @@ use std::slice::Iter;
 use crate::Environment;
 use crate::data::LookUp;
 use crate::error::{FunctionError, TemplateError};
-use crate::functions::{Output, print};
+use crate::functions::{LimitedBuffer, print};
 use crate::limits;
 use crate::scope::DOLLAR;
 use crate::span::{SourceMap, Span};
 use crate::suggest;
-use crate::tree::{Block, Node, Program};
-use crate::value::{List, Record, Text, Value};
-use eval::{Failed, State};
+use crate::tree::{Block, TemplateNode, TemplateSet};
+use crate::value::{List, RecordValue, TemplateValue, TextValue};
+use eval::{Failed, RenderState};
 
 /// Renders a program, or returns all errors.
 pub(crate) fn render(
     source: &[u8],
-    program: &Program,
+    program: &TemplateSet,
     environment: &Environment,
     data: Option<&dyn LookUp>,
 ) -> Result<(Vec<u8>, SourceMap), Vec<TemplateError>> {
     let mut texts = BTreeMap::new();
     for (name, value) in environment {
-        texts.insert(Text::from(name.as_slice()), Text::from(value.as_slice()));
+        texts.insert(TextValue::from(name.as_slice()), TextValue::from(value.as_slice()));
     }
-    let state = State::new(source, texts, data, &program.variables);
+    let state = RenderState::new(source, texts, data, &program.variables);
     let mut writer =
         Writer { program, state, frames: Vec::new(), calls: 0, text: Vec::new(), map: SourceMap::default() };
     writer.run();
@@ -42,15 +42,15 @@ pub(crate) fn render(
 enum Frame<'t> {
     /// The remaining nodes of a list, and the variables to drop after them.
     List {
-        nodes: Iter<'t, Node>,
-        dot: Value,
+        nodes: Iter<'t, TemplateNode>,
+        dot: TemplateValue,
         mark: usize,
     },
     Range {
         block: &'t Block,
         items: Items,
         next: usize,
-        dot: Value,
+        dot: TemplateValue,
         mark: usize,
         body: usize,
     },
@@ -64,14 +64,14 @@ enum Frame<'t> {
 /// The elements of a `range`.
 enum Items {
     Ints(List<i64>),
-    Texts(List<Text>),
-    Records(List<Rc<Record>>),
-    Entries(Vec<(Text, Text)>),
+    Texts(List<TextValue>),
+    Records(List<Rc<RecordValue>>),
+    Entries(Vec<(TextValue, TextValue)>),
 }
 
 struct Writer<'t> {
-    program: &'t Program,
-    state: State<'t>,
+    program: &'t TemplateSet,
+    state: RenderState<'t>,
     frames: Vec<Frame<'t>>,
     /// The number of frames that are calls.
     calls: usize,
@@ -81,7 +81,7 @@ struct Writer<'t> {
 
 impl<'t> Writer<'t> {
     fn run(&mut self) {
-        let dot = Value::Map(Rc::clone(&self.state.environment));
+        let dot = TemplateValue::Map(Rc::clone(&self.state.environment));
         let Some(main) = self.program.templates.get(&b""[..]) else { return };
         self.state.scope.push(DOLLAR, Some(dot.clone()));
         let mark = self.state.scope.mark();
@@ -112,17 +112,17 @@ impl<'t> Writer<'t> {
         }
     }
 
-    fn visit(&mut self, node: &'t Node, dot: &Value) {
+    fn visit(&mut self, node: &'t TemplateNode, dot: &TemplateValue) {
         match node {
-            Node::Text(span) => self.copy(*span),
-            Node::Action(pipe, span) => {
+            TemplateNode::Text(span) => self.copy(*span),
+            TemplateNode::Action(pipe, span) => {
                 if let Ok(value) = self.state.pipeline(dot, pipe)
                     && pipe.declared.is_empty()
                 {
                     self.print(&value, *span);
                 }
             }
-            Node::If(branches, otherwise) => {
+            TemplateNode::If(branches, otherwise) => {
                 let mark = self.state.scope.mark();
                 for (pipe, body) in branches {
                     match self.state.pipeline(dot, pipe) {
@@ -133,7 +133,7 @@ impl<'t> Writer<'t> {
                 }
                 self.enter(otherwise, dot.clone(), mark);
             }
-            Node::With(block) => {
+            TemplateNode::With(block) => {
                 let mark = self.state.scope.mark();
                 match self.state.pipeline(dot, &block.pipe) {
                     Ok(value) if value.truth() => self.enter(&block.body, value, mark),
@@ -141,8 +141,8 @@ impl<'t> Writer<'t> {
                     Err(Failed) => self.state.scope.release(mark),
                 }
             }
-            Node::Range(block) => self.range(block, dot),
-            Node::Template { name, name_span, pipe } => {
+            TemplateNode::Range(block) => self.range(block, dot),
+            TemplateNode::Template { name, name_span, pipe } => {
                 let Some(body) = self.program.templates.get(name) else {
                     let shown = String::from_utf8_lossy(name).into_owned();
                     let known =
@@ -170,7 +170,7 @@ impl<'t> Writer<'t> {
                         Ok(value) => value,
                         Err(Failed) => return,
                     },
-                    None => Value::Nil,
+                    None => TemplateValue::Nil,
                 };
                 self.calls += 1;
                 let mark = self.state.scope.mark();
@@ -179,7 +179,7 @@ impl<'t> Writer<'t> {
                 self.frames.push(Frame::Call { mark, base });
                 self.enter(body, dot, mark + 1);
             }
-            Node::Break => {
+            TemplateNode::Break => {
                 while let Some(frame) = self.frames.pop() {
                     if let Frame::Range { mark, .. } = frame {
                         self.state.scope.release(mark);
@@ -187,7 +187,7 @@ impl<'t> Writer<'t> {
                     }
                 }
             }
-            Node::Continue => {
+            TemplateNode::Continue => {
                 while self.frames.last().is_some_and(|frame| !matches!(frame, Frame::Range { .. })) {
                     self.frames.pop();
                 }
@@ -195,7 +195,7 @@ impl<'t> Writer<'t> {
         }
     }
 
-    fn enter(&mut self, nodes: &'t [Node], dot: Value, mark: usize) {
+    fn enter(&mut self, nodes: &'t [TemplateNode], dot: TemplateValue, mark: usize) {
         if let Err(error) = self.state.budget.step(1) {
             let span = nodes.iter().find_map(span_of).unwrap_or_default();
             self.state.report(span, error);
@@ -203,24 +203,24 @@ impl<'t> Writer<'t> {
         self.frames.push(Frame::List { nodes: nodes.iter(), dot, mark });
     }
 
-    fn range(&mut self, block: &'t Block, dot: &Value) {
+    fn range(&mut self, block: &'t Block, dot: &TemplateValue) {
         let mark = self.state.scope.mark();
         let Ok(items) = self.state.pipeline(dot, &block.pipe) else {
             return self.state.scope.release(mark);
         };
         let items = match items {
-            Value::Ints(list) => Items::Ints(list),
-            Value::Texts(list) => Items::Texts(list),
-            Value::Records(list) => Items::Records(list),
-            Value::Map(map) => {
-                if let Err(error) = self.state.budget.bytes(map.len() * size_of::<(Text, Text)>()) {
+            TemplateValue::Ints(list) => Items::Ints(list),
+            TemplateValue::Texts(list) => Items::Texts(list),
+            TemplateValue::Records(list) => Items::Records(list),
+            TemplateValue::Map(map) => {
+                if let Err(error) = self.state.budget.bytes(map.len() * size_of::<(TextValue, TextValue)>()) {
                     self.state.report(block.pipe.span, error);
                     return;
                 }
                 Items::Entries(map.iter().map(|(name, value)| (name.clone(), value.clone())).collect())
             }
             // nil has no elements.
-            Value::Nil => Items::Entries(Vec::new()),
+            TemplateValue::Nil => Items::Entries(Vec::new()),
             other => {
                 self.not_a_list(block, &other);
                 return self.state.scope.release(mark);
@@ -230,11 +230,11 @@ impl<'t> Writer<'t> {
         self.frames.push(Frame::Range { block, items, next: 0, dot: dot.clone(), mark, body });
     }
 
-    fn not_a_list(&mut self, block: &Block, value: &Value) {
+    fn not_a_list(&mut self, block: &Block, value: &TemplateValue) {
         let error = FunctionError::new(format!("`range` needs a list, not {}", value.described()));
         let error = match value {
-            Value::Text(_) => error.help("convert it to a list with `split`"),
-            Value::Int(_) => error.help("convert it to a list with `loop`"),
+            TemplateValue::Text(_) => error.help("convert it to a list with `split`"),
+            TemplateValue::Int(_) => error.help("convert it to a list with `loop`"),
             _ => error,
         };
         let span = block.pipe.commands.last().map_or(block.pipe.span, |command| command.span);
@@ -250,16 +250,18 @@ impl<'t> Writer<'t> {
         let (mark, body, index) = (*mark, *body, *next);
         self.state.scope.release(body);
         let element = match items {
-            Items::Ints(list) => list.items().get(index).map(|item| (number(index), Value::Int(*item))),
+            Items::Ints(list) => {
+                list.items().get(index).map(|item| (number(index), TemplateValue::Int(*item)))
+            }
             Items::Texts(list) => {
-                list.items().get(index).map(|item| (number(index), Value::Text(item.clone())))
+                list.items().get(index).map(|item| (number(index), TemplateValue::Text(item.clone())))
             }
             Items::Records(list) => {
-                list.items().get(index).map(|item| (number(index), Value::Record(Rc::clone(item))))
+                list.items().get(index).map(|item| (number(index), TemplateValue::Record(Rc::clone(item))))
             }
-            Items::Entries(list) => {
-                list.get(index).map(|(name, value)| (Value::Text(name.clone()), Value::Text(value.clone())))
-            }
+            Items::Entries(list) => list
+                .get(index)
+                .map(|(name, value)| (TemplateValue::Text(name.clone()), TemplateValue::Text(value.clone()))),
         };
         *next += 1;
         let dot = dot.clone();
@@ -313,13 +315,13 @@ impl<'t> Writer<'t> {
         }
     }
 
-    fn print(&mut self, value: &Value, span: Span) {
+    fn print(&mut self, value: &TemplateValue, span: Span) {
         let made;
         let bytes: &[u8] = match value {
-            Value::Nil => b"<no value>",
-            Value::Text(text) => text,
+            TemplateValue::Nil => b"<no value>",
+            TemplateValue::Text(text) => text,
             other => {
-                let mut out = Output::new(limits::RENDERED_BYTES);
+                let mut out = LimitedBuffer::new(limits::RENDERED_BYTES);
                 print(&mut out, std::slice::from_ref(other));
                 made = out.finish().unwrap_or_else(|| vec![b' '; limits::RENDERED_BYTES + 1]);
                 if let Err(error) = self.state.budget.bytes(made.len()) {
@@ -338,16 +340,18 @@ impl<'t> Writer<'t> {
     }
 }
 
-fn number(index: usize) -> Value {
-    Value::Int(i64::try_from(index).unwrap_or(i64::MAX))
+fn number(index: usize) -> TemplateValue {
+    TemplateValue::Int(i64::try_from(index).unwrap_or(i64::MAX))
 }
 
 /// A range of the source for error messages.
-fn span_of(node: &Node) -> Option<Span> {
+fn span_of(node: &TemplateNode) -> Option<Span> {
     match node {
-        Node::Text(span) | Node::Action(_, span) | Node::Template { name_span: span, .. } => Some(*span),
-        Node::If(branches, _) => branches.first().map(|(pipe, _)| pipe.span),
-        Node::Range(block) | Node::With(block) => Some(block.pipe.span),
-        Node::Break | Node::Continue => None,
+        TemplateNode::Text(span)
+        | TemplateNode::Action(_, span)
+        | TemplateNode::Template { name_span: span, .. } => Some(*span),
+        TemplateNode::If(branches, _) => branches.first().map(|(pipe, _)| pipe.span),
+        TemplateNode::Range(block) | TemplateNode::With(block) => Some(block.pipe.span),
+        TemplateNode::Break | TemplateNode::Continue => None,
     }
 }

@@ -15,11 +15,11 @@ use memchr::memmem;
 
 use crate::Dialect;
 use crate::budget::{self, Budget};
-use crate::data::{self, LookUp, Source};
+use crate::data::{self, LookUp, LookUpSource};
 use crate::error::FunctionError;
 use crate::utf8;
-use crate::value::{List, Text, Value};
-pub(crate) use format::{Output, print};
+use crate::value::{List, TemplateValue, TextValue};
+pub(crate) use format::{LimitedBuffer, print};
 
 /// The values that a parameter accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,12 +41,12 @@ pub(crate) struct Signature {
     run: Run,
 }
 
-type Run = fn(&mut CallContext<'_>, &[Value]) -> Result<Value, FunctionError>;
+type Run = fn(&mut CallContext<'_>, &[TemplateValue]) -> Result<TemplateValue, FunctionError>;
 
 /// What functions can use besides their arguments.
 pub(crate) struct CallContext<'m> {
     pub(crate) budget: &'m mut Budget,
-    pub(crate) environment: &'m Rc<BTreeMap<Text, Text>>,
+    pub(crate) environment: &'m Rc<BTreeMap<TextValue, TextValue>>,
     /// What the template of a rendered file can look up.
     pub(crate) data: Option<&'m dyn LookUp>,
 }
@@ -70,12 +70,12 @@ impl Function {
     }
 
     /// What it looks up (D15).
-    pub(crate) fn source(self) -> Option<Source> {
+    pub(crate) fn source(self) -> Option<LookUpSource> {
         match self.0.name {
-            "watch" => Some(Source::Watch),
-            "key" | "keyOrDefault" => Some(Source::Key),
-            "keys" => Some(Source::Keys),
-            "secret" => Some(Source::Secret),
+            "watch" => Some(LookUpSource::Watch),
+            "key" | "keyOrDefault" => Some(LookUpSource::Key),
+            "keys" => Some(LookUpSource::Keys),
+            "secret" => Some(LookUpSource::Secret),
             _ => None,
         }
     }
@@ -102,8 +102,8 @@ impl Function {
     pub(crate) fn call(
         self,
         context: &mut CallContext<'_>,
-        arguments: &[Value],
-    ) -> Result<Value, FunctionError> {
+        arguments: &[TemplateValue],
+    ) -> Result<TemplateValue, FunctionError> {
         (self.0.run)(context, arguments)
     }
 }
@@ -128,7 +128,9 @@ static FUNCTIONS: [Signature; 27] = [
     }),
     entry("env", TEXT, false, "env \"NAME\"", |context, arguments| {
         let name = text(arguments, 0);
-        Ok(Value::Text(context.environment.get(&name).cloned().unwrap_or_else(|| Text::from(&b""[..]))))
+        Ok(TemplateValue::Text(
+            context.environment.get(&name).cloned().unwrap_or_else(|| TextValue::from(&b""[..])),
+        ))
     }),
     // C9: the evaluation of a call looks up a name in quotes and reports what is missing.
     entry("required", ONE, false, "required \"NAME\", or .NAME | required", last),
@@ -149,23 +151,25 @@ static FUNCTIONS: [Signature; 27] = [
         |context, arguments| {
             let (pattern, to, subject) = (text(arguments, 0), text(arguments, 1), text(arguments, 2));
             regex::replace_all(&pattern, &to, &subject, context.budget)
-                .map(|out| Value::Text(Text::from(out)))
+                .map(|out| TemplateValue::Text(TextValue::from(out)))
         },
     ),
     entry("loop", &[], true, "loop 3, or loop 2 5", lists::integers),
     entry("and", ONE, true, "and .A .B", last),
     entry("or", ONE, true, "or .A .B", last),
-    entry("not", ONE, false, "not .A", |_, arguments| Ok(Value::Bool(!value(arguments, 0).truth()))),
-    entry("eq", ONE, true, "eq .A \"x\"", |_, arguments| compare::equal(arguments).map(Value::Bool)),
+    entry("not", ONE, false, "not .A", |_, arguments| Ok(TemplateValue::Bool(!value(arguments, 0).truth()))),
+    entry("eq", ONE, true, "eq .A \"x\"", |_, arguments| compare::equal(arguments).map(TemplateValue::Bool)),
     entry("ne", TWO, false, "ne .A \"x\"", |_, arguments| {
-        compare::equal(arguments).map(|equal| Value::Bool(!equal))
+        compare::equal(arguments).map(|equal| TemplateValue::Bool(!equal))
     }),
-    entry("lt", TWO, false, "lt 1 2", |_, arguments| compare::less(arguments).map(Value::Bool)),
-    entry("le", TWO, false, "le 1 2", |_, arguments| compare::at_most(arguments).map(Value::Bool)),
+    entry("lt", TWO, false, "lt 1 2", |_, arguments| compare::less(arguments).map(TemplateValue::Bool)),
+    entry("le", TWO, false, "le 1 2", |_, arguments| compare::at_most(arguments).map(TemplateValue::Bool)),
     entry("gt", TWO, false, "gt 2 1", |_, arguments| {
-        compare::at_most(arguments).map(|most| Value::Bool(!most))
+        compare::at_most(arguments).map(|most| TemplateValue::Bool(!most))
     }),
-    entry("ge", TWO, false, "ge 2 1", |_, arguments| compare::less(arguments).map(|less| Value::Bool(!less))),
+    entry("ge", TWO, false, "ge 2 1", |_, arguments| {
+        compare::less(arguments).map(|less| TemplateValue::Bool(!less))
+    }),
     entry("len", ONE, false, "len .A", |_, arguments| lists::length(value(arguments, 0))),
     entry("index", ONE, true, "index . \"NAME\"", |_, arguments| lists::index(arguments)),
     entry("slice", ONE, true, "slice .A 1 2", |_, arguments| lists::slice(arguments)),
@@ -195,11 +199,11 @@ static FUNCTIONS: [Signature; 27] = [
 /// The functions of the templates of rendered files (D15).
 static FILE_FUNCTIONS: [Signature; 5] = [
     entry("watch", TEXT, false, "range watch \"NAME\"", |context, arguments| {
-        found(context, Source::Watch, arguments)?
+        found(context, LookUpSource::Watch, arguments)?
             .ok_or_else(|| absent("watch", arguments, "watches no file or key that exists", None))
     }),
     entry("key", TEXT, false, "key \"path/of/key\"", |context, arguments| {
-        found(context, Source::Key, arguments)?.ok_or_else(|| {
+        found(context, LookUpSource::Key, arguments)?.ok_or_else(|| {
             let name = String::from_utf8_lossy(&text(arguments, 0)).into_owned();
             let help = format!("create it, or write: keyOrDefault \"{name}\" \"value\"");
             absent("key", arguments, "does not exist in Consul", Some(help))
@@ -211,92 +215,95 @@ static FILE_FUNCTIONS: [Signature; 5] = [
         false,
         "keyOrDefault \"path/of/key\" \"value\"",
         |context, arguments| {
-            let found = found(context, Source::Key, arguments)?;
-            Ok(found.unwrap_or_else(|| Value::Text(text(arguments, 1))))
+            let found = found(context, LookUpSource::Key, arguments)?;
+            Ok(found.unwrap_or_else(|| TemplateValue::Text(text(arguments, 1))))
         },
     ),
     entry("keys", TEXT, false, "range keys \"path/\"", |context, arguments| {
-        Ok(found(context, Source::Keys, arguments)?.unwrap_or(Value::Nil))
+        Ok(found(context, LookUpSource::Keys, arguments)?.unwrap_or(TemplateValue::Nil))
     }),
     entry("secret", TEXT, false, "secret \"NAME\"", |context, arguments| {
-        found(context, Source::Secret, arguments)?
+        found(context, LookUpSource::Secret, arguments)?
             .ok_or_else(|| absent("secret", arguments, "is not one of `secrets`", None))
     }),
 ];
 
 fn found(
     context: &mut CallContext<'_>,
-    source: Source,
-    arguments: &[Value],
-) -> Result<Option<Value>, FunctionError> {
+    source: LookUpSource,
+    arguments: &[TemplateValue],
+) -> Result<Option<TemplateValue>, FunctionError> {
     let name = text(arguments, 0);
     data::value_of(context.data, context.budget, source, &name).map_err(|error| error.at(0))
 }
 
-fn absent(what: &str, arguments: &[Value], problem: &str, help: Option<String>) -> FunctionError {
+fn absent(what: &str, arguments: &[TemplateValue], problem: &str, help: Option<String>) -> FunctionError {
     let name = text(arguments, 0);
     let error = FunctionError::new(format!("the {what} `{}` {problem}", String::from_utf8_lossy(&name)));
     FunctionError { help, ..error }.at(0)
 }
 
-fn value(arguments: &[Value], index: usize) -> &Value {
-    arguments.get(index).unwrap_or(&Value::Nil)
+fn value(arguments: &[TemplateValue], index: usize) -> &TemplateValue {
+    arguments.get(index).unwrap_or(&TemplateValue::Nil)
 }
 
-fn text(arguments: &[Value], index: usize) -> Text {
+fn text(arguments: &[TemplateValue], index: usize) -> TextValue {
     match arguments.get(index) {
-        Some(Value::Text(text)) => text.clone(),
-        _ => Text::from(&b""[..]),
+        Some(TemplateValue::Text(text)) => text.clone(),
+        _ => TextValue::from(&b""[..]),
     }
 }
 
 /// `and` and `or` return the last value if no earlier one decided.
-fn last(_: &mut CallContext<'_>, arguments: &[Value]) -> Result<Value, FunctionError> {
-    Ok(arguments.last().cloned().unwrap_or(Value::Nil))
+fn last(_: &mut CallContext<'_>, arguments: &[TemplateValue]) -> Result<TemplateValue, FunctionError> {
+    Ok(arguments.last().cloned().unwrap_or(TemplateValue::Nil))
 }
 
 /// Prints within the budget.
 fn printed(
     context: &mut CallContext<'_>,
-    print: impl FnOnce(&mut format::Output),
-) -> Result<Value, FunctionError> {
-    let mut out = format::Output::new(context.budget.remaining());
+    print: impl FnOnce(&mut format::LimitedBuffer),
+) -> Result<TemplateValue, FunctionError> {
+    let mut out = format::LimitedBuffer::new(context.budget.remaining());
     print(&mut out);
     let bytes = out.finish().ok_or_else(budget::too_many_bytes)?;
     context.budget.bytes(bytes.len())?;
-    Ok(Value::Text(Text::from(bytes)))
+    Ok(TemplateValue::Text(TextValue::from(bytes)))
 }
 
-fn default(context: &mut CallContext<'_>, arguments: &[Value]) -> Result<Value, FunctionError> {
-    if let Value::Text(text) = value(arguments, 1)
+fn default(
+    context: &mut CallContext<'_>,
+    arguments: &[TemplateValue],
+) -> Result<TemplateValue, FunctionError> {
+    if let TemplateValue::Text(text) = value(arguments, 1)
         && !text.is_empty()
     {
-        return Ok(Value::Text(text.clone()));
+        return Ok(TemplateValue::Text(text.clone()));
     }
     match value(arguments, 0) {
-        Value::Text(text) => Ok(Value::Text(text.clone())),
+        TemplateValue::Text(text) => Ok(TemplateValue::Text(text.clone())),
         other => printed(context, |out| format::print(out, std::slice::from_ref(other))),
     }
 }
 
 fn escaped(
     context: &mut CallContext<'_>,
-    arguments: &[Value],
+    arguments: &[TemplateValue],
     escape: fn(&[u8]) -> Vec<u8>,
-) -> Result<Value, FunctionError> {
-    let plain = if let [Value::Text(text)] = arguments {
+) -> Result<TemplateValue, FunctionError> {
+    let plain = if let [TemplateValue::Text(text)] = arguments {
         text.clone()
     } else {
-        let shown: Vec<Value> = arguments
+        let shown: Vec<TemplateValue> = arguments
             .iter()
             .map(|argument| match argument {
-                Value::Nil => Value::Text(Text::from(&b"<no value>"[..])),
+                TemplateValue::Nil => TemplateValue::Text(TextValue::from(&b"<no value>"[..])),
                 other => other.clone(),
             })
             .collect();
         match printed(context, |out| format::print(out, &shown))? {
-            Value::Text(text) => text,
-            _ => Text::from(&b""[..]),
+            TemplateValue::Text(text) => text,
+            _ => TextValue::from(&b""[..]),
         }
     };
     // No escape is longer than six bytes for one.
@@ -305,24 +312,24 @@ fn escaped(
     }
     let out = escape(&plain);
     context.budget.bytes(out.len())?;
-    Ok(Value::Text(Text::from(out)))
+    Ok(TemplateValue::Text(TextValue::from(out)))
 }
 
-fn split(context: &mut CallContext<'_>, arguments: &[Value]) -> Result<Value, FunctionError> {
+fn split(context: &mut CallContext<'_>, arguments: &[TemplateValue]) -> Result<TemplateValue, FunctionError> {
     let (separator, subject) = (text(arguments, 0), text(arguments, 1));
     let (start, end) = utf8::trimmed(&subject);
     let subject = subject.cut(start, end);
     let mut parts = Vec::new();
-    let mut add = |context: &mut CallContext<'_>, part: Text| {
+    let mut add = |context: &mut CallContext<'_>, part: TextValue| {
         context.budget.step(1)?;
-        context.budget.bytes(size_of::<Text>())?;
+        context.budget.bytes(size_of::<TextValue>())?;
         parts.push(part);
         Ok(())
     };
     if subject.is_empty() {
         // Nothing, not one empty part: this is how 3.8 splits.
     } else if separator.is_empty() {
-        let replacement = Text::from("\u{fffd}".as_bytes());
+        let replacement = TextValue::from("\u{fffd}".as_bytes());
         let mut at = 0;
         while at < subject.len() {
             let (rune, width) = utf8::decode(subject.get(at..).unwrap_or_default());
@@ -341,12 +348,14 @@ fn split(context: &mut CallContext<'_>, arguments: &[Value]) -> Result<Value, Fu
         add(context, subject.cut(at, subject.len()))?;
     }
     let length = parts.len();
-    Ok(Value::Texts(List::new(parts, length)))
+    Ok(TemplateValue::Texts(List::new(parts, length)))
 }
 
-fn join(context: &mut CallContext<'_>, arguments: &[Value]) -> Result<Value, FunctionError> {
+fn join(context: &mut CallContext<'_>, arguments: &[TemplateValue]) -> Result<TemplateValue, FunctionError> {
     let separator = text(arguments, 0);
-    let Value::Texts(list) = value(arguments, 1) else { return Ok(Value::Text(Text::from(&b""[..]))) };
+    let TemplateValue::Texts(list) = value(arguments, 1) else {
+        return Ok(TemplateValue::Text(TextValue::from(&b""[..])));
+    };
     let items = list.items();
     let size = items
         .iter()
@@ -361,10 +370,13 @@ fn join(context: &mut CallContext<'_>, arguments: &[Value]) -> Result<Value, Fun
         }
         out.extend_from_slice(item);
     }
-    Ok(Value::Text(Text::from(out)))
+    Ok(TemplateValue::Text(TextValue::from(out)))
 }
 
-fn replace_all(context: &mut CallContext<'_>, arguments: &[Value]) -> Result<Value, FunctionError> {
+fn replace_all(
+    context: &mut CallContext<'_>,
+    arguments: &[TemplateValue],
+) -> Result<TemplateValue, FunctionError> {
     let (from, to, subject) = (text(arguments, 0), text(arguments, 1), text(arguments, 2));
     let times =
         if from.is_empty() { utf8::count(&subject) + 1 } else { memmem::find_iter(&subject, &*from).count() };
@@ -389,5 +401,5 @@ fn replace_all(context: &mut CallContext<'_>, arguments: &[Value]) -> Result<Val
         }
         out.extend_from_slice(subject.get(at..).unwrap_or_default());
     }
-    Ok(Value::Text(Text::from(out)))
+    Ok(TemplateValue::Text(TextValue::from(out)))
 }

@@ -33,7 +33,7 @@ use span::SourceMap;
 
 pub use functions::regex::Pattern;
 
-pub use error::{Stage, TemplateError};
+pub use error::{TemplateError, TemplateStage};
 
 /// Environment variables: names and values as bytes.
 pub type Environment = std::collections::BTreeMap<Vec<u8>, Vec<u8>>;
@@ -51,7 +51,7 @@ pub struct Rendered {
 ///
 /// # Errors
 ///
-/// Returns all errors in the order of the source. They are all of one [`Stage`], because a source with parse errors is not
+/// Returns all errors in the order of the source. They are all of one [`TemplateStage`], because a source with parse errors is not
 /// rendered.
 pub fn render(source: &[u8], environment: &Environment) -> Result<Rendered, Vec<TemplateError>> {
     let program = parse::parse(source, Dialect::Configuration)?;

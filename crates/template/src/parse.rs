@@ -16,18 +16,18 @@ use std::collections::{BTreeMap, HashMap};
 use memchr::memmem;
 
 use crate::Dialect;
-use crate::error::{Stage, TemplateError};
+use crate::error::{TemplateError, TemplateStage};
 use crate::limits;
 use crate::span::Span;
-use crate::tree::{Node, Pipeline, Program};
-use lexer::Keyword;
-use words::{Names, ParseError, Words};
+use crate::tree::{Pipeline, TemplateNode, TemplateSet};
+use lexer::ActionKeyword;
+use words::{ActionWords, ParseError, SourceState};
 
 /// Parses the source, or returns all errors in it.
-pub(crate) fn parse(source: &[u8], dialect: Dialect) -> Result<Program, Vec<TemplateError>> {
+pub(crate) fn parse(source: &[u8], dialect: Dialect) -> Result<TemplateSet, Vec<TemplateError>> {
     let mut parser = Parser {
         source,
-        names: Names::new(dialect),
+        names: SourceState::new(dialect),
         errors: Vec::new(),
         open: Vec::new(),
         list: Vec::new(),
@@ -42,7 +42,7 @@ pub(crate) fn parse(source: &[u8], dialect: Dialect) -> Result<Program, Vec<Temp
     if parser.errors.is_empty() {
         let mut templates = BTreeMap::new();
         templates.extend(parser.templates);
-        Ok(Program { templates, variables: parser.names.variables })
+        Ok(TemplateSet { templates, variables: parser.names.variables })
     } else {
         Err(parser.errors)
     }
@@ -50,15 +50,15 @@ pub(crate) fn parse(source: &[u8], dialect: Dialect) -> Result<Program, Vec<Temp
 
 /// A block whose `{{ end }}` has not been read yet.
 struct OpenBlock {
-    keyword: Keyword,
+    keyword: ActionKeyword,
     /// The opening action.
     span: Span,
     /// The nodes before it in the enclosing block.
-    before: Vec<Node>,
+    before: Vec<TemplateNode>,
     /// The pipeline of the current branch.
     pipe: Pipeline,
     /// The complete branches.
-    branches: Vec<(Pipeline, Vec<Node>)>,
+    branches: Vec<(Pipeline, Vec<TemplateNode>)>,
     /// The `{{ else }}`, if it has been read.
     otherwise: Option<Span>,
     /// The first variable of the block.
@@ -76,12 +76,12 @@ struct Outer {
 
 struct Parser<'s> {
     source: &'s [u8],
-    names: Names,
+    names: SourceState,
     errors: Vec<TemplateError>,
     open: Vec<OpenBlock>,
-    list: Vec<Node>,
+    list: Vec<TemplateNode>,
     /// The templates in the order of their definitions.
-    templates: Vec<(Vec<u8>, Vec<Node>)>,
+    templates: Vec<(Vec<u8>, Vec<TemplateNode>)>,
     /// The index of each template in `templates`.
     defined: HashMap<Vec<u8>, u32>,
     /// The number of open `range` blocks in this template.
@@ -93,7 +93,7 @@ struct Parser<'s> {
 impl<'s> Parser<'s> {
     fn report(&mut self, error: ParseError) {
         let ParseError { span, message, help } = error;
-        TemplateError { stage: Stage::Parse, span, message, help }.add_to(&mut self.errors);
+        TemplateError { stage: TemplateStage::Parse, span, message, help }.add_to(&mut self.errors);
     }
 
     fn is_full(&self) -> bool {
@@ -139,7 +139,7 @@ impl<'s> Parser<'s> {
 
     fn text(&mut self, start: usize, end: usize) {
         if start < end {
-            self.list.push(Node::Text(Span::new(start, end)));
+            self.list.push(TemplateNode::Text(Span::new(start, end)));
         }
     }
 
@@ -201,7 +201,7 @@ impl<'s> Parser<'s> {
     }
 
     fn action(&mut self, open: usize, inside: usize) -> Option<usize> {
-        let mut words = Words::new(self.source, inside);
+        let mut words = ActionWords::new(self.source, inside);
         let result = self.statement(&mut words, open);
         if let Err(error) = result {
             for target in std::mem::take(&mut words.targets) {

@@ -1,15 +1,15 @@
 //! The variables in scope. Of two declarations with the same name, the innermost counts.
 
 /// The number of a variable's name.
-pub(crate) type Name = u32;
+pub(crate) type VariableName = u32;
 
 /// The name of `$`.
-pub(crate) const DOLLAR: Name = 0;
+pub(crate) const DOLLAR: VariableName = 0;
 
 /// A stack of variables, indexed by name.
 #[derive(Debug)]
 pub(crate) struct Scope<T> {
-    slots: Vec<(Name, T)>,
+    slots: Vec<(VariableName, T)>,
     /// The positions in `slots` of each name, innermost last.
     places: Vec<Vec<usize>>,
     /// The slots before this one belong to callers and are hidden.
@@ -21,7 +21,7 @@ impl<T> Scope<T> {
         Self { slots: Vec::new(), places: Vec::new(), base: 0 }
     }
 
-    pub(crate) fn push(&mut self, name: Name, value: T) {
+    pub(crate) fn push(&mut self, name: VariableName, value: T) {
         let index = name as usize;
         if self.places.len() <= index {
             self.places.resize_with(index + 1, Vec::new);
@@ -57,17 +57,17 @@ impl<T> Scope<T> {
         self.base = base;
     }
 
-    fn place(&self, name: Name) -> Option<usize> {
+    fn place(&self, name: VariableName) -> Option<usize> {
         let place = *self.places.get(name as usize)?.last()?;
         (place >= self.base).then_some(place)
     }
 
-    pub(crate) fn get(&self, name: Name) -> Option<&T> {
+    pub(crate) fn get(&self, name: VariableName) -> Option<&T> {
         self.slots.get(self.place(name)?).map(|(_, value)| value)
     }
 
     /// Sets the innermost variable of that name. Returns false if there is none.
-    pub(crate) fn set(&mut self, name: Name, value: T) -> bool {
+    pub(crate) fn set(&mut self, name: VariableName, value: T) -> bool {
         let slot = self.place(name).and_then(|place| self.slots.get_mut(place));
         match slot {
             Some(slot) => {

@@ -47,7 +47,7 @@ impl Span {
 
 /// The origin of a byte of rendered text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum ByteOrigin {
     /// Copied from this offset of the source.
     Copied(u32),
     /// Printed by the `{{ action }}` at this range of the source.
@@ -142,16 +142,16 @@ impl SourceMap {
 
     /// The origin of the rendered byte at `offset`. The offset after the last byte belongs to the last piece.
     #[must_use]
-    pub fn origin(&self, offset: u32) -> Origin {
+    pub fn origin(&self, offset: u32) -> ByteOrigin {
         let after = self.pieces.partition_point(|piece| piece.rendered <= offset);
         let Some(piece) = after.checked_sub(1).and_then(|index| self.pieces.get(index)) else {
-            return Origin::Copied(offset);
+            return ByteOrigin::Copied(offset);
         };
         if piece.copied {
             let into = offset - piece.rendered;
-            Origin::Copied((piece.source.start + into).min(piece.source.end))
+            ByteOrigin::Copied((piece.source.start + into).min(piece.source.end))
         } else {
-            Origin::Produced(piece.source)
+            ByteOrigin::Produced(piece.source)
         }
     }
 }
@@ -167,11 +167,11 @@ mod tests {
         map.copied(0, Span::new(0, 2));
         map.produced(2, Span::new(2, 10));
         map.copied(5, Span::new(10, 12));
-        assert_eq!(map.origin(1), Origin::Copied(1));
-        assert_eq!(map.origin(2), Origin::Produced(Span::new(2, 10)));
-        assert_eq!(map.origin(4), Origin::Produced(Span::new(2, 10)));
-        assert_eq!(map.origin(5), Origin::Copied(10));
-        assert_eq!(map.origin(7), Origin::Copied(12));
+        assert_eq!(map.origin(1), ByteOrigin::Copied(1));
+        assert_eq!(map.origin(2), ByteOrigin::Produced(Span::new(2, 10)));
+        assert_eq!(map.origin(4), ByteOrigin::Produced(Span::new(2, 10)));
+        assert_eq!(map.origin(5), ByteOrigin::Copied(10));
+        assert_eq!(map.origin(7), ByteOrigin::Copied(12));
     }
 
     #[test]
@@ -201,6 +201,6 @@ mod tests {
         let mut map = SourceMap::default();
         map.produced(0, Span::new(0, 8));
         map.copied(0, Span::new(8, 10));
-        assert_eq!(map.origin(0), Origin::Copied(8));
+        assert_eq!(map.origin(0), ByteOrigin::Copied(8));
     }
 }

@@ -3,26 +3,26 @@
 use std::collections::BTreeMap;
 
 use crate::functions::Function;
-use crate::scope::Name;
+use crate::scope::VariableName;
 use crate::span::Span;
-use crate::value::Value;
+use crate::value::TemplateValue;
 
 /// The templates of a source by name. The source itself has the empty name.
 #[derive(Debug, Default)]
-pub(crate) struct Program {
-    pub(crate) templates: BTreeMap<Vec<u8>, Vec<Node>>,
+pub(crate) struct TemplateSet {
+    pub(crate) templates: BTreeMap<Vec<u8>, Vec<TemplateNode>>,
     /// The names of the variables, for messages.
     pub(crate) variables: Vec<String>,
 }
 
 #[derive(Debug)]
-pub(crate) enum Node {
+pub(crate) enum TemplateNode {
     /// Literal text, copied from the source.
     Text(Span),
     /// `{{ pipeline }}`, with the range of the whole action.
     Action(Pipeline, Span),
     /// `if`, its `else if`s in order, and `else`.
-    If(Vec<(Pipeline, Vec<Node>)>, Vec<Node>),
+    If(Vec<(Pipeline, Vec<TemplateNode>)>, Vec<TemplateNode>),
     Range(Box<Block>),
     With(Box<Block>),
     /// `template NAME PIPELINE`, and the call at the position of a `block`.
@@ -38,23 +38,23 @@ pub(crate) enum Node {
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) pipe: Pipeline,
-    pub(crate) body: Vec<Node>,
-    pub(crate) otherwise: Vec<Node>,
+    pub(crate) body: Vec<TemplateNode>,
+    pub(crate) otherwise: Vec<TemplateNode>,
 }
 
 /// `$a, $b := command | command …`
 #[derive(Debug, Default)]
 pub(crate) struct Pipeline {
-    pub(crate) declared: Vec<(Name, Span)>,
+    pub(crate) declared: Vec<(VariableName, Span)>,
     /// `=` and not `:=`.
     pub(crate) assigns: bool,
-    pub(crate) commands: Vec<Command>,
+    pub(crate) commands: Vec<CommandNode>,
     pub(crate) span: Span,
 }
 
 /// An operand and its arguments.
 #[derive(Debug)]
-pub(crate) struct Command {
+pub(crate) struct CommandNode {
     pub(crate) operand: Operand,
     pub(crate) arguments: Vec<Operand>,
     pub(crate) span: Span,
@@ -68,7 +68,7 @@ pub(crate) struct Operand {
 
 /// A name after a dot.
 #[derive(Debug)]
-pub(crate) struct Field {
+pub(crate) struct FieldNode {
     pub(crate) name: Vec<u8>,
     pub(crate) span: Span,
 }
@@ -77,12 +77,12 @@ pub(crate) struct Field {
 pub(crate) enum OperandKind {
     Dot,
     Nil,
-    Constant(Value),
+    Constant(TemplateValue),
     /// An integer that is too large, which is an error only if it is evaluated.
     Overflow,
     Function(Function),
-    Fields(Vec<Field>),
-    Variable(Name, Vec<Field>),
+    Fields(Vec<FieldNode>),
+    Variable(VariableName, Vec<FieldNode>),
     Pipe(Box<Pipeline>),
-    Chain(Box<Operand>, Vec<Field>),
+    Chain(Box<Operand>, Vec<FieldNode>),
 }

@@ -10,13 +10,13 @@ use crate::suggest;
 
 /// A byte string that shares memory with the string it was cut from.
 #[derive(Clone, Debug)]
-pub(crate) struct Text {
+pub(crate) struct TextValue {
     base: Rc<[u8]>,
     start: usize,
     end: usize,
 }
 
-impl Text {
+impl TextValue {
     /// The part `start..end`, clamped to the string.
     pub(crate) fn cut(&self, start: usize, end: usize) -> Self {
         let end = self.start.saturating_add(end).min(self.end);
@@ -24,7 +24,7 @@ impl Text {
     }
 }
 
-impl Deref for Text {
+impl Deref for TextValue {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -32,40 +32,40 @@ impl Deref for Text {
     }
 }
 
-impl From<Vec<u8>> for Text {
+impl From<Vec<u8>> for TextValue {
     fn from(bytes: Vec<u8>) -> Self {
         let end = bytes.len();
         Self { base: bytes.into(), start: 0, end }
     }
 }
 
-impl From<&[u8]> for Text {
+impl From<&[u8]> for TextValue {
     fn from(bytes: &[u8]) -> Self {
         Self { base: bytes.into(), start: 0, end: bytes.len() }
     }
 }
 
-impl Borrow<[u8]> for Text {
+impl Borrow<[u8]> for TextValue {
     fn borrow(&self) -> &[u8] {
         self
     }
 }
 
-impl PartialEq for Text {
+impl PartialEq for TextValue {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }
 }
 
-impl Eq for Text {}
+impl Eq for TextValue {}
 
-impl PartialOrd for Text {
+impl PartialOrd for TextValue {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Text {
+impl Ord for TextValue {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (**self).cmp(&**other)
     }
@@ -112,14 +112,14 @@ impl<T> List<T> {
 
 /// An object with named fields, such as an instance of a service (D15).
 #[derive(Debug)]
-pub(crate) struct Record {
+pub(crate) struct RecordValue {
     /// What it is, for messages.
     pub(crate) kind: &'static str,
-    pub(crate) fields: Vec<(&'static str, Value)>,
+    pub(crate) fields: Vec<(&'static str, TemplateValue)>,
 }
 
-impl Record {
-    pub(crate) fn field(&self, name: &[u8]) -> Option<&Value> {
+impl RecordValue {
+    pub(crate) fn field(&self, name: &[u8]) -> Option<&TemplateValue> {
         self.fields.iter().find(|(other, _)| other.as_bytes() == name).map(|(_, value)| value)
     }
 
@@ -139,7 +139,7 @@ impl Record {
 
 /// Any value.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub(crate) enum TemplateValue {
     Nil,
     Bool(bool),
     Int(i64),
@@ -147,16 +147,16 @@ pub(crate) enum Value {
     Byte(u8),
     Float(f64),
     Complex(f64, f64),
-    Text(Text),
+    Text(TextValue),
     Ints(List<i64>),
-    Texts(List<Text>),
-    Record(Rc<Record>),
-    Records(List<Rc<Record>>),
+    Texts(List<TextValue>),
+    Record(Rc<RecordValue>),
+    Records(List<Rc<RecordValue>>),
     /// The environment, or metadata of an instance.
-    Map(Rc<BTreeMap<Text, Text>>),
+    Map(Rc<BTreeMap<TextValue, TextValue>>),
 }
 
-impl Value {
+impl TemplateValue {
     /// The name of the type in Go, as `%T` prints it.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {

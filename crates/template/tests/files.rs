@@ -3,29 +3,29 @@
 
 use std::collections::BTreeMap;
 
-use containerpilot_template::data::{Data, LookUp, Object, Source};
+use containerpilot_template::data::{Data, DataObject, LookUp, LookUpSource};
 use containerpilot_template::{Environment, render, render_file, uses};
 
 struct Found;
 
 impl LookUp for Found {
-    fn look_up(&self, source: Source, name: &str) -> Option<Data> {
+    fn look_up(&self, source: LookUpSource, name: &str) -> Option<Data> {
         match (source, name) {
-            (Source::Watch, "app") => Some(Data::Objects(vec![instance(1), instance(2)])),
-            (Source::Watch, "none") => Some(Data::Objects(Vec::new())),
-            (Source::Watch, "db") => Some(Data::Flag(true)),
-            (Source::Key, "a/b") => Some(Data::Text(b"value".to_vec())),
-            (Source::Keys, "a/") => Some(Data::Objects(vec![Object {
+            (LookUpSource::Watch, "app") => Some(Data::Objects(vec![instance(1), instance(2)])),
+            (LookUpSource::Watch, "none") => Some(Data::Objects(Vec::new())),
+            (LookUpSource::Watch, "db") => Some(Data::Flag(true)),
+            (LookUpSource::Key, "a/b") => Some(Data::Text(b"value".to_vec())),
+            (LookUpSource::Keys, "a/") => Some(Data::Objects(vec![DataObject {
                 kind: "a key",
                 fields: vec![("Key", Data::Text(b"b".to_vec())), ("Value", Data::Text(b"value".to_vec()))],
             }])),
-            (Source::Secret, "PASSWORD") => Some(Data::Text(b"hunter2".to_vec())),
+            (LookUpSource::Secret, "PASSWORD") => Some(Data::Text(b"hunter2".to_vec())),
             _ => None,
         }
     }
 }
 
-fn instance(number: i64) -> Object {
+fn instance(number: i64) -> DataObject {
     let fields = vec![
         ("ID", Data::Text(format!("app-{number}").into_bytes())),
         ("Address", Data::Text(format!("10.0.0.{number}").into_bytes())),
@@ -33,7 +33,7 @@ fn instance(number: i64) -> Object {
         ("Tags", Data::Texts(vec!["v1".to_owned(), "blue".to_owned()])),
         ("Meta", Data::Map(BTreeMap::from([("zone".to_owned(), "a".to_owned())]))),
     ];
-    Object { kind: "an instance", fields }
+    DataObject { kind: "an instance", fields }
 }
 
 fn environment() -> Environment {
@@ -93,14 +93,14 @@ fn d15_what_is_missing_is_an_error_at_its_place() {
 fn d15_uses_are_known_before_rendering() {
     let source = "{{ define \"x\" }}{{ key \"a/b\" }}{{ end }}{{ if eq (keyOrDefault \"c\" \"d\") .HOME }}\
                   {{ range watch \"app\" }}{{ end }}{{ else }}{{ keys \"p/\" }}{{ secret \"S\" }}{{ end }}";
-    let found: Vec<(Source, String)> =
+    let found: Vec<(LookUpSource, String)> =
         uses(source.as_bytes()).unwrap().into_iter().map(|one| (one.source, one.name)).collect();
     let expected = [
-        (Source::Key, "a/b"),
-        (Source::Key, "c"),
-        (Source::Watch, "app"),
-        (Source::Keys, "p/"),
-        (Source::Secret, "S"),
+        (LookUpSource::Key, "a/b"),
+        (LookUpSource::Key, "c"),
+        (LookUpSource::Watch, "app"),
+        (LookUpSource::Keys, "p/"),
+        (LookUpSource::Secret, "S"),
     ];
     assert_eq!(found, expected.map(|(source, name)| (source, name.to_owned())));
     for (source, place) in [

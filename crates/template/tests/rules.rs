@@ -1,8 +1,8 @@
 //! The template language by its rules: C2 (the language) and C5 (errors).
 #![cfg(test)]
 
-use containerpilot_template::span::{Origin, Span};
-use containerpilot_template::{Environment, Stage, limits, render};
+use containerpilot_template::span::{ByteOrigin, Span};
+use containerpilot_template::{Environment, TemplateStage, limits, render};
 
 fn env(pairs: &[(&str, &str)]) -> Environment {
     pairs.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
@@ -13,7 +13,7 @@ fn rendered(source: &str) -> String {
     String::from_utf8(rendered.text).expect("valid UTF-8")
 }
 
-fn errors(source: &str) -> Vec<(Stage, String, String)> {
+fn errors(source: &str) -> Vec<(TemplateStage, String, String)> {
     let errors = render(source.as_bytes(), &env(&[("A", "a"), ("PORTS", "80,443")])).expect_err("fails");
     errors
         .into_iter()
@@ -39,20 +39,20 @@ fn c5_literal_text_is_mapped_to_its_own_offset() {
     let source = b"a  {{- .A }}b{{/* x */}}c\n{{ .A -}}  d";
     let rendered = render(source, &env(&[("A", "12")])).expect("renders");
     assert_eq!(rendered.text, b"a12bc\n12d");
-    let origins: Vec<Origin> = (0..9).map(|offset| rendered.map.origin(offset)).collect();
+    let origins: Vec<ByteOrigin> = (0..9).map(|offset| rendered.map.origin(offset)).collect();
     let (first, second) = (Span::new(3, 12), Span::new(26, 35));
     assert_eq!(
         origins,
         [
-            Origin::Copied(0),
-            Origin::Produced(first),
-            Origin::Produced(first),
-            Origin::Copied(12),
-            Origin::Copied(24),
-            Origin::Copied(25),
-            Origin::Produced(second),
-            Origin::Produced(second),
-            Origin::Copied(37),
+            ByteOrigin::Copied(0),
+            ByteOrigin::Produced(first),
+            ByteOrigin::Produced(first),
+            ByteOrigin::Copied(12),
+            ByteOrigin::Copied(24),
+            ByteOrigin::Copied(25),
+            ByteOrigin::Produced(second),
+            ByteOrigin::Produced(second),
+            ByteOrigin::Copied(37),
         ]
     );
 }
@@ -63,10 +63,10 @@ fn c5_output_of_loops_and_templates_is_mapped_to_the_printing_action() {
     let rendered = render(source, &Environment::new()).expect("renders");
     assert_eq!(rendered.text, b"<0>,<1>,");
     for offset in [0, 4] {
-        assert_eq!(rendered.map.origin(offset), Origin::Copied(16));
-        assert_eq!(rendered.map.origin(offset + 1), Origin::Produced(Span::new(17, 24)));
-        assert_eq!(rendered.map.origin(offset + 2), Origin::Copied(24));
-        assert_eq!(rendered.map.origin(offset + 3), Origin::Copied(72));
+        assert_eq!(rendered.map.origin(offset), ByteOrigin::Copied(16));
+        assert_eq!(rendered.map.origin(offset + 1), ByteOrigin::Produced(Span::new(17, 24)));
+        assert_eq!(rendered.map.origin(offset + 2), ByteOrigin::Copied(24));
+        assert_eq!(rendered.map.origin(offset + 3), ByteOrigin::Copied(72));
     }
 }
 
@@ -129,7 +129,9 @@ fn c2_characters_have_the_categories_of_unicode() {
         assert_eq!(errors(source).len(), 1, "{source}");
     }
     assert!(
-        errors(r#"{{ regexReplaceAll `\p{Klingon}` "" .A }}"#).iter().all(|error| error.0 == Stage::Exec)
+        errors(r#"{{ regexReplaceAll `\p{Klingon}` "" .A }}"#)
+            .iter()
+            .all(|error| error.0 == TemplateStage::Exec)
     );
 }
 
@@ -246,7 +248,7 @@ fn c5_each_exec_error_is_reported_once() {
     assert_eq!(places("{{ $x := len 5 }}{{ $x }}{{ print $x }}{{ if $x }}{{ end }}"), ["5"]);
     assert_eq!(
         errors("{{ .A.B }}"),
-        [(Stage::Exec, ".B".into(), "`.A` is a string and has no field `B`".into())]
+        [(TemplateStage::Exec, ".B".into(), "`.A` is a string and has no field `B`".into())]
     );
 }
 
@@ -499,7 +501,7 @@ fn c9_required_value_must_not_be_empty() {
     );
     let exec = |source: &str| {
         let [(stage, part, message)] = <[_; 1]>::try_from(errors(source)).expect("one error");
-        assert_eq!(stage, Stage::Exec);
+        assert_eq!(stage, TemplateStage::Exec);
         (part, message)
     };
     let pair = |part: &str, message: &str| (part.to_owned(), message.to_owned());

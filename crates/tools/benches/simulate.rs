@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use containerpilot_config::host::StaticHost;
-use containerpilot_config::{Input, Options, load};
+use containerpilot_config::{ConfigFile, Options, load};
 use containerpilot_core::plan::Plan;
 use containerpilot_simulation::explore::Explorer;
 use containerpilot_simulation::runner::simulate;
@@ -26,7 +26,7 @@ fn plan() -> Option<Plan> {
         );
     }
     text.push_str("] }");
-    let input = Input { name: "day.json5".to_owned(), text: text.into_bytes() };
+    let input = ConfigFile { name: "day.json5".to_owned(), text: text.into_bytes() };
     load(vec![input], &StaticHost::default(), Options { version: "0" }).plan
 }
 

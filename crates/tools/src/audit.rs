@@ -20,7 +20,7 @@ use containerpilot_command_line::summary;
 use containerpilot_command_line::table::{COMMANDS, MAIN_FLAGS, Program, TOOLS};
 use containerpilot_config::diagnostics::{FileId, Place, Problem, Report, Severity, SourceFile, position};
 use containerpilot_config::span::{SourceMap, Span};
-use containerpilot_config::{Loaded, load};
+use containerpilot_config::{LoadedConfig, load};
 use containerpilot_core::plan::Plan;
 use containerpilot_core::state::stop_time::stop_time;
 use containerpilot_core::time::fmt_duration;
@@ -81,7 +81,7 @@ fn run(args: &Arguments, path: &str) -> Result<Audited, Failure> {
     let own =
         container.env.iter().map(|(name, value)| (name.clone().into_bytes(), value.clone().into_bytes()));
     environment.extend(own);
-    let Loaded { plan, report } =
+    let LoadedConfig { plan, report } =
         load(inputs, &TargetHost::with_interface(ThisHost::with(environment), "eth0"), OPTIONS);
     let Some(plan) = plan else {
         print_report(&report, false);

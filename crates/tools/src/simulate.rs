@@ -15,7 +15,7 @@ use containerpilot_command_line::options::named_config;
 use containerpilot_command_line::output;
 use containerpilot_command_line::report::print_report;
 use containerpilot_command_line::terminal::{Screen, sanitized};
-use containerpilot_config::{Loaded, load};
+use containerpilot_config::{LoadedConfig, load};
 use containerpilot_core::plan::Plan;
 use containerpilot_load::command_line::OPTIONS;
 use containerpilot_load::find_files;
@@ -121,7 +121,7 @@ fn paths(args: &Arguments) -> Result<(Option<PathBuf>, Option<PathBuf>), Failure
 /// Loads a configuration. Nothing is started, so its programs and users need not exist here.
 fn plan(path: Option<&Path>) -> Result<Plan, String> {
     let inputs = find_files::read(path).map_err(|error| error.to_string())?;
-    let Loaded { plan, report } = load(inputs, &TargetHost::new(ThisHost::current()), OPTIONS);
+    let LoadedConfig { plan, report } = load(inputs, &TargetHost::new(ThisHost::current()), OPTIONS);
     print_report(&report, false);
     plan.ok_or_else(|| "the configuration has errors, so there is nothing to simulate".to_owned())
 }

@@ -14,7 +14,7 @@ pub(super) fn find(args: &Arguments) -> ControlSocket {
     let config = named_config(args);
     // The default path is a default of the configuration, and defined only there.
     let nothing =
-        || vec![containerpilot_config::Input { name: "<nothing>".to_owned(), text: b"{}".to_vec() }];
+        || vec![containerpilot_config::ConfigFile { name: "<nothing>".to_owned(), text: b"{}".to_vec() }];
     match find_files::read(config.as_deref()) {
         Err(ReadError::NotFound) => control_socket(nothing(), &host::environment()),
         Ok(inputs) if inputs.is_empty() => control_socket(nothing(), &host::environment()),

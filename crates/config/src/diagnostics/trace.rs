@@ -2,7 +2,7 @@
 
 use super::secrets::{self, shown};
 use super::{FileId, Location, Place, Problem, Produced, SourceFile};
-use crate::span::{Origin, Span};
+use crate::span::{ByteOrigin, Span};
 
 /// The offsets of the lines of a text.
 pub(super) struct LineIndex {
@@ -134,15 +134,15 @@ fn trace_back(file: &SourceFile, span: Span) -> (Span, Option<Span>) {
         _ => (span.start, false),
     };
     let (start, mut differs) = match file.map.origin(first) {
-        Origin::Copied(offset) => (Span::new(offset as usize, offset as usize + 1), false),
-        Origin::Produced(action) => (action, true),
+        ByteOrigin::Copied(offset) => (Span::new(offset as usize, offset as usize + 1), false),
+        ByteOrigin::Produced(action) => (action, true),
     };
     if after {
         return (Span::at(start.end as usize), None);
     }
     let end = match file.map.origin(last) {
-        Origin::Copied(offset) => Span::new(offset as usize, offset as usize + 1),
-        Origin::Produced(action) => {
+        ByteOrigin::Copied(offset) => Span::new(offset as usize, offset as usize + 1),
+        ByteOrigin::Produced(action) => {
             differs = true;
             action
         }

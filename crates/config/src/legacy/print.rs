@@ -6,8 +6,8 @@
 use crate::diagnostics::SourceFile;
 use crate::json5::write::{Layout, Row, quoted};
 use crate::json5::{Member, Node, Value};
-use crate::legacy::tree::{Form, Piece, TreeEntry};
-use crate::span::{Origin, Span};
+use crate::legacy::tree::{Piece, TreeEntry, ValueForm};
+use crate::span::{ByteOrigin, Span};
 
 /// Prints entries as a JSON5 file.
 pub(crate) struct Printer<'a> {
@@ -39,8 +39,8 @@ impl<'a> Printer<'a> {
     fn piece(&mut self, piece: &Piece) -> Layout {
         match piece {
             Piece::Leaf(leaf) => match &leaf.form {
-                Form::Literal(literal) if self.keep_actions => Layout::Atom(literal.clone()),
-                Form::Source(prefix) if self.keep_actions => self.node(&leaf.node, Some(prefix)),
+                ValueForm::Literal(literal) if self.keep_actions => Layout::Atom(literal.clone()),
+                ValueForm::Source(prefix) if self.keep_actions => self.node(&leaf.node, Some(prefix)),
                 _ => self.node(&leaf.node, None),
             },
             Piece::List(_, items) => {
@@ -84,12 +84,12 @@ impl<'a> Printer<'a> {
     /// The source of a range of the rendered text, if all its blocks are complete.
     fn written(&self, rendered: Span) -> Option<(Span, &'a str)> {
         let start = match self.file.map.origin(rendered.start) {
-            Origin::Copied(at) => at,
-            Origin::Produced(action) => action.start,
+            ByteOrigin::Copied(at) => at,
+            ByteOrigin::Produced(action) => action.start,
         };
         let end = match self.file.map.origin(rendered.end.checked_sub(1)?) {
-            Origin::Copied(at) => at + 1,
-            Origin::Produced(action) => action.end,
+            ByteOrigin::Copied(at) => at + 1,
+            ByteOrigin::Produced(action) => action.end,
         };
         let span = Span { start, end };
         let source = self.file.source.get(start as usize..end as usize)?;

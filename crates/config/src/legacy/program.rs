@@ -12,7 +12,7 @@ use crate::template::{self, Environment};
 
 /// The main program of the command line, and the host it runs on.
 #[derive(Clone, Copy)]
-pub(crate) struct Program<'a> {
+pub(crate) struct MainProgram<'a> {
     pub(crate) words: &'a [String],
     pub(crate) host: &'a dyn Host,
 }
@@ -28,7 +28,7 @@ pub(crate) struct ProgramWord {
     pub(crate) has_address: bool,
 }
 
-impl Program<'_> {
+impl MainProgram<'_> {
     /// Renders each word as a template, as in version 2: with the environment and the addresses of the services (P7). If one of
     /// them is not a valid template, all are used as they are.
     pub(crate) fn rendered(self, fields: &LegacyFields) -> Vec<ProgramWord> {

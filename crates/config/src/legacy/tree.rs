@@ -35,12 +35,12 @@ pub(crate) struct Leaf {
     /// The value.
     pub(crate) node: Node,
     /// Its form.
-    pub(crate) form: Form,
+    pub(crate) form: ValueForm,
 }
 
 /// The form of a value in the new file.
 #[derive(Clone, Debug)]
-pub(crate) enum Form {
+pub(crate) enum ValueForm {
     /// The value.
     Value,
     /// The source of the old file, with template actions; a string gets this prefix.
@@ -52,32 +52,32 @@ pub(crate) enum Form {
 impl Piece {
     /// A value of the old file.
     pub(crate) fn of(node: &Node) -> Self {
-        Self::Leaf(Leaf { node: node.clone(), form: Form::Source("") })
+        Self::Leaf(Leaf { node: node.clone(), form: ValueForm::Source("") })
     }
 
     /// A string of the old file with a prefix.
     pub(crate) fn prefixed(prefix: &'static str, node: &Node, text: &str) -> Self {
         let value = Value::String(format!("{prefix}{text}"));
         let node = Node { value, span: node.span };
-        Self::Leaf(Leaf { node, form: Form::Source(prefix) })
+        Self::Leaf(Leaf { node, form: ValueForm::Source(prefix) })
     }
 
     /// A string that is not in the old file.
     pub(crate) fn text(text: impl Into<String>, span: Span) -> Self {
         let node = Node { value: Value::String(text.into()), span };
-        Self::Leaf(Leaf { node, form: Form::Value })
+        Self::Leaf(Leaf { node, form: ValueForm::Value })
     }
 
     /// A string with its literal.
     pub(crate) fn literal(text: impl Into<String>, literal: String, span: Span) -> Self {
         let node = Node { value: Value::String(text.into()), span };
-        Self::Leaf(Leaf { node, form: Form::Literal(literal) })
+        Self::Leaf(Leaf { node, form: ValueForm::Literal(literal) })
     }
 
     /// `true`.
     pub(crate) fn yes(span: Span) -> Self {
         let node = Node { value: Value::Bool(true), span };
-        Self::Leaf(Leaf { node, form: Form::Value })
+        Self::Leaf(Leaf { node, form: ValueForm::Value })
     }
 
     /// The value as a JSON5 node.

@@ -14,7 +14,7 @@ use crate::host::{Examined, FileError, PATIENCE};
 use crate::limits::{SHORTEST_TIME, TEMPLATE_BYTES};
 use crate::span::SourceMap;
 use crate::suggest;
-use crate::template::data::{Source, Use};
+use crate::template::data::{LookUpSource, Use};
 use crate::template::{self, TemplateError};
 use crate::values::{to_duration, value_of};
 
@@ -40,14 +40,14 @@ struct Known<'a> {
 /// The watch of a key that a template uses.
 fn key_watch(one: &Use) -> Option<Watch> {
     let (name, kind) = match one.source {
-        Source::Key => {
+        LookUpSource::Key => {
             (RenderedFile::key_watch(&one.name), WatchKind::Key { key: one.name.clone(), dc: None })
         }
-        Source::Keys => {
+        LookUpSource::Keys => {
             let prefix = one.name.clone();
             (RenderedFile::prefix_watch(&one.name), WatchKind::Prefix { prefix, dc: None })
         }
-        Source::Watch | Source::Secret => return None,
+        LookUpSource::Watch | LookUpSource::Secret => return None,
     };
     Some(Watch { name, interval: KEY_INTERVAL, kind })
 }
@@ -106,10 +106,10 @@ impl Lower<'_> {
             None => Vec::new(),
         };
         let named = |source| uses.iter().filter(move |one| one.source == source).map(|one| &one.name);
-        let mut used: BTreeSet<String> = inserted(named(Source::Watch).cloned());
+        let mut used: BTreeSet<String> = inserted(named(LookUpSource::Watch).cloned());
         let keys: Vec<Watch> = uses.iter().filter_map(key_watch).collect();
         used.extend(keys.iter().map(|watch| watch.name.clone()));
-        let secrets = named(Source::Secret).filter_map(|name| self.shared.secrets.get_key_value(name));
+        let secrets = named(LookUpSource::Secret).filter_map(|name| self.shared.secrets.get_key_value(name));
         let secrets: BTreeMap<String, String> =
             inserted(secrets.map(|(name, file)| (name.clone(), file.clone())));
         if !secrets.is_empty() && mode & 0o004 != 0 {
@@ -261,30 +261,30 @@ impl Lower<'_> {
     fn unknown(&self, one: &Use, known: &Known<'_>) -> Option<TemplateError> {
         let Use { source, name, span } = one;
         let (message, help) = match source {
-            Source::Watch if known.watches.contains(name.as_str()) => return None,
-            Source::Secret if self.shared.secrets.contains_key(name) => return None,
-            Source::Watch => {
+            LookUpSource::Watch if known.watches.contains(name.as_str()) => return None,
+            LookUpSource::Secret if self.shared.secrets.contains_key(name) => return None,
+            LookUpSource::Watch => {
                 let near = suggest::nearest(name, known.watches.iter().copied());
                 let help = near.map(|near| format!("did you mean \"{near}\"?"));
                 (format!("unknown watch `{name}`"), help.unwrap_or("add it to `watches`".to_owned()))
             }
-            Source::Secret => {
+            LookUpSource::Secret => {
                 let near = suggest::nearest(name, self.shared.secrets.keys().map(String::as_str));
                 let help = near.map(|near| format!("did you mean \"{near}\"?"));
                 let message = format!("`{name}` is not one of `secrets`");
                 (message, help.unwrap_or("add it to `secrets` of the top level".to_owned()))
             }
-            Source::Key | Source::Keys if name.is_empty() || name.starts_with('/') => {
+            LookUpSource::Key | LookUpSource::Keys if name.is_empty() || name.starts_with('/') => {
                 let help = "for example: \"app/config\", without a slash at the beginning";
                 (format!("`{name}` is not the name of a key"), help.to_owned())
             }
-            Source::Key | Source::Keys if !known.consul => {
+            LookUpSource::Key | LookUpSource::Keys if !known.consul => {
                 let help = "add consul: \"localhost:8500\" to the configuration";
                 ("keys need Consul".to_owned(), help.to_owned())
             }
-            Source::Key | Source::Keys => return None,
+            LookUpSource::Key | LookUpSource::Keys => return None,
         };
-        Some(TemplateError { stage: template::Stage::Parse, span: *span, message, help: Some(help) })
+        Some(TemplateError { stage: template::TemplateStage::Parse, span: *span, message, help: Some(help) })
     }
 
     /// Reports errors in a template at their places in it.

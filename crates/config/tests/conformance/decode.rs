@@ -3,7 +3,7 @@
 use containerpilot_config::diagnostics::{Report, Severity, Style};
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::json5::{self, Node, Value as Json};
-use containerpilot_config::{Input, Loaded, Options, duration, load};
+use containerpilot_config::{ConfigFile, LoadedConfig, Options, duration, load};
 use serde_json::Value;
 
 use super::facts::facts;
@@ -15,15 +15,15 @@ fn c3_vectors_decode() {
 }
 
 /// Loads a case on an empty host, as 3.8 did.
-fn loaded(case: &Value) -> Loaded {
+fn loaded(case: &Value) -> LoadedConfig {
     let host =
         StaticHost { environment: environment(case), hostname: "{hostname}".into(), ..StaticHost::default() };
-    let input = Input { name: text(case, "id").to_owned(), text: text(case, "text").into() };
+    let input = ConfigFile { name: text(case, "id").to_owned(), text: text(case, "text").into() };
     load(vec![input], &host, Options { version: "{version}" })
 }
 
 fn check(case: &Value) -> Outcome {
-    let Loaded { plan, report } = loaded(case);
+    let LoadedConfig { plan, report } = loaded(case);
     let style = Style { faults_are_errors: false, colour: false };
     match (plan, accepted(case)) {
         _ if case["stage"] == "crash" => Outcome::Passed,

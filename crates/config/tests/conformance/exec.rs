@@ -1,7 +1,7 @@
 //! `exec.json`: commands in `exec` of a job.
 
 use containerpilot_config::host::StaticHost;
-use containerpilot_config::{Input, Options, load};
+use containerpilot_config::{ConfigFile, Options, load};
 use serde_json::Value;
 
 use super::harness::{Outcome, run};
@@ -27,7 +27,7 @@ fn p8_vectors_exec() {
 /// The program and its arguments in the plan.
 fn arguments(raw: &Value) -> Option<Vec<String>> {
     let text = format!("{{ jobs: [{{ name: \"a\", exec: {raw} }}] }}");
-    let input = Input { name: "exec".into(), text: text.into() };
+    let input = ConfigFile { name: "exec".into(), text: text.into() };
     let loaded = load(vec![input], &StaticHost::default(), Options { version: "" });
     let command = loaded.plan?.jobs.into_iter().next()?.exec.program().cloned()?;
     let words = std::iter::once(&command.program).chain(&command.arguments);

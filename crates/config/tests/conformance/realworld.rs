@@ -6,7 +6,7 @@ use containerpilot_config::diagnostics::{Severity, Style};
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
 use containerpilot_config::migrate::migrate;
-use containerpilot_config::{Input, Loaded, Options, load, load_with_program};
+use containerpilot_config::{ConfigFile, LoadedConfig, Options, load, load_with_program};
 use serde_json::Value;
 
 use super::harness::{environment, say, text};
@@ -33,11 +33,11 @@ fn host(case: &Value) -> StaticHost {
     }
 }
 
-fn loaded(case: &Value) -> Loaded {
+fn loaded(case: &Value) -> LoadedConfig {
     let name = text(case, "file").to_owned();
     let path = folder().join(&name);
     let source = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    load(vec![Input { name, text: source }], &host(case), Options { version: "test" })
+    load(vec![ConfigFile { name, text: source }], &host(case), Options { version: "test" })
 }
 
 fn index() -> Value {
@@ -51,7 +51,7 @@ fn c3_every_public_file_gets_the_verdict_of_3_8() {
     let (mut passed, mut failed) = (0, 0);
     let style = Style { faults_are_errors: true, colour: false };
     for case in index()["v3"].as_array().into_iter().flatten() {
-        let Loaded { plan, report } = loaded(case);
+        let LoadedConfig { plan, report } = loaded(case);
         let errors_have_places = report
             .problems()
             .iter()
@@ -103,8 +103,8 @@ fn c8_every_public_version_2_file_loads_and_migrates() {
                 let value = if *name == "LOG_LEVEL" { "DEBUG" } else { "my-svc" };
                 host.environment.insert(name.as_bytes().to_vec(), value.as_bytes().to_vec());
             }
-            let input = Input { name: name.clone(), text: source.clone() };
-            let Loaded { plan, report } =
+            let input = ConfigFile { name: name.clone(), text: source.clone() };
+            let LoadedConfig { plan, report } =
                 load_with_program(vec![input.clone()], &host, options, Some(&program));
             let style = Style { faults_are_errors: false, colour: false };
             assert!(plan.is_some(), "{name}\n{}", report.display(style));

@@ -1,6 +1,6 @@
 //! `template.json`: templates, and what Go's text/template with 3.8's functions makes of them.
 
-use containerpilot_config::template::{Stage, render};
+use containerpilot_config::template::{TemplateStage, render};
 
 use super::harness::{Outcome, accepted, bytes, environment, run, text};
 
@@ -26,7 +26,7 @@ fn c2_vectors_template() {
             )),
             (Err(errors), true) => Outcome::Failed(format!("refused: {}", errors[0].message)),
             (Err(errors), false) => {
-                let stage = if errors[0].stage == Stage::Parse { "parse" } else { "exec" };
+                let stage = if errors[0].stage == TemplateStage::Parse { "parse" } else { "exec" };
                 if stage == text(case, "stage") {
                     Outcome::Passed
                 } else {

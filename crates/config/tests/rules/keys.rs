@@ -191,9 +191,10 @@ fn c5_an_action_without_output_is_shown_where_a_value_is_missing() {
 
 #[test]
 fn x4_the_control_socket_is_found_in_an_invalid_file() {
-    use containerpilot_config::{Input, control_socket};
+    use containerpilot_config::{ConfigFile, control_socket};
     let socket = |texts: &[&str]| {
-        let inputs = texts.iter().map(|text| Input { name: "a".to_owned(), text: text.as_bytes().to_vec() });
+        let inputs =
+            texts.iter().map(|text| ConfigFile { name: "a".to_owned(), text: text.as_bytes().to_vec() });
         let found = control_socket(inputs.collect(), &[("RUN".into(), "/run".into())].into_iter().collect());
         (found.path, found.certain)
     };
@@ -208,7 +209,7 @@ fn x4_the_control_socket_is_found_in_an_invalid_file() {
     );
     assert_eq!(socket(&["{ control: { socket: '/a' } }", "{ control: { Socket: '/run/x.socket' } }"]), found);
     let variable = || [("CONTAINERPILOT_SOCKET".into(), "/run/y.socket".into())].into_iter().collect();
-    let input = |text: &str| vec![Input { name: "a".to_owned(), text: text.as_bytes().to_vec() }];
+    let input = |text: &str| vec![ConfigFile { name: "a".to_owned(), text: text.as_bytes().to_vec() }];
     assert_eq!(control_socket(input("{}"), &variable()).path, "/run/y.socket");
     assert_eq!(control_socket(input("{{ if }}"), &variable()).path, "/run/y.socket");
     assert_eq!(control_socket(input("{ control: { socket: '/a' } }"), &variable()).path, "/a");

@@ -6,7 +6,7 @@ use containerpilot_config::diagnostics::{Severity, Style};
 use containerpilot_config::file_version::Version;
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::migrate::{MigrateError, migrate};
-use containerpilot_config::{Input, Loaded, Options, load_with_program, version};
+use containerpilot_config::{ConfigFile, LoadedConfig, Options, load_with_program, version};
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
     Catalog, Command, EventPattern, Exec, FirstTick, Job, MetricKind, OnCompletion, Output, Plan, Probe,
@@ -21,11 +21,11 @@ fn words(program: &[&str]) -> Vec<String> {
     program.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn input(text: &str) -> Input {
-    Input { name: "old.json".into(), text: text.into() }
+fn input(text: &str) -> ConfigFile {
+    ConfigFile { name: "old.json".into(), text: text.into() }
 }
 
-fn loaded(text: &str, program: &[&str], host: &StaticHost) -> Loaded {
+fn loaded(text: &str, program: &[&str], host: &StaticHost) -> LoadedConfig {
     let words = words(program);
     let program = (!words.is_empty()).then_some(words.as_slice());
     load_with_program(vec![input(text)], host, OPTIONS, program)

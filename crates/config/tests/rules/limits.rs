@@ -1,12 +1,12 @@
 //! C5: input that is too large, too deep or not text is a clear error, without a crash, a hang or quadratic time.
 
 use containerpilot_config::limits::SOURCE_BYTES;
-use containerpilot_config::{Input, Loaded, Options, load};
+use containerpilot_config::{ConfigFile, LoadedConfig, Options, load};
 
 use super::support::{host, shown};
 
-fn loaded(text: impl Into<Vec<u8>>) -> Loaded {
-    let input = Input { name: "a.json5".into(), text: text.into() };
+fn loaded(text: impl Into<Vec<u8>>) -> LoadedConfig {
+    let input = ConfigFile { name: "a.json5".into(), text: text.into() };
     load(vec![input], &host(), Options { version: "" })
 }
 

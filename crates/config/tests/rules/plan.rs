@@ -450,11 +450,11 @@ fn l8_logging_of_a_job() {
 
 #[test]
 fn x1_the_control_socket_comes_from_the_file_or_the_environment() {
-    use containerpilot_config::{Input, Options, load};
+    use containerpilot_config::{ConfigFile, Options, load};
     let control = |text: &str, variable: &str| {
         let mut host = super::support::host();
         host.environment.insert(b"CONTAINERPILOT_SOCKET".to_vec(), variable.as_bytes().to_vec());
-        let input = Input { name: "a".into(), text: text.into() };
+        let input = ConfigFile { name: "a".into(), text: text.into() };
         load(vec![input], &host, Options { version: "" }).plan.map(|plan| plan.control)
     };
     let at = |text: &str, variable: &str| {

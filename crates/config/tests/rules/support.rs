@@ -3,7 +3,7 @@
 use containerpilot_config::diagnostics::{Severity, Style};
 use containerpilot_config::host::{ProgramState, StaticHost};
 use containerpilot_config::interfaces::HostAddress;
-use containerpilot_config::{Input, Loaded, Options, load};
+use containerpilot_config::{ConfigFile, LoadedConfig, Options, load};
 use containerpilot_core::plan::{Job, Plan};
 
 /// A host with two interfaces, two users, no directory `/missing`, and no program called `missing` or `locked`.
@@ -36,11 +36,11 @@ pub(crate) fn host_with(variables: &[(&str, &str)]) -> StaticHost {
 }
 
 /// Loads files.
-pub(crate) fn load_files(files: &[&str], host: &StaticHost) -> Loaded {
+pub(crate) fn load_files(files: &[&str], host: &StaticHost) -> LoadedConfig {
     let inputs = files
         .iter()
         .enumerate()
-        .map(|(nth, text)| Input { name: format!("{nth}.json5"), text: (*text).into() });
+        .map(|(nth, text)| ConfigFile { name: format!("{nth}.json5"), text: (*text).into() });
     load(inputs.collect(), host, Options { version: "1.2.3" })
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn job(text: &str) -> Job {
 }
 
 /// The displayed report.
-pub(crate) fn shown(loaded: &Loaded) -> String {
+pub(crate) fn shown(loaded: &LoadedConfig) -> String {
     loaded.report.display(Style { faults_are_errors: true, colour: false }).to_string()
 }
 

@@ -3,7 +3,7 @@
 use containerpilot_config::diagnostics::Severity;
 
 use containerpilot_config::host::StaticHost;
-use containerpilot_config::{Input, Options, load_with_program};
+use containerpilot_config::{ConfigFile, Options, load_with_program};
 
 use super::support::{faults, host, host_with, load_files, messages, shown};
 
@@ -442,7 +442,7 @@ fn c7_a_configuration_without_jobs() {
     }
     assert!(messages("{ jobs: [{ name: 'a', exec: 'x' }] }", Severity::Warning).is_empty());
     // The program on the command line is a job.
-    let input = Input { name: "0.json5".to_owned(), text: b"{}".to_vec() };
+    let input = ConfigFile { name: "0.json5".to_owned(), text: b"{}".to_vec() };
     let program = ["x".to_owned()];
     let loaded = load_with_program(vec![input], &host(), Options { version: "1" }, Some(&program));
     assert!(loaded.report.problems().is_empty());

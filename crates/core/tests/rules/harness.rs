@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
-use containerpilot_config::{Input as File, Options, load};
+use containerpilot_config::{ConfigFile, Options, load};
 use containerpilot_core::effect::{DesiredService, ExitDeadlines};
 use containerpilot_core::ids::{CheckRunId, FileIx, JobIx, RenderId, RunId, WatchIx};
 use containerpilot_core::input::{
@@ -62,7 +62,7 @@ pub(crate) fn try_plan(text: &str) -> Result<Plan, Vec<String>> {
         hostname: "box".into(),
         ..StaticHost::default()
     };
-    let file = File { name: "plan".into(), text: text.into() };
+    let file = ConfigFile { name: "plan".into(), text: text.into() };
     let loaded = load(vec![file], &host, Options { version: "0" });
     let problems = loaded.report.problems().iter().map(|one| one.problem.message.clone());
     loaded.plan.ok_or_else(|| problems.collect())

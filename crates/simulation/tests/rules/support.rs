@@ -3,7 +3,7 @@
 use containerpilot_config::diagnostics::Style;
 use containerpilot_config::host::StaticHost;
 use containerpilot_config::interfaces::HostAddress;
-use containerpilot_config::{Input, Options, load};
+use containerpilot_config::{ConfigFile, Options, load};
 use containerpilot_core::Time;
 use containerpilot_core::plan::Plan;
 use containerpilot_simulation::expect::{Verdict, judge};
@@ -34,7 +34,7 @@ pub(crate) fn plan(text: &str) -> Plan {
         hostname: "box".into(),
         ..StaticHost::default()
     };
-    let input = Input { name: "app.json5".into(), text: text.into() };
+    let input = ConfigFile { name: "app.json5".into(), text: text.into() };
     let loaded = load(vec![input], &host, Options { version: "1" });
     loaded.plan.unwrap_or_else(|| {
         panic!("{}", loaded.report.display(Style { faults_are_errors: true, colour: false }))
@@ -49,7 +49,7 @@ pub(crate) fn scenario(config: &str, text: &str) -> Scenario {
 pub(crate) fn reloading(config: &str, text: &str, others: &[(&str, &str)]) -> Result<Scenario, String> {
     let others: BTreeMap<String, Result<Plan, String>> =
         others.iter().map(|(path, text)| ((*path).to_owned(), Ok(plan(text)))).collect();
-    let draft = Draft::read(Input { name: "scenario.json5".into(), text: text.into() });
+    let draft = Draft::read(ConfigFile { name: "scenario.json5".into(), text: text.into() });
     draft
         .scenario(&plan(config), &others)
         .map_err(|report| report.display(Style { faults_are_errors: true, colour: false }).to_string())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use containerpilot_config::template::data::{Data, LookUp, Object, Source};
+use containerpilot_config::template::data::{Data, DataObject, LookUp, LookUpSource};
 use containerpilot_config::template::{self, Environment, TemplateError};
 use containerpilot_core::answer::{Answer, Entries, Instance};
 use containerpilot_core::input::RenderError;
@@ -76,12 +76,12 @@ impl Found<'_> {
 }
 
 impl LookUp for Found<'_> {
-    fn look_up(&self, source: Source, name: &str) -> Option<Data> {
+    fn look_up(&self, source: LookUpSource, name: &str) -> Option<Data> {
         let watch = match source {
-            Source::Secret => return self.secrets.get(name).cloned().map(Data::Text),
-            Source::Watch => name.to_owned(),
-            Source::Key => RenderedFile::key_watch(name),
-            Source::Keys => RenderedFile::prefix_watch(name),
+            LookUpSource::Secret => return self.secrets.get(name).cloned().map(Data::Text),
+            LookUpSource::Watch => name.to_owned(),
+            LookUpSource::Key => RenderedFile::key_watch(name),
+            LookUpSource::Keys => RenderedFile::prefix_watch(name),
         };
         match self.data.get(&watch)? {
             Answer::Instances(instances) => Some(Data::Objects(instances.iter().map(instance).collect())),
@@ -94,7 +94,7 @@ impl LookUp for Found<'_> {
     }
 }
 
-fn instance(instance: &Instance) -> Object {
+fn instance(instance: &Instance) -> DataObject {
     let Instance { id, address, port, tags, meta } = instance;
     let fields = vec![
         ("ID", Data::Text(id.clone().into_bytes())),
@@ -103,11 +103,11 @@ fn instance(instance: &Instance) -> Object {
         ("Tags", Data::Texts(tags.clone())),
         ("Meta", Data::Map(meta.clone())),
     ];
-    Object { kind: "an instance", fields }
+    DataObject { kind: "an instance", fields }
 }
 
-fn objects(entries: &Entries) -> Vec<Object> {
-    let object = |(key, value): (&String, &std::sync::Arc<[u8]>)| Object {
+fn objects(entries: &Entries) -> Vec<DataObject> {
+    let object = |(key, value): (&String, &std::sync::Arc<[u8]>)| DataObject {
         kind: "an entry",
         fields: vec![("Key", Data::Text(key.clone().into_bytes())), ("Value", Data::Text(value.to_vec()))],
     };

@@ -2,7 +2,7 @@ use std::process::Command as Tool;
 use std::thread;
 
 use containerpilot_config::host::StaticHost;
-use containerpilot_config::{Input as Text, Options, load};
+use containerpilot_config::{ConfigFile, Options, load};
 use containerpilot_core::effect::Exit;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::plan::Signal;
@@ -31,7 +31,7 @@ impl<F: FnMut(Input, &mut Vec<Effect>)> Decider for Script<F> {
 }
 
 fn plan(text: &str) -> Plan {
-    let input = Text { name: "test".to_owned(), text: text.as_bytes().to_vec() };
+    let input = ConfigFile { name: "test".to_owned(), text: text.as_bytes().to_vec() };
     load(vec![input], &StaticHost::default(), Options { version: "0" }).plan.unwrap()
 }
 

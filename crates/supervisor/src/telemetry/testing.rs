@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use containerpilot_config::host::StaticHost;
-use containerpilot_config::{Input as Text, Options, load};
+use containerpilot_config::{ConfigFile, Options, load};
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{ExitStatus, Remains};
 use containerpilot_core::plan::Plan;
@@ -16,7 +16,7 @@ use crate::messages::query::{CatalogReport, PublicSnapshot, Snapshot, WallClock}
 
 /// A plan from a configuration.
 pub(super) fn plan(text: &str) -> Plan {
-    let input = Text { name: "test".to_owned(), text: text.as_bytes().to_vec() };
+    let input = ConfigFile { name: "test".to_owned(), text: text.as_bytes().to_vec() };
     let loaded = load(vec![input], &StaticHost::default(), Options { version: "4" });
     loaded.plan.unwrap_or_else(|| panic!("{:?}", loaded.report))
 }

@@ -5,26 +5,26 @@ use std::rc::Rc;
 
 use crate::budget::Budget;
 use crate::data::LookUp;
-use crate::error::{FunctionError, Stage, TemplateError};
+use crate::error::{FunctionError, TemplateError, TemplateStage};
 use crate::functions::{CallContext, Function, Parameter};
 use crate::limits;
-use crate::scope::{Name, Scope};
+use crate::scope::{Scope, VariableName};
 use crate::span::Span;
-use crate::tree::{Command, Field, Operand, OperandKind, Pipeline};
-use crate::value::{Text, Value};
+use crate::tree::{CommandNode, FieldNode, Operand, OperandKind, Pipeline};
+use crate::value::{TemplateValue, TextValue};
 
 /// There is no value. The error has been reported, or is the consequence of one that has been.
 #[derive(Debug)]
 pub(crate) struct Failed;
 
 /// The state of a rendering.
-pub(crate) struct State<'s> {
+pub(crate) struct RenderState<'s> {
     pub(crate) source: &'s [u8],
-    pub(crate) environment: Rc<BTreeMap<Text, Text>>,
+    pub(crate) environment: Rc<BTreeMap<TextValue, TextValue>>,
     data: Option<&'s dyn LookUp>,
     pub(crate) names: &'s [String],
     /// The variables; `None` for one whose pipeline failed.
-    pub(crate) scope: Scope<Option<Value>>,
+    pub(crate) scope: Scope<Option<TemplateValue>>,
     pub(crate) budget: Budget,
     pub(crate) errors: Vec<TemplateError>,
     reported: BTreeSet<Span>,
@@ -32,10 +32,10 @@ pub(crate) struct State<'s> {
     pub(crate) stopped: bool,
 }
 
-impl<'s> State<'s> {
+impl<'s> RenderState<'s> {
     pub(crate) fn new(
         source: &'s [u8],
-        environment: BTreeMap<Text, Text>,
+        environment: BTreeMap<TextValue, TextValue>,
         data: Option<&'s dyn LookUp>,
         names: &'s [String],
     ) -> Self {
@@ -57,7 +57,7 @@ impl<'s> State<'s> {
         self.stopped |= error.fatal;
         if self.reported.insert(span) && self.errors.len() < limits::ERRORS {
             let FunctionError { message, help, .. } = error;
-            TemplateError { stage: Stage::Exec, span, message, help }.add_to(&mut self.errors);
+            TemplateError { stage: TemplateStage::Exec, span, message, help }.add_to(&mut self.errors);
         }
         self.stopped |= self.errors.len() >= limits::ERRORS;
         Failed
@@ -70,7 +70,7 @@ impl<'s> State<'s> {
     }
 
     /// Evaluates a pipeline and declares or sets its variables.
-    pub(crate) fn pipeline(&mut self, dot: &Value, pipe: &Pipeline) -> Result<Value, Failed> {
+    pub(crate) fn pipeline(&mut self, dot: &TemplateValue, pipe: &Pipeline) -> Result<TemplateValue, Failed> {
         let value = self.commands(dot, pipe);
         for &(name, span) in &pipe.declared {
             let copy = value.as_ref().ok().cloned();
@@ -83,27 +83,27 @@ impl<'s> State<'s> {
         value
     }
 
-    fn undeclared(&mut self, name: Name, span: Span) -> Failed {
+    fn undeclared(&mut self, name: VariableName, span: Span) -> Failed {
         let variable = self.names.get(name as usize).cloned().unwrap_or_default();
         let error = FunctionError::new(format!("undeclared variable `{variable}`"));
         self.report(span, error.help(format!("declare it with {{{{ {variable} := … }}}}")))
     }
 
-    fn commands(&mut self, dot: &Value, pipe: &Pipeline) -> Result<Value, Failed> {
+    fn commands(&mut self, dot: &TemplateValue, pipe: &Pipeline) -> Result<TemplateValue, Failed> {
         let mut last = None;
         for command in &pipe.commands {
             last = Some((self.command(dot, command, last)?, command.span));
         }
-        Ok(last.map_or(Value::Nil, |(value, _)| value))
+        Ok(last.map_or(TemplateValue::Nil, |(value, _)| value))
     }
 
     /// Evaluates a command. `last` is the value of the previous one and its place.
     fn command(
         &mut self,
-        dot: &Value,
-        command: &Command,
-        last: Option<(Value, Span)>,
-    ) -> Result<Value, Failed> {
+        dot: &TemplateValue,
+        command: &CommandNode,
+        last: Option<(TemplateValue, Span)>,
+    ) -> Result<TemplateValue, Failed> {
         if let Err(error) = self.budget.step(1) {
             return Err(self.report(command.span, error));
         }
@@ -151,10 +151,10 @@ impl<'s> State<'s> {
     }
 
     /// The value of an operand without arguments.
-    fn operand(&mut self, dot: &Value, operand: &Operand) -> Result<Value, Failed> {
+    fn operand(&mut self, dot: &TemplateValue, operand: &Operand) -> Result<TemplateValue, Failed> {
         match &operand.kind {
             OperandKind::Dot => Ok(dot.clone()),
-            OperandKind::Nil => Ok(Value::Nil),
+            OperandKind::Nil => Ok(TemplateValue::Nil),
             OperandKind::Constant(value) => Ok(value.clone()),
             OperandKind::Overflow => Err(self.overflow(operand.span)),
             OperandKind::Function(function) => self.call(dot, *function, operand.span, &[], None),
@@ -177,7 +177,7 @@ impl<'s> State<'s> {
         self.report(span, error.help("put it in double quotes to use it as a string"))
     }
 
-    fn variable(&mut self, name: Name, span: Span) -> Result<Value, Failed> {
+    fn variable(&mut self, name: VariableName, span: Span) -> Result<TemplateValue, Failed> {
         match self.scope.get(name) {
             Some(Some(value)) => Ok(value.clone()),
             Some(None) => Err(Failed),
@@ -197,25 +197,27 @@ impl<'s> State<'s> {
     /// Evaluates field accesses such as `.A.B`.
     fn fields(
         &mut self,
-        mut value: Value,
-        fields: &[Field],
+        mut value: TemplateValue,
+        fields: &[FieldNode],
         operand: &Operand,
         arguments: &[Operand],
         piped: bool,
-    ) -> Result<Value, Failed> {
+    ) -> Result<TemplateValue, Failed> {
         for (index, field) in fields.iter().enumerate() {
             let last = index + 1 == fields.len();
             value = match &value {
                 // A field of nil is nil.
-                Value::Nil => Value::Nil,
-                Value::Map(_) | Value::Record(_) if last && (piped || !arguments.is_empty()) => {
+                TemplateValue::Nil => TemplateValue::Nil,
+                TemplateValue::Map(_) | TemplateValue::Record(_)
+                    if last && (piped || !arguments.is_empty()) =>
+                {
                     return Err(self.not_a_function(operand, arguments));
                 }
-                Value::Map(map) => {
+                TemplateValue::Map(map) => {
                     let found = map.get(field.name.as_slice()).cloned();
-                    Value::Text(found.unwrap_or_else(|| Text::from(&b""[..])))
+                    TemplateValue::Text(found.unwrap_or_else(|| TextValue::from(&b""[..])))
                 }
-                Value::Record(record) => match record.field(&field.name) {
+                TemplateValue::Record(record) => match record.field(&field.name) {
                     Some(found) => found.clone(),
                     None => return Err(self.report(field.span, record.unknown(&field.name))),
                 },
@@ -230,7 +232,7 @@ impl<'s> State<'s> {
                     let error = if owner.is_empty() {
                         error
                             .help(format!("inside `range` and `with` the environment is `$`: write $.{name}"))
-                    } else if matches!(other, Value::Text(_)) {
+                    } else if matches!(other, TemplateValue::Text(_)) {
                         error.help("environment variables are strings; write `index . \"A.B\"` for a name with a dot")
                     } else {
                         error
@@ -244,12 +246,12 @@ impl<'s> State<'s> {
 
     fn call(
         &mut self,
-        dot: &Value,
+        dot: &TemplateValue,
         function: Function,
         name: Span,
         arguments: &[Operand],
-        last: Option<(Value, Span)>,
-    ) -> Result<Value, Failed> {
+        last: Option<(TemplateValue, Span)>,
+    ) -> Result<TemplateValue, Failed> {
         let signature = function.signature();
         let count = arguments.len() + usize::from(last.is_some());
         let needed = signature.fixed.len();
@@ -286,21 +288,22 @@ impl<'s> State<'s> {
         &mut self,
         argument: Option<&Operand>,
         piped: Span,
-        value: Option<Value>,
-    ) -> Result<Value, Failed> {
+        value: Option<TemplateValue>,
+    ) -> Result<TemplateValue, Failed> {
         let span = argument.map_or(piped, |argument| argument.span);
         let named = argument.is_some_and(|argument| matches!(argument.kind, OperandKind::Constant(_)));
         let (value, what) = match value {
-            Some(Value::Text(name)) if named => {
-                let found = self.environment.get(&name).cloned().map_or(Value::Nil, Value::Text);
+            Some(TemplateValue::Text(name)) if named => {
+                let found =
+                    self.environment.get(&name).cloned().map_or(TemplateValue::Nil, TemplateValue::Text);
                 (found, format!("the environment variable `{}`", String::from_utf8_lossy(&name)))
             }
-            value => (value.unwrap_or(Value::Nil), format!("`{}`", self.shown(span))),
+            value => (value.unwrap_or(TemplateValue::Nil), format!("`{}`", self.shown(span))),
         };
         let is_empty = match &value {
-            Value::Nil => true,
-            Value::Text(text) => text.is_empty(),
-            Value::Texts(list) => list.items().is_empty(),
+            TemplateValue::Nil => true,
+            TemplateValue::Text(text) => text.is_empty(),
+            TemplateValue::Texts(list) => list.items().is_empty(),
             _ => false,
         };
         if is_empty {
@@ -326,11 +329,11 @@ impl<'s> State<'s> {
 
     fn argument(
         &mut self,
-        dot: &Value,
+        dot: &TemplateValue,
         operand: &Operand,
         function: Function,
         parameter: Parameter,
-    ) -> Result<Value, Failed> {
+    ) -> Result<TemplateValue, Failed> {
         let value = self.operand(dot, operand)?;
         self.accepted(value, function, parameter, operand.span)
     }
@@ -338,15 +341,15 @@ impl<'s> State<'s> {
     /// Checks that the parameter accepts the value.
     fn accepted(
         &mut self,
-        value: Value,
+        value: TemplateValue,
         function: Function,
         parameter: Parameter,
         span: Span,
-    ) -> Result<Value, Failed> {
+    ) -> Result<TemplateValue, Failed> {
         let expected = match (parameter, &value) {
             (Parameter::Any, _)
-            | (Parameter::Text, Value::Text(_))
-            | (Parameter::Texts, Value::Texts(_) | Value::Nil) => return Ok(value),
+            | (Parameter::Text, TemplateValue::Text(_))
+            | (Parameter::Texts, TemplateValue::Texts(_) | TemplateValue::Nil) => return Ok(value),
             (Parameter::Text, _) => "a string",
             (Parameter::Texts, _) => "a list of strings",
         };
@@ -359,10 +362,11 @@ impl<'s> State<'s> {
         Err(self.report(
             span,
             match (parameter, &value) {
-                (Parameter::Text, Value::Int(_) | Value::Float(_) | Value::Bool(_)) => {
-                    error.help("put it in double quotes")
-                }
-                (Parameter::Texts, Value::Text(_)) => error.help("convert it to a list with `split`"),
+                (
+                    Parameter::Text,
+                    TemplateValue::Int(_) | TemplateValue::Float(_) | TemplateValue::Bool(_),
+                ) => error.help("put it in double quotes"),
+                (Parameter::Texts, TemplateValue::Text(_)) => error.help("convert it to a list with `split`"),
                 _ => error.help(format!("write: {}", signature.usage)),
             },
         ))

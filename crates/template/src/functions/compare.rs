@@ -1,7 +1,7 @@
 //! `eq`, `ne`, `lt`, `le`, `gt`, `ge`: only values of the same kind can be compared.
 
 use crate::error::FunctionError;
-use crate::value::Value;
+use crate::value::TemplateValue;
 
 /// Go's basic kinds. Lists, maps and nil have none.
 #[derive(PartialEq, Eq)]
@@ -15,35 +15,37 @@ enum Kind {
     None,
 }
 
-fn kind(value: &Value) -> Kind {
+fn kind(value: &TemplateValue) -> Kind {
     match value {
-        Value::Bool(_) => Kind::Bool,
-        Value::Complex(..) => Kind::Complex,
-        Value::Float(_) => Kind::Float,
-        Value::Int(_) => Kind::Int,
-        Value::Text(_) => Kind::Text,
-        Value::Byte(_) => Kind::Byte,
-        Value::Nil
-        | Value::Ints(_)
-        | Value::Texts(_)
-        | Value::Record(_)
-        | Value::Records(_)
-        | Value::Map(_) => Kind::None,
+        TemplateValue::Bool(_) => Kind::Bool,
+        TemplateValue::Complex(..) => Kind::Complex,
+        TemplateValue::Float(_) => Kind::Float,
+        TemplateValue::Int(_) => Kind::Int,
+        TemplateValue::Text(_) => Kind::Text,
+        TemplateValue::Byte(_) => Kind::Byte,
+        TemplateValue::Nil
+        | TemplateValue::Ints(_)
+        | TemplateValue::Texts(_)
+        | TemplateValue::Record(_)
+        | TemplateValue::Records(_)
+        | TemplateValue::Map(_) => Kind::None,
     }
 }
 
-fn mismatch(left: &Value, right: &Value, argument: usize) -> FunctionError {
+fn mismatch(left: &TemplateValue, right: &TemplateValue, argument: usize) -> FunctionError {
     let problem =
         FunctionError::new(format!("{} cannot be compared with {}", left.described(), right.described()));
     let help = match (left, right) {
-        (Value::Text(_), Value::Int(_) | Value::Float(_))
-        | (Value::Int(_) | Value::Float(_), Value::Text(_)) => {
+        (TemplateValue::Text(_), TemplateValue::Int(_) | TemplateValue::Float(_))
+        | (TemplateValue::Int(_) | TemplateValue::Float(_), TemplateValue::Text(_)) => {
             "environment variables are strings: put the number in double quotes"
         }
-        (Value::Int(_), Value::Float(_)) | (Value::Float(_), Value::Int(_)) => {
+        (TemplateValue::Int(_), TemplateValue::Float(_))
+        | (TemplateValue::Float(_), TemplateValue::Int(_)) => {
             "write both numbers with a decimal point, or both without"
         }
-        (Value::Text(_), Value::Bool(_)) | (Value::Bool(_), Value::Text(_)) => {
+        (TemplateValue::Text(_), TemplateValue::Bool(_))
+        | (TemplateValue::Bool(_), TemplateValue::Text(_)) => {
             "environment variables are strings: compare with \"true\" or \"false\""
         }
         _ => "compare values of the same kind",
@@ -52,7 +54,7 @@ fn mismatch(left: &Value, right: &Value, argument: usize) -> FunctionError {
 }
 
 /// Returns true if the first value equals any of the others.
-pub(crate) fn equal(arguments: &[Value]) -> Result<bool, FunctionError> {
+pub(crate) fn equal(arguments: &[TemplateValue]) -> Result<bool, FunctionError> {
     let Some((first, others)) = arguments.split_first() else { return Ok(false) };
     if others.is_empty() {
         return Err(
@@ -61,20 +63,19 @@ pub(crate) fn equal(arguments: &[Value]) -> Result<bool, FunctionError> {
     }
     for (index, other) in others.iter().enumerate() {
         let same = match (first, other) {
-            (Value::Bool(left), Value::Bool(right)) => left == right,
-            (Value::Int(left), Value::Int(right)) => left == right,
-            (Value::Byte(left), Value::Byte(right)) => left == right,
-            (Value::Int(int), Value::Byte(byte)) | (Value::Byte(byte), Value::Int(int)) => {
-                *int == i64::from(*byte)
-            }
+            (TemplateValue::Bool(left), TemplateValue::Bool(right)) => left == right,
+            (TemplateValue::Int(left), TemplateValue::Int(right)) => left == right,
+            (TemplateValue::Byte(left), TemplateValue::Byte(right)) => left == right,
+            (TemplateValue::Int(int), TemplateValue::Byte(byte))
+            | (TemplateValue::Byte(byte), TemplateValue::Int(int)) => *int == i64::from(*byte),
             #[expect(clippy::float_cmp, reason = "Go compares exactly")]
-            (Value::Float(left), Value::Float(right)) => left == right,
+            (TemplateValue::Float(left), TemplateValue::Float(right)) => left == right,
             #[expect(clippy::float_cmp, reason = "Go compares exactly")]
-            (Value::Complex(left, left_i), Value::Complex(right, right_i)) => {
+            (TemplateValue::Complex(left, left_i), TemplateValue::Complex(right, right_i)) => {
                 left == right && left_i == right_i
             }
-            (Value::Text(left), Value::Text(right)) => left == right,
-            (Value::Nil, other) | (other, Value::Nil) => matches!(other, Value::Nil),
+            (TemplateValue::Text(left), TemplateValue::Text(right)) => left == right,
+            (TemplateValue::Nil, other) | (other, TemplateValue::Nil) => matches!(other, TemplateValue::Nil),
             _ if kind(first) == Kind::None && kind(other) == Kind::None => {
                 return Err(FunctionError::new(format!("{} cannot be compared", other.described()))
                     .help("compare an element (`index`), the length (`len`) or the joined string (`join`)")
@@ -90,7 +91,7 @@ pub(crate) fn equal(arguments: &[Value]) -> Result<bool, FunctionError> {
 }
 
 /// Returns true if the first value is less than the second.
-pub(crate) fn less(arguments: &[Value]) -> Result<bool, FunctionError> {
+pub(crate) fn less(arguments: &[TemplateValue]) -> Result<bool, FunctionError> {
     let [left, right] = arguments else { return Ok(false) };
     for (index, value) in arguments.iter().enumerate() {
         if kind(value) == Kind::None {
@@ -100,12 +101,12 @@ pub(crate) fn less(arguments: &[Value]) -> Result<bool, FunctionError> {
         }
     }
     match (left, right) {
-        (Value::Int(left), Value::Int(right)) => Ok(left < right),
-        (Value::Byte(left), Value::Byte(right)) => Ok(left < right),
-        (Value::Int(left), Value::Byte(right)) => Ok(*left < i64::from(*right)),
-        (Value::Byte(left), Value::Int(right)) => Ok(i64::from(*left) < *right),
-        (Value::Float(left), Value::Float(right)) => Ok(left < right),
-        (Value::Text(left), Value::Text(right)) => Ok(left < right),
+        (TemplateValue::Int(left), TemplateValue::Int(right)) => Ok(left < right),
+        (TemplateValue::Byte(left), TemplateValue::Byte(right)) => Ok(left < right),
+        (TemplateValue::Int(left), TemplateValue::Byte(right)) => Ok(*left < i64::from(*right)),
+        (TemplateValue::Byte(left), TemplateValue::Int(right)) => Ok(i64::from(*left) < *right),
+        (TemplateValue::Float(left), TemplateValue::Float(right)) => Ok(left < right),
+        (TemplateValue::Text(left), TemplateValue::Text(right)) => Ok(left < right),
         _ if kind(left) == kind(right) => {
             Err(FunctionError::new(format!("{} cannot be ordered", left.described()))
                 .help("use eq or ne")
@@ -116,6 +117,6 @@ pub(crate) fn less(arguments: &[Value]) -> Result<bool, FunctionError> {
 }
 
 /// Returns true if the first value is less than the second or equal to it.
-pub(crate) fn at_most(arguments: &[Value]) -> Result<bool, FunctionError> {
+pub(crate) fn at_most(arguments: &[TemplateValue]) -> Result<bool, FunctionError> {
     Ok(less(arguments)? || equal(arguments)?)
 }

@@ -3,17 +3,17 @@
 use crate::functions::{escape, float};
 use crate::unicode;
 use crate::utf8::{self, decode};
-use crate::value::Value;
+use crate::value::TemplateValue;
 
 /// A buffer that stops growing at a limit.
-pub(crate) struct Output {
+pub(crate) struct LimitedBuffer {
     bytes: Vec<u8>,
     limit: usize,
     /// True if more was written than fits.
     pub(crate) full: bool,
 }
 
-impl Output {
+impl LimitedBuffer {
     pub(crate) fn new(limit: usize) -> Self {
         Self { bytes: Vec::new(), limit, full: false }
     }
@@ -42,25 +42,25 @@ impl Output {
 }
 
 /// Prints values side by side, with a space between two neighbours that are not strings.
-pub(crate) fn print(out: &mut Output, values: &[Value]) {
+pub(crate) fn print(out: &mut LimitedBuffer, values: &[TemplateValue]) {
     let mut after_text = true;
     for value in values {
-        let text = matches!(value, Value::Text(_));
+        let text = matches!(value, TemplateValue::Text(_));
         if !text && !after_text {
             out.write(b" ");
         }
-        Printer::new(out).argument(value, 'v');
+        ValuePrinter::new(out).argument(value, 'v');
         after_text = text;
     }
 }
 
 /// Prints values with spaces between them and a newline at the end.
-pub(crate) fn println(out: &mut Output, values: &[Value]) {
+pub(crate) fn println(out: &mut LimitedBuffer, values: &[TemplateValue]) {
     for (index, value) in values.iter().enumerate() {
         if index > 0 {
             out.write(b" ");
         }
-        Printer::new(out).argument(value, 'v');
+        ValuePrinter::new(out).argument(value, 'v');
     }
     out.write(b"\n");
 }
@@ -80,33 +80,39 @@ pub(crate) struct Flags {
 }
 
 /// Formats values by a verb and its flags.
-pub(crate) struct Printer<'o> {
-    pub(crate) out: &'o mut Output,
+pub(crate) struct ValuePrinter<'o> {
+    pub(crate) out: &'o mut LimitedBuffer,
     pub(crate) flags: Flags,
 }
 
-impl<'o> Printer<'o> {
-    pub(crate) fn new(out: &'o mut Output) -> Self {
+impl<'o> ValuePrinter<'o> {
+    pub(crate) fn new(out: &'o mut LimitedBuffer) -> Self {
         Self { out, flags: Flags::default() }
     }
 
-    pub(crate) fn argument(&mut self, value: &Value, verb: char) {
+    pub(crate) fn argument(&mut self, value: &TemplateValue, verb: char) {
         match (verb, value) {
-            ('v' | 'T', Value::Nil) => self.pad(b"<nil>"),
+            ('v' | 'T', TemplateValue::Nil) => self.pad(b"<nil>"),
             ('T', _) => self.text(value.type_name().as_bytes()),
             // Go prints an address here; the value has no meaning.
-            ('p', Value::Ints(_) | Value::Texts(_) | Value::Records(_) | Value::Map(_)) => {
-                self.integer(0xc0_0001_0000, false, 16, 'x')
-            }
+            (
+                'p',
+                TemplateValue::Ints(_)
+                | TemplateValue::Texts(_)
+                | TemplateValue::Records(_)
+                | TemplateValue::Map(_),
+            ) => self.integer(0xc0_0001_0000, false, 16, 'x'),
             // For a value that is not basic, Go passes `%w` to its methods.
-            ('w', Value::Ints(_) | Value::Texts(_) | Value::Map(_)) => self.bad_verb(value, verb),
+            ('w', TemplateValue::Ints(_) | TemplateValue::Texts(_) | TemplateValue::Map(_)) => {
+                self.bad_verb(value, verb)
+            }
             _ => self.value(value, verb),
         }
     }
 
-    fn bad_verb(&mut self, value: &Value, verb: char) {
+    fn bad_verb(&mut self, value: &TemplateValue, verb: char) {
         self.out.write(format!("%!{verb}(").as_bytes());
-        if matches!(value, Value::Nil) {
+        if matches!(value, TemplateValue::Nil) {
             self.out.write(b"<nil>");
         } else {
             self.out.write(value.type_name().as_bytes());
@@ -116,15 +122,15 @@ impl<'o> Printer<'o> {
         self.out.write(b")");
     }
 
-    fn value(&mut self, value: &Value, verb: char) {
+    fn value(&mut self, value: &TemplateValue, verb: char) {
         match value {
-            Value::Bool(truth) if matches!(verb, 't' | 'v') => {
+            TemplateValue::Bool(truth) if matches!(verb, 't' | 'v') => {
                 self.pad(if *truth { b"true" } else { b"false" });
             }
-            Value::Int(number) => self.number(number.cast_unsigned(), true, value, verb),
-            Value::Byte(number) => self.number(u64::from(*number), false, value, verb),
-            Value::Float(number) if is_float_verb(verb) => self.float(*number, verb),
-            Value::Complex(real, imaginary) if is_float_verb(verb) => {
+            TemplateValue::Int(number) => self.number(number.cast_unsigned(), true, value, verb),
+            TemplateValue::Byte(number) => self.number(u64::from(*number), false, value, verb),
+            TemplateValue::Float(number) if is_float_verb(verb) => self.float(*number, verb),
+            TemplateValue::Complex(real, imaginary) if is_float_verb(verb) => {
                 let plus = self.flags.plus;
                 self.out.write(b"(");
                 self.float(*real, verb);
@@ -133,24 +139,28 @@ impl<'o> Printer<'o> {
                 self.out.write(b"i)");
                 self.flags.plus = plus;
             }
-            Value::Text(text) => match verb {
+            TemplateValue::Text(text) => match verb {
                 'v' if self.flags.sharp_v => self.quoted(text),
                 'v' | 's' => self.text(text),
                 'x' | 'X' => self.hexadecimal(text, verb == 'X'),
                 'q' => self.quoted(text),
                 _ => self.bad_verb(value, verb),
             },
-            Value::Ints(list) => {
-                self.sequence("[]int", list.items().iter().map(|item| (None, Value::Int(*item))), verb);
-            }
-            Value::Texts(list) => {
+            TemplateValue::Ints(list) => {
                 self.sequence(
-                    "[]string",
-                    list.items().iter().map(|item| (None, Value::Text(item.clone()))),
+                    "[]int",
+                    list.items().iter().map(|item| (None, TemplateValue::Int(*item))),
                     verb,
                 );
             }
-            Value::Record(record) => {
+            TemplateValue::Texts(list) => {
+                self.sequence(
+                    "[]string",
+                    list.items().iter().map(|item| (None, TemplateValue::Text(item.clone()))),
+                    verb,
+                );
+            }
+            TemplateValue::Record(record) => {
                 self.out.write(b"{");
                 for (index, (_, item)) in record.fields.iter().enumerate() {
                     if index > 0 {
@@ -160,20 +170,30 @@ impl<'o> Printer<'o> {
                 }
                 self.out.write(b"}");
             }
-            Value::Records(list) => {
-                let items = list.items().iter().map(|item| (None, Value::Record(std::rc::Rc::clone(item))));
+            TemplateValue::Records(list) => {
+                let items =
+                    list.items().iter().map(|item| (None, TemplateValue::Record(std::rc::Rc::clone(item))));
                 self.sequence("[]template.Object", items, verb);
             }
-            Value::Map(map) => {
-                let items =
-                    map.iter().map(|(key, item)| (Some(Value::Text(key.clone())), Value::Text(item.clone())));
+            TemplateValue::Map(map) => {
+                let items = map.iter().map(|(key, item)| {
+                    (Some(TemplateValue::Text(key.clone())), TemplateValue::Text(item.clone()))
+                });
                 self.sequence("template.Environment", items, verb);
             }
-            Value::Nil | Value::Bool(_) | Value::Float(_) | Value::Complex(..) => self.bad_verb(value, verb),
+            TemplateValue::Nil
+            | TemplateValue::Bool(_)
+            | TemplateValue::Float(_)
+            | TemplateValue::Complex(..) => self.bad_verb(value, verb),
         }
     }
 
-    fn sequence(&mut self, name: &str, items: impl Iterator<Item = (Option<Value>, Value)>, verb: char) {
+    fn sequence(
+        &mut self,
+        name: &str,
+        items: impl Iterator<Item = (Option<TemplateValue>, TemplateValue)>,
+        verb: char,
+    ) {
         let map = name == "template.Environment";
         let syntax = self.flags.sharp_v;
         self.out.write(match (syntax, map) {
@@ -278,7 +298,7 @@ impl<'o> Printer<'o> {
         self.pad(&out);
     }
 
-    fn number(&mut self, number: u64, signed: bool, value: &Value, verb: char) {
+    fn number(&mut self, number: u64, signed: bool, value: &TemplateValue, verb: char) {
         let rune = || u32::try_from(number).ok().and_then(char::from_u32).unwrap_or(utf8::REPLACEMENT);
         match verb {
             'v' if self.flags.sharp_v && !signed => {

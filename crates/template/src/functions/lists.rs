@@ -2,30 +2,30 @@
 
 use crate::error::FunctionError;
 use crate::functions::CallContext;
-use crate::value::{List, Text, Value};
+use crate::value::{List, TemplateValue, TextValue};
 
-pub(crate) fn length(value: &Value) -> Result<Value, FunctionError> {
+pub(crate) fn length(value: &TemplateValue) -> Result<TemplateValue, FunctionError> {
     let length = match value {
-        Value::Text(text) => text.len(),
-        Value::Ints(list) => list.len(),
-        Value::Texts(list) => list.len(),
-        Value::Records(list) => list.len(),
-        Value::Map(map) => map.len(),
+        TemplateValue::Text(text) => text.len(),
+        TemplateValue::Ints(list) => list.len(),
+        TemplateValue::Texts(list) => list.len(),
+        TemplateValue::Records(list) => list.len(),
+        TemplateValue::Map(map) => map.len(),
         other => {
             return Err(FunctionError::new(format!("{} has no length", other.described()))
                 .help("`len` works on strings, lists and the environment")
                 .at(0));
         }
     };
-    Ok(Value::Int(i64::try_from(length).unwrap_or(i64::MAX)))
+    Ok(TemplateValue::Int(i64::try_from(length).unwrap_or(i64::MAX)))
 }
 
 /// An index from 0 to `most`, inclusive.
-fn position(value: &Value, argument: usize, most: usize) -> Result<usize, FunctionError> {
+fn position(value: &TemplateValue, argument: usize, most: usize) -> Result<usize, FunctionError> {
     let number = match value {
-        Value::Int(number) => *number,
-        Value::Byte(byte) => i64::from(*byte),
-        Value::Text(text) if !text.is_empty() && text.iter().all(u8::is_ascii_digit) => {
+        TemplateValue::Int(number) => *number,
+        TemplateValue::Byte(byte) => i64::from(*byte),
+        TemplateValue::Text(text) if !text.is_empty() && text.iter().all(u8::is_ascii_digit) => {
             return Err(FunctionError::new("an index is a number, not a string")
                 .help("remove the quotes")
                 .at(argument));
@@ -48,9 +48,9 @@ fn out_of_range(number: i64, length: usize, argument: usize) -> FunctionError {
         .at(argument)
 }
 
-pub(crate) fn index(arguments: &[Value]) -> Result<Value, FunctionError> {
-    let Some((first, indexes)) = arguments.split_first() else { return Ok(Value::Nil) };
-    if matches!(first, Value::Nil) {
+pub(crate) fn index(arguments: &[TemplateValue]) -> Result<TemplateValue, FunctionError> {
+    let Some((first, indexes)) = arguments.split_first() else { return Ok(TemplateValue::Nil) };
+    if matches!(first, TemplateValue::Nil) {
         return Err(FunctionError::new("nil has no elements").at(0));
     }
     let mut item = first.clone();
@@ -65,20 +65,23 @@ pub(crate) fn index(arguments: &[Value]) -> Result<Value, FunctionError> {
             }
         };
         item = match &item {
-            Value::Text(text) => Value::Byte(text.get(within(text.len())?).copied().unwrap_or_default()),
-            Value::Ints(list) => {
-                Value::Int(list.items().get(within(list.len())?).copied().unwrap_or_default())
+            TemplateValue::Text(text) => {
+                TemplateValue::Byte(text.get(within(text.len())?).copied().unwrap_or_default())
             }
-            Value::Texts(list) => {
-                list.items().get(within(list.len())?).map_or(Value::Nil, |text| Value::Text(text.clone()))
+            TemplateValue::Ints(list) => {
+                TemplateValue::Int(list.items().get(within(list.len())?).copied().unwrap_or_default())
             }
-            Value::Records(list) => {
+            TemplateValue::Texts(list) => list
+                .items()
+                .get(within(list.len())?)
+                .map_or(TemplateValue::Nil, |text| TemplateValue::Text(text.clone())),
+            TemplateValue::Records(list) => {
                 let found = list.items().get(within(list.len())?);
-                found.map_or(Value::Nil, |record| Value::Record(std::rc::Rc::clone(record)))
+                found.map_or(TemplateValue::Nil, |record| TemplateValue::Record(std::rc::Rc::clone(record)))
             }
-            Value::Map(map) => match key {
-                Value::Text(name) => {
-                    Value::Text(map.get(name).cloned().unwrap_or_else(|| Text::from(&b""[..])))
+            TemplateValue::Map(map) => match key {
+                TemplateValue::Text(name) => {
+                    TemplateValue::Text(map.get(name).cloned().unwrap_or_else(|| TextValue::from(&b""[..])))
                 }
                 other => {
                     return Err(FunctionError::new(format!(
@@ -97,22 +100,22 @@ pub(crate) fn index(arguments: &[Value]) -> Result<Value, FunctionError> {
     Ok(item)
 }
 
-pub(crate) fn slice(arguments: &[Value]) -> Result<Value, FunctionError> {
-    let Some((item, indexes)) = arguments.split_first() else { return Ok(Value::Nil) };
-    if matches!(item, Value::Nil) {
+pub(crate) fn slice(arguments: &[TemplateValue]) -> Result<TemplateValue, FunctionError> {
+    let Some((item, indexes)) = arguments.split_first() else { return Ok(TemplateValue::Nil) };
+    if matches!(item, TemplateValue::Nil) {
         return Err(FunctionError::new("nil cannot be sliced").at(0));
     }
     if indexes.len() > 3 {
         return Err(FunctionError::new("`slice` takes at most three indexes").at(4));
     }
     let (length, capacity) = match item {
-        Value::Text(_) if indexes.len() == 3 => {
+        TemplateValue::Text(_) if indexes.len() == 3 => {
             return Err(FunctionError::new("a string is sliced with one or two indexes, not three").at(3));
         }
-        Value::Text(text) => (text.len(), text.len()),
-        Value::Ints(list) => (list.len(), list.capacity()),
-        Value::Texts(list) => (list.len(), list.capacity()),
-        Value::Records(list) => (list.len(), list.capacity()),
+        TemplateValue::Text(text) => (text.len(), text.len()),
+        TemplateValue::Ints(list) => (list.len(), list.capacity()),
+        TemplateValue::Texts(list) => (list.len(), list.capacity()),
+        TemplateValue::Records(list) => (list.len(), list.capacity()),
         other => return Err(FunctionError::new(format!("{} cannot be sliced", other.described())).at(0)),
     };
     let mut bounds = [0, length, capacity];
@@ -128,18 +131,18 @@ pub(crate) fn slice(arguments: &[Value]) -> Result<Value, FunctionError> {
         .help("the second index is the end, not the length"));
     }
     Ok(match item {
-        Value::Text(text) => Value::Text(text.cut(from, to)),
-        Value::Ints(list) => Value::Ints(list.window(from, to, limit)),
-        Value::Texts(list) => Value::Texts(list.window(from, to, limit)),
-        Value::Records(list) => Value::Records(list.window(from, to, limit)),
+        TemplateValue::Text(text) => TemplateValue::Text(text.cut(from, to)),
+        TemplateValue::Ints(list) => TemplateValue::Ints(list.window(from, to, limit)),
+        TemplateValue::Texts(list) => TemplateValue::Texts(list.window(from, to, limit)),
+        TemplateValue::Records(list) => TemplateValue::Records(list.window(from, to, limit)),
         other => other.clone(),
     })
 }
 
-fn whole(value: &Value, argument: usize) -> Result<i64, FunctionError> {
+fn whole(value: &TemplateValue, argument: usize) -> Result<i64, FunctionError> {
     match value {
-        Value::Int(number) => Ok(*number),
-        Value::Text(text) => {
+        TemplateValue::Int(number) => Ok(*number),
+        TemplateValue::Text(text) => {
             std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or_else(|| {
                 let shown: String = String::from_utf8_lossy(text).chars().take(40).collect();
                 let problem =
@@ -155,7 +158,10 @@ fn whole(value: &Value, argument: usize) -> Result<i64, FunctionError> {
 }
 
 /// `loop 3` is 0 1 2, `loop 2 5` is 2 3 4, `loop 5 2` is 5 4 3.
-pub(crate) fn integers(context: &mut CallContext<'_>, arguments: &[Value]) -> Result<Value, FunctionError> {
+pub(crate) fn integers(
+    context: &mut CallContext<'_>,
+    arguments: &[TemplateValue],
+) -> Result<TemplateValue, FunctionError> {
     let (start, stop) = match arguments {
         [stop] => (0, whole(stop, 0)?),
         [start, stop] => (whole(start, 0)?, whole(stop, 1)?),
@@ -178,5 +184,5 @@ pub(crate) fn integers(context: &mut CallContext<'_>, arguments: &[Value]) -> Re
     if length <= 512 && length > 0 {
         items.resize(length.next_power_of_two(), 0);
     }
-    Ok(Value::Ints(List::new(items, length)))
+    Ok(TemplateValue::Ints(List::new(items, length)))
 }

@@ -1,8 +1,8 @@
 //! `printf`: Go's format strings.
 
-use crate::functions::format::{Flags, Output, Printer};
+use crate::functions::format::{Flags, LimitedBuffer, ValuePrinter};
 use crate::utf8::decode;
-use crate::value::Value;
+use crate::value::TemplateValue;
 
 /// The position of `printf` in its arguments.
 struct Arguments {
@@ -15,7 +15,7 @@ struct Arguments {
 }
 
 /// Values in the argumentss of the format's verbs.
-pub(crate) fn printf(out: &mut Output, format: &[u8], values: &[Value]) {
+pub(crate) fn printf(out: &mut LimitedBuffer, format: &[u8], values: &[TemplateValue]) {
     let mut arguments = Arguments { next: 0, reordered: false, good: true, after_index: false };
     let mut rest = format;
     while !out.full {
@@ -81,7 +81,13 @@ pub(crate) fn printf(out: &mut Output, format: &[u8], values: &[Value]) {
     }
 }
 
-fn verb_with(out: &mut Output, arguments: &mut Arguments, mut flags: Flags, verb: char, values: &[Value]) {
+fn verb_with(
+    out: &mut LimitedBuffer,
+    arguments: &mut Arguments,
+    mut flags: Flags,
+    verb: char,
+    values: &[TemplateValue],
+) {
     if verb == '%' {
         out.write(b"%");
         return;
@@ -98,21 +104,21 @@ fn verb_with(out: &mut Output, arguments: &mut Arguments, mut flags: Flags, verb
         // `%+v` means something for structures only.
         flags.plus = false;
     }
-    Printer { out, flags }.argument(value, verb);
+    ValuePrinter { out, flags }.argument(value, verb);
 }
 
-fn extra(out: &mut Output, values: &[Value]) {
+fn extra(out: &mut LimitedBuffer, values: &[TemplateValue]) {
     out.write(b"%!(EXTRA ");
     for (index, value) in values.iter().enumerate() {
         if index > 0 {
             out.write(b", ");
         }
-        if matches!(value, Value::Nil) {
+        if matches!(value, TemplateValue::Nil) {
             out.write(b"<nil>");
         } else {
             out.write(value.type_name().as_bytes());
             out.write(b"=");
-            Printer::new(out).argument(value, 'v');
+            ValuePrinter::new(out).argument(value, 'v');
         }
     }
     out.write(b")");
@@ -164,12 +170,12 @@ fn digits(rest: &mut &[u8]) -> Option<usize> {
 }
 
 /// A width or precision given as an argument (`*`).
-fn from_argument(arguments: &mut Arguments, values: &[Value]) -> Option<i64> {
+fn from_argument(arguments: &mut Arguments, values: &[TemplateValue]) -> Option<i64> {
     let value = values.get(arguments.next)?;
     arguments.next += 1;
     match value {
-        Value::Int(number) => Some(*number),
-        Value::Byte(number) => Some(i64::from(*number)),
+        TemplateValue::Int(number) => Some(*number),
+        TemplateValue::Byte(number) => Some(i64::from(*number)),
         _ => None,
     }
     .filter(|number| (-MAX_WIDTH..=MAX_WIDTH).contains(number))

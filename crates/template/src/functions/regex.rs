@@ -12,13 +12,13 @@ use crate::error::FunctionError;
 use crate::limits;
 use crate::unicode;
 use crate::utf8::decode;
-use machine::{FirstByte, Machine, NONE, Program};
+use machine::{FirstByte, Machine, NONE, PatternProgram};
 use pattern::PatternError;
 
 /// A compiled regular expression in Go's syntax, for texts that are matched many times.
 #[derive(Debug)]
 pub struct Pattern {
-    program: Program,
+    program: PatternProgram,
     /// What the first byte tells, for patterns such as `^\s` that are tried on every line of a log.
     first: Option<Box<[FirstByte; 256]>>,
 }
@@ -36,7 +36,8 @@ impl Pattern {
             if part.is_empty() { format!("{error} at its end") } else { format!("{error} at `{part}`") }
         })?;
         // The positions of groups are not needed.
-        let program = Program::compile(&tree, 0).filter(|program| program.len() <= limits::PATTERN_PROGRAM);
+        let program =
+            PatternProgram::compile(&tree, 0).filter(|program| program.len() <= limits::PATTERN_PROGRAM);
         let too_large = || format!("it compiles to more than {} instructions", limits::PATTERN_PROGRAM);
         program.map(|program| Self { first: program.first_bytes(), program }).ok_or_else(too_large)
     }
@@ -66,7 +67,7 @@ pub(crate) fn replace_all(
     let (tree, names) = pattern::parse(pattern).map_err(|error| invalid(&error, pattern))?;
     // Without a `$`, the positions of groups are not needed.
     let groups = if to.contains(&b'$') { names.len() } else { 1 };
-    let program = Program::compile(&tree, groups).ok_or_else(|| {
+    let program = PatternProgram::compile(&tree, groups).ok_or_else(|| {
         FunctionError::new(format!(
             "the pattern compiles to more than {} instructions",
             limits::REGEX_PROGRAM

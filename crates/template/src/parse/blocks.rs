@@ -1,38 +1,40 @@
 //! Keywords and blocks: `if`, `range`, `with`, `define`, `block`, `template`, `else`, `end`, `break` and `continue`.
 
-use crate::parse::lexer::{Keyword, LexError, Token, TokenKind};
-use crate::parse::words::{ParseError, PipelinePosition, Words};
+use crate::parse::lexer::{ActionKeyword, ActionToken, ActionTokenKind, LexError};
+use crate::parse::words::{ActionWords, ParseError, PipelinePosition};
 use crate::parse::{OpenBlock, Outer, Parser, literal, messages, pipeline};
 use crate::scope::DOLLAR;
 use crate::span::Span;
-use crate::tree::{Block, Node, Pipeline};
+use crate::tree::{Block, Pipeline, TemplateNode};
 use crate::{limits, utf8};
 
 impl<'s> Parser<'s> {
-    pub(super) fn statement(&mut self, words: &mut Words<'s>, open: usize) -> Result<(), ParseError> {
+    pub(super) fn statement(&mut self, words: &mut ActionWords<'s>, open: usize) -> Result<(), ParseError> {
         let first = words.next_word();
         self.names.count(first.span)?;
-        let TokenKind::Keyword(keyword) = first.kind else {
+        let ActionTokenKind::Keyword(keyword) = first.kind else {
             words.back(first);
             let context = PipelinePosition { word: "this action", range: false };
             let pipe = pipeline::pipeline(words, &mut self.names, context)?;
             let span = Span::new(open, words.lexer.position());
-            self.list.push(Node::Action(pipe, span));
+            self.list.push(TemplateNode::Action(pipe, span));
             return Ok(());
         };
         match keyword {
-            Keyword::If | Keyword::Range | Keyword::With => self.opens(words, keyword, open),
-            Keyword::Define => self.defines(words, first, open),
-            Keyword::Block => self.blocks(words, open),
-            Keyword::Template => self.calls(words),
-            Keyword::Else => self.alternative(words, first),
-            Keyword::End => {
+            ActionKeyword::If | ActionKeyword::Range | ActionKeyword::With => {
+                self.opens(words, keyword, open)
+            }
+            ActionKeyword::Define => self.defines(words, first, open),
+            ActionKeyword::Block => self.blocks(words, open),
+            ActionKeyword::Template => self.calls(words),
+            ActionKeyword::Else => self.alternative(words, first),
+            ActionKeyword::End => {
                 let end = words.next_word();
                 let closed = self.close(first);
                 ends(words, end, keyword)?;
                 closed
             }
-            Keyword::Break | Keyword::Continue => {
+            ActionKeyword::Break | ActionKeyword::Continue => {
                 let end = words.next_word();
                 ends(words, end, keyword)?;
                 if self.ranges == 0 {
@@ -42,13 +44,17 @@ impl<'s> Parser<'s> {
                     )
                     .help("write it between {{ range … }} and its {{ end }} or {{ else }}"));
                 }
-                self.list.push(if keyword == Keyword::Break { Node::Break } else { Node::Continue });
+                self.list.push(if keyword == ActionKeyword::Break {
+                    TemplateNode::Break
+                } else {
+                    TemplateNode::Continue
+                });
                 Ok(())
             }
         }
     }
 
-    fn push(&mut self, keyword: Keyword, open: usize, mark: usize, outer: Option<Outer>) {
+    fn push(&mut self, keyword: ActionKeyword, open: usize, mark: usize, outer: Option<Outer>) {
         self.open.push(OpenBlock {
             keyword,
             span: Span::new(open, open + 2),
@@ -62,7 +68,7 @@ impl<'s> Parser<'s> {
     }
 
     /// Completes the block after its opening action has been read.
-    fn opened(&mut self, words: &Words<'s>, pipe: Pipeline) -> Result<(), ParseError> {
+    fn opened(&mut self, words: &ActionWords<'s>, pipe: Pipeline) -> Result<(), ParseError> {
         let deep = self.open.len() > limits::DEPTH;
         if let Some(block) = self.open.last_mut() {
             block.span.end = Span::at(words.lexer.position()).end;
@@ -79,22 +85,27 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    fn opens(&mut self, words: &mut Words<'s>, keyword: Keyword, open: usize) -> Result<(), ParseError> {
+    fn opens(
+        &mut self,
+        words: &mut ActionWords<'s>,
+        keyword: ActionKeyword,
+        open: usize,
+    ) -> Result<(), ParseError> {
         let mark = self.names.scope.mark();
         // The block is open even if its pipeline is invalid.
         self.push(keyword, open, mark, None);
-        if keyword == Keyword::Range {
+        if keyword == ActionKeyword::Range {
             self.ranges += 1;
         }
         let word = match keyword {
-            Keyword::If => "`if`",
-            Keyword::Range => "`range`",
+            ActionKeyword::If => "`if`",
+            ActionKeyword::Range => "`range`",
             _ => "`with`",
         };
         let pipe = pipeline::pipeline(
             words,
             &mut self.names,
-            PipelinePosition { word, range: keyword == Keyword::Range },
+            PipelinePosition { word, range: keyword == ActionKeyword::Range },
         );
         if let Some(block) = self.open.last_mut() {
             block.span.end = Span::at(words.lexer.position()).end;
@@ -109,18 +120,23 @@ impl<'s> Parser<'s> {
         Outer { name, base, ranges }
     }
 
-    fn defines(&mut self, words: &mut Words<'s>, first: Token, open: usize) -> Result<(), ParseError> {
+    fn defines(
+        &mut self,
+        words: &mut ActionWords<'s>,
+        first: ActionToken,
+        open: usize,
+    ) -> Result<(), ParseError> {
         let outermost = self.open.is_empty();
         let mark = self.names.scope.mark();
         let outer = self.isolate(None);
-        self.push(Keyword::Define, open, mark, Some(outer));
+        self.push(ActionKeyword::Define, open, mark, Some(outer));
         self.names.scope.push(DOLLAR, ());
         let name = template_name(words, "define")?;
         if let Some(outer) = self.open.last_mut().and_then(|block| block.outer.as_mut()) {
             outer.name = Some(name);
         }
         let end = words.next_word();
-        ends(words, end, Keyword::Define)?;
+        ends(words, end, ActionKeyword::Define)?;
         if !outermost {
             return Err(ParseError::new(first.span, "`define` inside another block")
                 .help("move the definition out of all other blocks"));
@@ -128,7 +144,7 @@ impl<'s> Parser<'s> {
         self.opened(words, Pipeline::default())
     }
 
-    fn blocks(&mut self, words: &mut Words<'s>, open: usize) -> Result<(), ParseError> {
+    fn blocks(&mut self, words: &mut ActionWords<'s>, open: usize) -> Result<(), ParseError> {
         let named = template_name(words, "block");
         let pipe = match &named {
             Ok(_) => {
@@ -139,16 +155,16 @@ impl<'s> Parser<'s> {
         // The variables of the pipeline stay in scope after the block.
         let mark = self.names.scope.mark();
         let outer = self.isolate(named.as_ref().ok().cloned());
-        self.push(Keyword::Block, open, mark, Some(outer));
+        self.push(ActionKeyword::Block, open, mark, Some(outer));
         self.names.scope.push(DOLLAR, ());
         named?;
         self.opened(words, pipe?)
     }
 
-    fn calls(&mut self, words: &mut Words<'s>) -> Result<(), ParseError> {
+    fn calls(&mut self, words: &mut ActionWords<'s>) -> Result<(), ParseError> {
         let (name, name_span) = template_name(words, "template")?;
         let next = words.next_word();
-        let pipe = if next.kind == TokenKind::Right {
+        let pipe = if next.kind == ActionTokenKind::Right {
             None
         } else {
             words.back(next);
@@ -158,13 +174,13 @@ impl<'s> Parser<'s> {
                 PipelinePosition { word: "`template`", range: false },
             )?)
         };
-        self.list.push(Node::Template { name, name_span, pipe });
+        self.list.push(TemplateNode::Template { name, name_span, pipe });
         Ok(())
     }
 
-    fn alternative(&mut self, words: &mut Words<'s>, first: Token) -> Result<(), ParseError> {
+    fn alternative(&mut self, words: &mut ActionWords<'s>, first: ActionToken) -> Result<(), ParseError> {
         let next = words.next_word();
-        let chained = next.kind == TokenKind::Keyword(Keyword::If);
+        let chained = next.kind == ActionTokenKind::Keyword(ActionKeyword::If);
         let list = std::mem::take(&mut self.list);
         let Some(block) = self.open.last_mut() else {
             self.list = list;
@@ -172,7 +188,7 @@ impl<'s> Parser<'s> {
             return Err(ParseError::new(first.span, "`else` outside of a block")
                 .help("write it between {{ if … }} and its {{ end }}"));
         };
-        if !matches!(block.keyword, Keyword::If | Keyword::Range | Keyword::With) {
+        if !matches!(block.keyword, ActionKeyword::If | ActionKeyword::Range | ActionKeyword::With) {
             self.list = list;
             return Err(ParseError::new(
                 first.span,
@@ -185,10 +201,10 @@ impl<'s> Parser<'s> {
                 .help("only one {{ else }} is allowed; use {{ else if … }} for more branches"));
         }
         block.branches.push((std::mem::take(&mut block.pipe), list));
-        if block.keyword == Keyword::Range {
+        if block.keyword == ActionKeyword::Range {
             self.ranges = self.ranges.saturating_sub(1);
         }
-        if chained && block.keyword == Keyword::If {
+        if chained && block.keyword == ActionKeyword::If {
             // A chain of `else if` is one block, so that it does not count as nesting.
             let pipe =
                 pipeline::pipeline(words, &mut self.names, PipelinePosition { word: "`if`", range: false });
@@ -204,10 +220,10 @@ impl<'s> Parser<'s> {
             return Err(ParseError::new(next.span, format!("`{word}` cannot have an `else if`"))
                 .help("write {{ else }}{{ if … }}…{{ end }}{{ end }}"));
         }
-        ends(words, next, Keyword::Else)
+        ends(words, next, ActionKeyword::Else)
     }
 
-    fn close(&mut self, first: Token) -> Result<(), ParseError> {
+    fn close(&mut self, first: ActionToken) -> Result<(), ParseError> {
         let list = std::mem::take(&mut self.list);
         let Some(mut block) = self.open.pop() else {
             self.list = list;
@@ -223,14 +239,14 @@ impl<'s> Parser<'s> {
             self.names.scope.restore(outer.base);
             self.ranges = outer.ranges;
             let Some((name, span)) = outer.name else { return Ok(()) };
-            if block.keyword == Keyword::Block {
+            if block.keyword == ActionKeyword::Block {
                 let pipe = Some(block.pipe);
-                self.list.push(Node::Template { name: name.clone(), name_span: span, pipe });
+                self.list.push(TemplateNode::Template { name: name.clone(), name_span: span, pipe });
             }
             self.define(name, span, list);
             return Ok(());
         }
-        if block.keyword == Keyword::Range && block.otherwise.is_none() {
+        if block.keyword == ActionKeyword::Range && block.otherwise.is_none() {
             self.ranges = self.ranges.saturating_sub(1);
         }
         let otherwise = if block.otherwise.is_some() {
@@ -239,22 +255,22 @@ impl<'s> Parser<'s> {
             block.branches.push((block.pipe, list));
             Vec::new()
         };
-        if block.keyword == Keyword::If {
-            self.list.push(Node::If(block.branches, otherwise));
+        if block.keyword == ActionKeyword::If {
+            self.list.push(TemplateNode::If(block.branches, otherwise));
         } else if let Some((pipe, body)) = block.branches.pop() {
             let inner = Box::new(Block { pipe, body, otherwise });
-            self.list.push(if block.keyword == Keyword::Range {
-                Node::Range(inner)
+            self.list.push(if block.keyword == ActionKeyword::Range {
+                TemplateNode::Range(inner)
             } else {
-                Node::With(inner)
+                TemplateNode::With(inner)
             });
         }
         Ok(())
     }
 
     /// Adds a template. Two templates of the same name are allowed if one of them is empty; the other one counts.
-    pub(super) fn define(&mut self, name: Vec<u8>, span: Span, body: Vec<Node>) {
-        let empty = |body: &[Node]| body.iter().all(|node| is_blank(self.source, node));
+    pub(super) fn define(&mut self, name: Vec<u8>, span: Span, body: Vec<TemplateNode>) {
+        let empty = |body: &[TemplateNode]| body.iter().all(|node| is_blank(self.source, node));
         let next = u32::try_from(self.templates.len()).unwrap_or(u32::MAX);
         let place = self.defined.get(&name).copied().unwrap_or(next);
         match self.templates.get_mut(place as usize) {
@@ -276,26 +292,26 @@ impl<'s> Parser<'s> {
     }
 }
 
-fn is_blank(source: &[u8], node: &Node) -> bool {
-    let Node::Text(span) = node else { return false };
+fn is_blank(source: &[u8], node: &TemplateNode) -> bool {
+    let TemplateNode::Text(span) = node else { return false };
     let (start, end) = utf8::trimmed(source.get(span.range()).unwrap_or_default());
     start == end
 }
 
 /// Reports an error unless the action ends here.
-fn ends(words: &Words<'_>, token: Token, keyword: Keyword) -> Result<(), ParseError> {
+fn ends(words: &ActionWords<'_>, token: ActionToken, keyword: ActionKeyword) -> Result<(), ParseError> {
     match token.kind {
-        TokenKind::Right => Ok(()),
-        TokenKind::Broken(LexError::Unclosed) => Err(messages::unexpected(words, token, None)),
+        ActionTokenKind::Right => Ok(()),
+        ActionTokenKind::Broken(LexError::Unclosed) => Err(messages::unexpected(words, token, None)),
         _ => Err(ParseError::new(token.span, format!("unexpected word after `{}`", keyword.word()))
             .help(format!("end the action: {{{{ {} }}}}", keyword.word()))),
     }
 }
 
-fn template_name(words: &mut Words<'_>, keyword: &str) -> Result<(Vec<u8>, Span), ParseError> {
+fn template_name(words: &mut ActionWords<'_>, keyword: &str) -> Result<(Vec<u8>, Span), ParseError> {
     let token = words.next_word();
-    if token.kind != TokenKind::Quoted {
-        if matches!(token.kind, TokenKind::Broken(_)) {
+    if token.kind != ActionTokenKind::Quoted {
+        if matches!(token.kind, ActionTokenKind::Broken(_)) {
             return Err(messages::unexpected(words, token, None));
         }
         return Err(ParseError::new(token.span, format!("`{keyword}` needs the name of a template"))

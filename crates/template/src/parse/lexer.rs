@@ -6,7 +6,7 @@ use crate::utf8::decode;
 
 /// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TokenKind {
+pub(crate) enum ActionTokenKind {
     Space,
     Assign,
     Declare,
@@ -24,7 +24,7 @@ pub(crate) enum TokenKind {
     Nil,
     Bool,
     Identifier,
-    Keyword(Keyword),
+    Keyword(ActionKeyword),
     Open,
     Close,
     /// Any other ASCII character.
@@ -37,7 +37,7 @@ pub(crate) enum TokenKind {
 
 /// The first word of an action that is not a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keyword {
+pub(crate) enum ActionKeyword {
     Block,
     Break,
     Continue,
@@ -50,7 +50,7 @@ pub(crate) enum Keyword {
     With,
 }
 
-impl Keyword {
+impl ActionKeyword {
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Block => "block",
@@ -84,21 +84,21 @@ pub(crate) enum LexError {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Token {
-    pub(crate) kind: TokenKind,
+pub(crate) struct ActionToken {
+    pub(crate) kind: ActionTokenKind,
     pub(crate) span: Span,
 }
 
 /// Reads the tokens of one action.
 #[derive(Debug)]
-pub(crate) struct Lexer<'s> {
+pub(crate) struct ActionLexer<'s> {
     source: &'s [u8],
     position: usize,
     /// The offsets of the open parentheses.
     opened: Vec<usize>,
     /// Set by the closing delimiter: whether it trims the text after it.
     pub(crate) closed: Option<bool>,
-    over: Option<Token>,
+    over: Option<ActionToken>,
 }
 
 /// Returns true if `byte` is white space in a template.
@@ -124,7 +124,7 @@ pub(crate) fn closing(rest: &[u8]) -> Option<(usize, bool)> {
     }
 }
 
-impl<'s> Lexer<'s> {
+impl<'s> ActionLexer<'s> {
     /// Reads from `position`, which is after the opening delimiter and its trim marker.
     pub(crate) fn new(source: &'s [u8], position: usize) -> Self {
         Self { source, position, opened: Vec::new(), closed: None, over: None }
@@ -149,57 +149,57 @@ impl<'s> Lexer<'s> {
     }
 
     /// The next token. The last token of the action is returned again and again.
-    pub(crate) fn next(&mut self) -> Token {
+    pub(crate) fn next(&mut self) -> ActionToken {
         if let Some(over) = self.over {
             return over;
         }
         let start = self.position;
         let kind = self.word();
-        let token = Token { kind, span: Span::new(start, self.position) };
-        if matches!(kind, TokenKind::Right | TokenKind::Broken(_)) {
+        let token = ActionToken { kind, span: Span::new(start, self.position) };
+        if matches!(kind, ActionTokenKind::Right | ActionTokenKind::Broken(_)) {
             self.over = Some(token);
         }
         token
     }
 
-    fn word(&mut self) -> TokenKind {
+    fn word(&mut self) -> ActionTokenKind {
         if let Some((width, trims)) = closing(self.rest()) {
             if !self.opened.is_empty() {
-                return TokenKind::Broken(LexError::UnclosedParenthesis);
+                return ActionTokenKind::Broken(LexError::UnclosedParenthesis);
             }
             self.position += width;
             self.closed = Some(trims);
-            return TokenKind::Right;
+            return ActionTokenKind::Right;
         }
         let (rune, width) = decode(self.rest());
         if width == 0 {
-            return TokenKind::Broken(LexError::Unclosed);
+            return ActionTokenKind::Broken(LexError::Unclosed);
         }
         self.position += width;
         match rune {
             ' ' | '\t' | '\r' | '\n' => self.space(),
-            '=' => TokenKind::Assign,
+            '=' => ActionTokenKind::Assign,
             ':' if self.peek() == Some(b'=') => {
                 self.position += 1;
-                TokenKind::Declare
+                ActionTokenKind::Declare
             }
-            ':' => TokenKind::Broken(LexError::Colon),
-            '|' => TokenKind::Pipe,
+            ':' => ActionTokenKind::Broken(LexError::Colon),
+            '|' => ActionTokenKind::Pipe,
             '"' => self.quoted(b'"', LexError::Quote),
             '\'' => match self.quoted(b'\'', LexError::CharacterQuote) {
-                TokenKind::Quoted => TokenKind::Character,
+                ActionTokenKind::Quoted => ActionTokenKind::Character,
                 broken => broken,
             },
             '`' => match memchr::memchr(b'`', self.rest()) {
                 Some(length) => {
                     self.position += length + 1;
-                    TokenKind::Quoted
+                    ActionTokenKind::Quoted
                 }
-                None => TokenKind::Broken(LexError::RawQuote),
+                None => ActionTokenKind::Broken(LexError::RawQuote),
             },
-            '$' => self.name(TokenKind::Variable, TokenKind::Variable),
+            '$' => self.name(ActionTokenKind::Variable, ActionTokenKind::Variable),
             '.' if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) => {
-                self.name(TokenKind::Field, TokenKind::Dot)
+                self.name(ActionTokenKind::Field, ActionTokenKind::Dot)
             }
             '.' | '+' | '-' | '0'..='9' => {
                 self.position -= 1;
@@ -207,25 +207,25 @@ impl<'s> Lexer<'s> {
             }
             '(' => {
                 self.opened.push(self.position - 1);
-                TokenKind::Open
+                ActionTokenKind::Open
             }
-            ')' if self.opened.pop().is_none() => TokenKind::Broken(LexError::LooseParenthesis),
-            ')' => TokenKind::Close,
+            ')' if self.opened.pop().is_none() => ActionTokenKind::Broken(LexError::LooseParenthesis),
+            ')' => ActionTokenKind::Close,
             _ if is_name(rune) => {
                 let start = self.position - width;
-                match self.name(TokenKind::Identifier, TokenKind::Identifier) {
-                    TokenKind::Identifier => {
+                match self.name(ActionTokenKind::Identifier, ActionTokenKind::Identifier) {
+                    ActionTokenKind::Identifier => {
                         reserved(self.source.get(start..self.position).unwrap_or_default())
                     }
                     broken => broken,
                 }
             }
-            '!'..='~' => TokenKind::Symbol,
-            _ => TokenKind::Broken(LexError::Unknown),
+            '!'..='~' => ActionTokenKind::Symbol,
+            _ => ActionTokenKind::Broken(LexError::Unknown),
         }
     }
 
-    fn space(&mut self) -> TokenKind {
+    fn space(&mut self) -> ActionTokenKind {
         while self.peek().is_some_and(is_space) {
             // The last space before `-}}` belongs to the closing delimiter.
             if closing(self.rest()).is_some() {
@@ -233,15 +233,15 @@ impl<'s> Lexer<'s> {
             }
             self.position += 1;
         }
-        TokenKind::Space
+        ActionTokenKind::Space
     }
 
-    fn quoted(&mut self, quote: u8, error: LexError) -> TokenKind {
+    fn quoted(&mut self, quote: u8, error: LexError) -> ActionTokenKind {
         loop {
             let Some(length) =
                 self.rest().iter().position(|&byte| byte == quote || byte == b'\\' || byte == b'\n')
             else {
-                return TokenKind::Broken(error);
+                return ActionTokenKind::Broken(error);
             };
             self.position += length;
             match self.peek() {
@@ -250,15 +250,15 @@ impl<'s> Lexer<'s> {
                 }
                 Some(byte) if byte == quote => {
                     self.position += 1;
-                    return TokenKind::Quoted;
+                    return ActionTokenKind::Quoted;
                 }
-                _ => return TokenKind::Broken(error),
+                _ => return ActionTokenKind::Broken(error),
             }
         }
     }
 
     /// Reads letters and digits. Returns `alone` if there are none.
-    fn name(&mut self, kind: TokenKind, alone: TokenKind) -> TokenKind {
+    fn name(&mut self, kind: ActionTokenKind, alone: ActionTokenKind) -> ActionTokenKind {
         let start = self.position;
         loop {
             let (rune, width) = decode(self.rest());
@@ -272,22 +272,22 @@ impl<'s> Lexer<'s> {
             Some(byte) => is_space(byte),
         };
         if !ends {
-            return TokenKind::Broken(LexError::Name);
+            return ActionTokenKind::Broken(LexError::Name);
         }
         if self.position == start { alone } else { kind }
     }
 
-    fn number(&mut self) -> TokenKind {
+    fn number(&mut self) -> ActionTokenKind {
         if !self.scan_number() {
-            return TokenKind::Broken(LexError::Number);
+            return ActionTokenKind::Broken(LexError::Number);
         }
         if !matches!(self.peek(), Some(b'+' | b'-')) {
-            return TokenKind::Number;
+            return ActionTokenKind::Number;
         }
         if self.scan_number() && self.source.get(self.position - 1) == Some(&b'i') {
-            TokenKind::Complex
+            ActionTokenKind::Complex
         } else {
-            TokenKind::Broken(LexError::Number)
+            ActionTokenKind::Broken(LexError::Number)
         }
     }
 
@@ -331,20 +331,20 @@ impl<'s> Lexer<'s> {
     }
 }
 
-fn reserved(word: &[u8]) -> TokenKind {
-    TokenKind::Keyword(match word {
-        b"true" | b"false" => return TokenKind::Bool,
-        b"nil" => return TokenKind::Nil,
-        b"block" => Keyword::Block,
-        b"break" => Keyword::Break,
-        b"continue" => Keyword::Continue,
-        b"define" => Keyword::Define,
-        b"else" => Keyword::Else,
-        b"end" => Keyword::End,
-        b"if" => Keyword::If,
-        b"range" => Keyword::Range,
-        b"template" => Keyword::Template,
-        b"with" => Keyword::With,
-        _ => return TokenKind::Identifier,
+fn reserved(word: &[u8]) -> ActionTokenKind {
+    ActionTokenKind::Keyword(match word {
+        b"true" | b"false" => return ActionTokenKind::Bool,
+        b"nil" => return ActionTokenKind::Nil,
+        b"block" => ActionKeyword::Block,
+        b"break" => ActionKeyword::Break,
+        b"continue" => ActionKeyword::Continue,
+        b"define" => ActionKeyword::Define,
+        b"else" => ActionKeyword::Else,
+        b"end" => ActionKeyword::End,
+        b"if" => ActionKeyword::If,
+        b"range" => ActionKeyword::Range,
+        b"template" => ActionKeyword::Template,
+        b"with" => ActionKeyword::With,
+        _ => return ActionTokenKind::Identifier,
     })
 }

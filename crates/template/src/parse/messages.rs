@@ -3,8 +3,8 @@
 use crate::Dialect;
 use crate::functions::Function;
 use crate::limits;
-use crate::parse::lexer::{LexError, Token, TokenKind};
-use crate::parse::words::{ParseError, PipelinePosition, Words};
+use crate::parse::lexer::{ActionToken, ActionTokenKind, LexError};
+use crate::parse::words::{ActionWords, ParseError, PipelinePosition};
 use crate::span::Span;
 use crate::suggest;
 use crate::tree::Pipeline;
@@ -24,7 +24,7 @@ fn shown(text: &[u8]) -> String {
 }
 
 /// A pipeline without a command.
-pub(crate) fn missing_value(token: Token, context: PipelinePosition, pipe: &Pipeline) -> ParseError {
+pub(crate) fn missing_value(token: ActionToken, context: PipelinePosition, pipe: &Pipeline) -> ParseError {
     let error = ParseError::new(token.span, format!("{} has no value", context.word));
     if pipe.declared.is_empty() && context.word == "this action" {
         return ParseError::new(token.span, "empty action")
@@ -43,7 +43,12 @@ const KEYWORDS: [&str; 10] =
     ["true", "false", "end", "else", "range", "with", "define", "template", "block", "continue"];
 
 /// An unknown function.
-pub(crate) fn unknown_function(words: &Words<'_>, span: Span, text: &[u8], dialect: Dialect) -> ParseError {
+pub(crate) fn unknown_function(
+    words: &ActionWords<'_>,
+    span: Span,
+    text: &[u8],
+    dialect: Dialect,
+) -> ParseError {
     let name = shown(text);
     // `{{ name: "x" }}`: an object with two opening braces.
     if words.tail(span.end as usize).starts_with(b":") && Function::named(text, dialect).is_none() {
@@ -108,15 +113,17 @@ pub(crate) fn bad_number(span: Span, text: &[u8]) -> ParseError {
 }
 
 /// An unexpected token. `before` is the operand before it.
-pub(crate) fn unexpected(words: &Words<'_>, token: Token, before: Option<Span>) -> ParseError {
+pub(crate) fn unexpected(words: &ActionWords<'_>, token: ActionToken, before: Option<Span>) -> ParseError {
     let span = token.span;
     let text = words.text(span);
     match token.kind {
-        TokenKind::Broken(error) => broken(words, span, error, before),
-        TokenKind::Symbol | TokenKind::Assign | TokenKind::Pipe => symbol(words, span, text, before),
-        TokenKind::Declare => ParseError::new(span, "only a variable can be declared with `:=`")
+        ActionTokenKind::Broken(error) => broken(words, span, error, before),
+        ActionTokenKind::Symbol | ActionTokenKind::Assign | ActionTokenKind::Pipe => {
+            symbol(words, span, text, before)
+        }
+        ActionTokenKind::Declare => ParseError::new(span, "only a variable can be declared with `:=`")
             .help("write {{ $name := value }}"),
-        TokenKind::Keyword(keyword) => {
+        ActionTokenKind::Keyword(keyword) => {
             let word = keyword.word();
             let error = ParseError::new(span, format!("unexpected `{word}`"));
             if before.is_none() && word == "define" {
@@ -125,11 +132,11 @@ pub(crate) fn unexpected(words: &Words<'_>, token: Token, before: Option<Span>) 
                 error.help(format!("write `{word}` as the first word of its own {{{{ … }}}}"))
             }
         }
-        TokenKind::Right => ParseError::new(span, "unexpected end of the action"),
-        TokenKind::Open => ParseError::new(span, "missing space before `(`")
+        ActionTokenKind::Right => ParseError::new(span, "unexpected end of the action"),
+        ActionTokenKind::Open => ParseError::new(span, "missing space before `(`")
             .help("separate a function and its arguments by a space: {{ print (len .A) }}"),
-        TokenKind::Close => ParseError::new(span, "unmatched `)`"),
-        TokenKind::Dot if before.is_some() => {
+        ActionTokenKind::Close => ParseError::new(span, "unmatched `)`"),
+        ActionTokenKind::Dot if before.is_some() => {
             ParseError::new(span, "missing name after the dot").help("write .NAME without spaces")
         }
         _ => ParseError::new(span, format!("missing space before `{}`", shown(text)))
@@ -137,7 +144,7 @@ pub(crate) fn unexpected(words: &Words<'_>, token: Token, before: Option<Span>) 
     }
 }
 
-fn symbol(words: &Words<'_>, span: Span, text: &[u8], before: Option<Span>) -> ParseError {
+fn symbol(words: &ActionWords<'_>, span: Span, text: &[u8], before: Option<Span>) -> ParseError {
     let left = before.map_or_else(|| ".A".to_owned(), |before| shown(words.text(before)));
     let after = words.tail(span.end as usize).get(..1).unwrap_or_default();
     // Operators of two characters in other languages are shown as a whole.
@@ -186,7 +193,7 @@ fn symbol(words: &Words<'_>, span: Span, text: &[u8], before: Option<Span>) -> P
 }
 
 /// An invalid token.
-fn broken(words: &Words<'_>, span: Span, error: LexError, before: Option<Span>) -> ParseError {
+fn broken(words: &ActionWords<'_>, span: Span, error: LexError, before: Option<Span>) -> ParseError {
     let text = words.text(span);
     let quote = Span::new(span.start as usize, span.start as usize + 1);
     match error {
@@ -270,7 +277,7 @@ pub(crate) fn unclosed_at(source: &[u8], open: usize) -> ParseError {
 }
 
 /// A name with a character that names cannot contain, such as `.WITH-DASH`.
-fn bad_name(words: &Words<'_>, span: Span, text: &[u8]) -> ParseError {
+fn bad_name(words: &ActionWords<'_>, span: Span, text: &[u8]) -> ParseError {
     let end = span.end as usize;
     let (rune, width) = decode(words.tail(end));
     let error = ParseError::new(

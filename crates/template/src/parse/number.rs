@@ -1,10 +1,10 @@
 //! Number constants.
 
-use crate::value::Value;
+use crate::value::TemplateValue;
 
 /// The value of a number constant.
-pub(crate) enum Number {
-    Value(Value),
+pub(crate) enum NumberConstant {
+    Value(TemplateValue),
     /// It fits only an unsigned integer, which is an error if it is evaluated.
     Overflow,
 }
@@ -16,12 +16,12 @@ pub(crate) enum NumberError {
 }
 
 /// Reads `1`, `-0x1F`, `0o17`, `1_000`, `2.5e3`, `0x1p-2`, `3i`.
-pub(crate) fn number(text: &[u8]) -> Result<Number, NumberError> {
+pub(crate) fn number(text: &[u8]) -> Result<NumberConstant, NumberError> {
     let text = std::str::from_utf8(text).map_err(|_| NumberError::Malformed)?;
     if let Some(imaginary) = text.strip_suffix('i')
         && let Some(imaginary) = float(imaginary)
     {
-        return Ok(Number::Value(Value::Complex(0.0, imaginary)));
+        return Ok(NumberConstant::Value(TemplateValue::Complex(0.0, imaginary)));
     }
     // Go reads a constant as a float if it looks like one, and `-0x1e` does.
     let hexadecimal = text.len() > 2 && (text.starts_with("0x") || text.starts_with("0X"));
@@ -30,12 +30,15 @@ pub(crate) fn number(text: &[u8]) -> Result<Number, NumberError> {
         Some(value) => {
             if looks_float {
                 #[expect(clippy::cast_precision_loss, reason = "Go rounds here too")]
-                return Ok(Number::Value(Value::Float(value as f64)));
+                return Ok(NumberConstant::Value(TemplateValue::Float(value as f64)));
             }
-            Ok(i64::try_from(value).map_or(Number::Overflow, |value| Number::Value(Value::Int(value))))
+            Ok(i64::try_from(value)
+                .map_or(NumberConstant::Overflow, |value| NumberConstant::Value(TemplateValue::Int(value))))
         }
         None => match float(text) {
-            Some(value) if text.contains(['.', 'e', 'E', 'p', 'P']) => Ok(Number::Value(Value::Float(value))),
+            Some(value) if text.contains(['.', 'e', 'E', 'p', 'P']) => {
+                Ok(NumberConstant::Value(TemplateValue::Float(value)))
+            }
             Some(_) => Err(NumberError::TooLarge),
             None => Err(NumberError::Malformed),
         },
@@ -43,7 +46,7 @@ pub(crate) fn number(text: &[u8]) -> Result<Number, NumberError> {
 }
 
 /// Reads `1+2i`.
-pub(crate) fn complex(text: &[u8]) -> Option<Value> {
+pub(crate) fn complex(text: &[u8]) -> Option<TemplateValue> {
     let text = std::str::from_utf8(text).ok()?.strip_suffix('i')?;
     // The sign between the parts, which is not the sign of an exponent.
     let hexadecimal = |part: &str| part.trim_start_matches(['+', '-']).to_ascii_lowercase().starts_with("0x");
@@ -57,7 +60,7 @@ pub(crate) fn complex(text: &[u8]) -> Option<Value> {
         if real.ends_with(exponent) {
             continue;
         }
-        return Some(Value::Complex(float(real)?, float(imaginary)?));
+        return Some(TemplateValue::Complex(float(real)?, float(imaginary)?));
     }
     None
 }

@@ -2,32 +2,32 @@
 
 use crate::functions::Function;
 use crate::limits;
-use crate::parse::lexer::{LexError, Token, TokenKind};
+use crate::parse::lexer::{ActionToken, ActionTokenKind, LexError};
 use crate::parse::literal::{self, Character};
 use crate::parse::messages;
-use crate::parse::number::{self, Number, NumberError};
-use crate::parse::words::{Names, ParseError, PipelinePosition, Words};
+use crate::parse::number::{self, NumberConstant, NumberError};
+use crate::parse::words::{ActionWords, ParseError, PipelinePosition, SourceState};
 use crate::span::Span;
-use crate::tree::{Command, Field, Operand, OperandKind, Pipeline};
-use crate::value::{Text, Value};
+use crate::tree::{CommandNode, FieldNode, Operand, OperandKind, Pipeline};
+use crate::value::{TemplateValue, TextValue};
 
 /// Parses a pipeline up to the end of its action.
 pub(crate) fn pipeline<'s>(
-    words: &mut Words<'s>,
-    names: &mut Names,
+    words: &mut ActionWords<'s>,
+    names: &mut SourceState,
     context: PipelinePosition,
 ) -> Result<Pipeline, ParseError> {
-    Reader { words, names, depth: 0 }.pipeline(context, TokenKind::Right)
+    Reader { words, names, depth: 0 }.pipeline(context, ActionTokenKind::Right)
 }
 
 struct Reader<'w, 's> {
-    words: &'w mut Words<'s>,
-    names: &'w mut Names,
+    words: &'w mut ActionWords<'s>,
+    names: &'w mut SourceState,
     depth: usize,
 }
 
 impl<'s> Reader<'_, 's> {
-    fn pipeline(&mut self, context: PipelinePosition, end: TokenKind) -> Result<Pipeline, ParseError> {
+    fn pipeline(&mut self, context: PipelinePosition, end: ActionTokenKind) -> Result<Pipeline, ParseError> {
         let start = self.words.peek_word().span;
         let mut pipe = Pipeline { span: start, ..Pipeline::default() };
         self.declarations(&mut pipe, context)?;
@@ -41,17 +41,17 @@ impl<'s> Reader<'_, 's> {
                     check_stages(&pipe)?;
                     return Ok(pipe);
                 }
-                TokenKind::Bool
-                | TokenKind::Character
-                | TokenKind::Complex
-                | TokenKind::Dot
-                | TokenKind::Field
-                | TokenKind::Identifier
-                | TokenKind::Number
-                | TokenKind::Nil
-                | TokenKind::Quoted
-                | TokenKind::Variable
-                | TokenKind::Open => {
+                ActionTokenKind::Bool
+                | ActionTokenKind::Character
+                | ActionTokenKind::Complex
+                | ActionTokenKind::Dot
+                | ActionTokenKind::Field
+                | ActionTokenKind::Identifier
+                | ActionTokenKind::Number
+                | ActionTokenKind::Nil
+                | ActionTokenKind::Quoted
+                | ActionTokenKind::Variable
+                | ActionTokenKind::Open => {
                     self.words.back(token);
                     let command = self.command()?;
                     pipe.span = pipe.span.to(command.span);
@@ -71,23 +71,23 @@ impl<'s> Reader<'_, 's> {
     fn declarations(&mut self, pipe: &mut Pipeline, context: PipelinePosition) -> Result<(), ParseError> {
         loop {
             let variable = self.words.peek_word();
-            if variable.kind != TokenKind::Variable {
+            if variable.kind != ActionTokenKind::Variable {
                 return Ok(());
             }
             self.words.next_word();
             let after = self.words.next();
-            let next = if after.kind == TokenKind::Space { self.words.next_word() } else { after };
-            let comma = next.kind == TokenKind::Symbol && self.words.text(next.span) == b",";
-            if !comma && !matches!(next.kind, TokenKind::Assign | TokenKind::Declare) {
+            let next = if after.kind == ActionTokenKind::Space { self.words.next_word() } else { after };
+            let comma = next.kind == ActionTokenKind::Symbol && self.words.text(next.span) == b",";
+            if !comma && !matches!(next.kind, ActionTokenKind::Assign | ActionTokenKind::Declare) {
                 // An operand after all.
                 self.words.back(next);
-                if after.kind == TokenKind::Space {
+                if after.kind == ActionTokenKind::Space {
                     self.words.back(after);
                 }
                 self.words.back(variable);
                 return Ok(());
             }
-            pipe.assigns = next.kind == TokenKind::Assign;
+            pipe.assigns = next.kind == ActionTokenKind::Assign;
             let name = self.names.number(self.words.text(variable.span));
             pipe.declared.push((name, variable.span));
             self.names.scope.push(name, ());
@@ -104,14 +104,17 @@ impl<'s> Reader<'_, 's> {
                 return Err(ParseError::new(next.span, "`range` sets at most two variables")
                     .help("write {{ range $index, $value := … }}"));
             }
-            if !matches!(follows.kind, TokenKind::Variable | TokenKind::Right | TokenKind::Close) {
+            if !matches!(
+                follows.kind,
+                ActionTokenKind::Variable | ActionTokenKind::Right | ActionTokenKind::Close
+            ) {
                 return Err(ParseError::new(follows.span, "`range` needs a second variable after the comma")
                     .help("write {{ range $index, $value := … }}"));
             }
         }
     }
 
-    fn command(&mut self) -> Result<Command, ParseError> {
+    fn command(&mut self) -> Result<CommandNode, ParseError> {
         let mut operands: Vec<Operand> = Vec::new();
         loop {
             self.words.peek_word();
@@ -120,12 +123,12 @@ impl<'s> Reader<'_, 's> {
             }
             let token = self.words.next();
             match token.kind {
-                TokenKind::Space => {}
-                TokenKind::Right | TokenKind::Close => {
+                ActionTokenKind::Space => {}
+                ActionTokenKind::Right | ActionTokenKind::Close => {
                     self.words.back(token);
                     break;
                 }
-                TokenKind::Pipe => break,
+                ActionTokenKind::Pipe => break,
                 _ => {
                     return Err(messages::unexpected(self.words, token, operands.last().map(|o| o.span)));
                 }
@@ -138,13 +141,13 @@ impl<'s> Reader<'_, 's> {
         };
         let arguments: Vec<Operand> = operands.collect();
         let span = arguments.last().map_or(operand.span, |last| operand.span.to(last.span));
-        Ok(Command { operand, arguments, span })
+        Ok(CommandNode { operand, arguments, span })
     }
 
     fn operand(&mut self) -> Result<Option<Operand>, ParseError> {
         let Some(mut term) = self.term()? else { return Ok(None) };
         self.names.count(term.span)?;
-        if self.words.peek().kind == TokenKind::Field {
+        if self.words.peek().kind == ActionTokenKind::Field {
             term = self.chain(term)?;
         }
         Ok(Some(term))
@@ -154,7 +157,7 @@ impl<'s> Reader<'_, 's> {
     fn chain(&mut self, mut term: Operand) -> Result<Operand, ParseError> {
         let mut fields = Vec::new();
         let first = self.words.peek();
-        while self.words.peek().kind == TokenKind::Field {
+        while self.words.peek().kind == ActionTokenKind::Field {
             let token = self.words.next();
             self.names.count(token.span)?;
             fields.push(self.field(token));
@@ -181,9 +184,9 @@ impl<'s> Reader<'_, 's> {
         Ok(term)
     }
 
-    fn field(&self, token: Token) -> Field {
+    fn field(&self, token: ActionToken) -> FieldNode {
         let name = self.words.text(token.span).get(1..).unwrap_or_default().to_vec();
-        Field { name, span: token.span }
+        FieldNode { name, span: token.span }
     }
 
     fn parenthesis(&mut self, open: Span) -> Result<Operand, ParseError> {
@@ -192,7 +195,7 @@ impl<'s> Reader<'_, 's> {
         }
         self.depth += 1;
         let context = PipelinePosition { word: "this pair of parentheses", range: false };
-        let pipe = self.pipeline(context, TokenKind::Close)?;
+        let pipe = self.pipeline(context, ActionTokenKind::Close)?;
         self.depth -= 1;
         let end = self.words.last.map_or(open, |last| last.span);
         Ok(Operand { kind: OperandKind::Pipe(Box::new(pipe)), span: open.to(end) })
@@ -201,48 +204,48 @@ impl<'s> Reader<'_, 's> {
     fn term(&mut self) -> Result<Option<Operand>, ParseError> {
         let token = self.words.next_word();
         match token.kind {
-            TokenKind::Open => self.parenthesis(token.span).map(Some),
+            ActionTokenKind::Open => self.parenthesis(token.span).map(Some),
             _ => self.plain_term(token),
         }
     }
 
     /// Reads a term that contains no other one. A separate function, so that nested parentheses use little stack.
-    fn plain_term(&mut self, token: Token) -> Result<Option<Operand>, ParseError> {
+    fn plain_term(&mut self, token: ActionToken) -> Result<Option<Operand>, ParseError> {
         let span = token.span;
         let text = self.words.text(span);
         let kind = match token.kind {
-            TokenKind::Identifier => match Function::named(text, self.names.dialect) {
+            ActionTokenKind::Identifier => match Function::named(text, self.names.dialect) {
                 Some(function) => OperandKind::Function(function),
                 None => return Err(messages::unknown_function(self.words, span, text, self.names.dialect)),
             },
-            TokenKind::Dot => OperandKind::Dot,
-            TokenKind::Nil => OperandKind::Nil,
-            TokenKind::Variable => {
+            ActionTokenKind::Dot => OperandKind::Dot,
+            ActionTokenKind::Nil => OperandKind::Nil,
+            ActionTokenKind::Variable => {
                 let name = self.names.number(text);
                 if self.names.scope.get(name).is_none() {
                     return Err(messages::unknown_variable(span, text));
                 }
                 OperandKind::Variable(name, Vec::new())
             }
-            TokenKind::Field => OperandKind::Fields(vec![self.field(token)]),
-            TokenKind::Bool => OperandKind::Constant(Value::Bool(text == b"true")),
-            TokenKind::Character => match literal::character(text) {
-                Character::Code(code) => OperandKind::Constant(Value::Int(code)),
+            ActionTokenKind::Field => OperandKind::Fields(vec![self.field(token)]),
+            ActionTokenKind::Bool => OperandKind::Constant(TemplateValue::Bool(text == b"true")),
+            ActionTokenKind::Character => match literal::character(text) {
+                Character::Code(code) => OperandKind::Constant(TemplateValue::Int(code)),
                 Character::NotOne => return Err(messages::not_one_character(span, text)),
                 Character::BadEscape => return Err(bad_escape(span)),
             },
-            TokenKind::Complex => match number::complex(text) {
+            ActionTokenKind::Complex => match number::complex(text) {
                 Some(value) => OperandKind::Constant(value),
                 None => return Err(messages::bad_number(span, text)),
             },
-            TokenKind::Number => match number::number(text) {
-                Ok(Number::Value(value)) => OperandKind::Constant(value),
-                Ok(Number::Overflow) => OperandKind::Overflow,
+            ActionTokenKind::Number => match number::number(text) {
+                Ok(NumberConstant::Value(value)) => OperandKind::Constant(value),
+                Ok(NumberConstant::Overflow) => OperandKind::Overflow,
                 Err(NumberError::TooLarge) => return Err(messages::large_number(span, text)),
                 Err(NumberError::Malformed) => return Err(messages::bad_number(span, text)),
             },
-            TokenKind::Quoted => match literal::unquote(text) {
-                Some(text) => OperandKind::Constant(Value::Text(Text::from(text))),
+            ActionTokenKind::Quoted => match literal::unquote(text) {
+                Some(text) => OperandKind::Constant(TemplateValue::Text(TextValue::from(text))),
                 None => return Err(bad_escape(span)),
             },
             _ => {
@@ -274,9 +277,9 @@ fn check_stages(pipe: &Pipeline) -> Result<(), ParseError> {
 }
 
 /// Returns true if a missing `}}` typically causes an error at this token.
-pub(crate) fn suggests_unclosed(token: Option<Token>) -> bool {
+pub(crate) fn suggests_unclosed(token: Option<ActionToken>) -> bool {
     token.is_some_and(|token| {
-        matches!(token.kind, TokenKind::Symbol | TokenKind::Assign)
-            || matches!(token.kind, TokenKind::Broken(error) if error != LexError::Number)
+        matches!(token.kind, ActionTokenKind::Symbol | ActionTokenKind::Assign)
+            || matches!(token.kind, ActionTokenKind::Broken(error) if error != LexError::Number)
     })
 }

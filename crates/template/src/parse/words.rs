@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use crate::Dialect;
 use crate::limits;
-use crate::parse::lexer::{Lexer, Token, TokenKind};
-use crate::scope::{DOLLAR, Name, Scope};
+use crate::parse::lexer::{ActionLexer, ActionToken, ActionTokenKind};
+use crate::scope::{DOLLAR, Scope, VariableName};
 use crate::span::Span;
 
 /// The position of a pipeline, which determines its declarations and messages.
@@ -37,9 +37,9 @@ impl ParseError {
 
 /// State shared by all actions of a source: variables, and the number of nodes.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct SourceState {
     pub(crate) dialect: Dialect,
-    numbers: HashMap<Vec<u8>, Name>,
+    numbers: HashMap<Vec<u8>, VariableName>,
     pub(crate) variables: Vec<String>,
     /// The variables in scope.
     pub(crate) scope: Scope<()>,
@@ -47,7 +47,7 @@ pub(crate) struct Names {
     pub(crate) nodes: usize,
 }
 
-impl Names {
+impl SourceState {
     pub(crate) fn new(dialect: Dialect) -> Self {
         let mut names =
             Self { dialect, numbers: HashMap::new(), variables: Vec::new(), scope: Scope::new(), nodes: 0 };
@@ -57,11 +57,11 @@ impl Names {
         names
     }
 
-    pub(crate) fn number(&mut self, name: &[u8]) -> Name {
+    pub(crate) fn number(&mut self, name: &[u8]) -> VariableName {
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }
-        let next = Name::try_from(self.variables.len()).unwrap_or(Name::MAX);
+        let next = VariableName::try_from(self.variables.len()).unwrap_or(VariableName::MAX);
         self.variables.push(String::from_utf8_lossy(name).into_owned());
         self.numbers.insert(name.to_vec(), next);
         next
@@ -86,20 +86,20 @@ impl Names {
 
 /// The tokens of one action with look-ahead.
 #[derive(Debug)]
-pub(crate) struct Words<'s> {
-    pub(crate) lexer: Lexer<'s>,
+pub(crate) struct ActionWords<'s> {
+    pub(crate) lexer: ActionLexer<'s>,
     source: &'s [u8],
     /// The tokens read ahead, the next one last.
-    ahead: Vec<Token>,
+    ahead: Vec<ActionToken>,
     /// The variables before the first `:=` or `=`, for recovery after an error.
-    pub(crate) targets: Vec<Token>,
+    pub(crate) targets: Vec<ActionToken>,
     /// The last token read, for messages.
-    pub(crate) last: Option<Token>,
+    pub(crate) last: Option<ActionToken>,
 }
 
-impl<'s> Words<'s> {
+impl<'s> ActionWords<'s> {
     pub(crate) fn new(source: &'s [u8], position: usize) -> Self {
-        let lexer = Lexer::new(source, position);
+        let lexer = ActionLexer::new(source, position);
         Self { lexer, source, ahead: Vec::new(), targets: Vec::new(), last: None }
     }
 
@@ -117,32 +117,32 @@ impl<'s> Words<'s> {
         String::from_utf8_lossy(self.text(span)).into_owned()
     }
 
-    pub(crate) fn next(&mut self) -> Token {
+    pub(crate) fn next(&mut self) -> ActionToken {
         let token = self.ahead.pop().unwrap_or_else(|| self.lexer.next());
         self.last = Some(token);
         token
     }
 
-    pub(crate) fn back(&mut self, token: Token) {
+    pub(crate) fn back(&mut self, token: ActionToken) {
         self.ahead.push(token);
     }
 
-    pub(crate) fn peek(&mut self) -> Token {
+    pub(crate) fn peek(&mut self) -> ActionToken {
         let token = self.ahead.pop().unwrap_or_else(|| self.lexer.next());
         self.ahead.push(token);
         token
     }
 
-    pub(crate) fn next_word(&mut self) -> Token {
+    pub(crate) fn next_word(&mut self) -> ActionToken {
         loop {
             let token = self.next();
-            if token.kind != TokenKind::Space {
+            if token.kind != ActionTokenKind::Space {
                 return token;
             }
         }
     }
 
-    pub(crate) fn peek_word(&mut self) -> Token {
+    pub(crate) fn peek_word(&mut self) -> ActionToken {
         let token = self.next_word();
         self.back(token);
         token

@@ -1,6 +1,6 @@
 use std::time::Instant;
 
-use containerpilot_config::{Input, Options, load};
+use containerpilot_config::{ConfigFile, Options, load};
 use containerpilot_core::plan::Plan;
 use containerpilot_core::report::layout::{Arrow, Size, layout};
 use containerpilot_load::host::ThisHost;
@@ -10,7 +10,7 @@ use super::{dot, mermaid, svg};
 use crate::svg_text::assert_legible;
 
 fn plan(text: &str) -> Plan {
-    let input = Input { name: "test".to_owned(), text: text.as_bytes().to_vec() };
+    let input = ConfigFile { name: "test".to_owned(), text: text.as_bytes().to_vec() };
     let loaded = load(vec![input], &ThisHost::current(), Options { version: "1" });
     let report = loaded.report;
     loaded

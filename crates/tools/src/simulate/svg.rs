@@ -436,7 +436,7 @@ fn label(entry: &Entry) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use containerpilot_config::{Input, Options, load};
+    use containerpilot_config::{ConfigFile, Options, load};
     use containerpilot_simulation::read::Draft;
     use containerpilot_simulation::{expect, runner};
 
@@ -445,9 +445,9 @@ mod tests {
     use containerpilot_load::host::ThisHost;
 
     fn picture(config: &str, scenario: &str) -> String {
-        let input = Input { name: "test".to_owned(), text: config.as_bytes().to_vec() };
+        let input = ConfigFile { name: "test".to_owned(), text: config.as_bytes().to_vec() };
         let plan = load(vec![input], &ThisHost::current(), Options { version: "1" }).plan.unwrap();
-        let input = Input { name: "scenario".to_owned(), text: scenario.as_bytes().to_vec() };
+        let input = ConfigFile { name: "scenario".to_owned(), text: scenario.as_bytes().to_vec() };
         let scenario = Draft::read(input).scenario(&plan, &BTreeMap::new()).unwrap();
         let run = runner::simulate(&plan, &scenario);
         timeline(&run, &expect::judge(&scenario, &run))

@@ -1,11 +1,11 @@
 use containerpilot_config::host::StaticHost;
-use containerpilot_config::{Input as Text, Options, load};
+use containerpilot_config::{ConfigFile, Options, load};
 use containerpilot_core::plan::Signal;
 
 use super::*;
 
 fn core(text: &str) -> Core {
-    let input = Text { name: "test".to_owned(), text: text.as_bytes().to_vec() };
+    let input = ConfigFile { name: "test".to_owned(), text: text.as_bytes().to_vec() };
     let options = Options { version: "0" };
     Core::new(load(vec![input], &StaticHost::default(), options).plan.unwrap())
 }

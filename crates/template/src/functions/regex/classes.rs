@@ -2,12 +2,12 @@
 
 use regex_syntax::hir::ClassUnicode;
 
-use crate::functions::regex::pattern::{Parsed, Parser, PatternError, class_of};
+use crate::functions::regex::pattern::{PatternError, PatternParser, PatternResult, class_of};
 use crate::unicode;
 
-impl Parser<'_> {
+impl PatternParser<'_> {
     /// Reads `\d`, `\pL` and similar classes.
-    pub(super) fn class_escape(&mut self) -> Parsed<Option<ClassUnicode>> {
+    pub(super) fn class_escape(&mut self) -> PatternResult<Option<ClassUnicode>> {
         let at = self.at;
         let Some(letter @ (b'd' | b'D' | b's' | b'S' | b'w' | b'W' | b'p' | b'P')) =
             self.rest().as_bytes().get(1).copied()
@@ -47,7 +47,7 @@ impl Parser<'_> {
         Ok(Some(class))
     }
 
-    pub(super) fn character_escape(&mut self) -> Parsed<u32> {
+    pub(super) fn character_escape(&mut self) -> PatternResult<u32> {
         let at = self.at;
         let wrong = || PatternError { message: "unknown escape sequence", at };
         self.at += 1;
@@ -93,7 +93,7 @@ impl Parser<'_> {
         }
     }
 
-    pub(super) fn bracket(&mut self) -> Parsed<ClassUnicode> {
+    pub(super) fn bracket(&mut self) -> PatternResult<ClassUnicode> {
         let open = self.at;
         self.at += 1;
         let negated = self.eat("^");
@@ -138,7 +138,7 @@ impl Parser<'_> {
         Ok(class)
     }
 
-    fn class_character(&mut self, open: usize) -> Parsed<u32> {
+    fn class_character(&mut self, open: usize) -> PatternResult<u32> {
         match self.peek() {
             None => Err(PatternError { message: "unclosed `[`", at: open }),
             Some('\\') => self.character_escape(),
@@ -150,7 +150,7 @@ impl Parser<'_> {
     }
 
     /// Reads `[:alpha:]` and similar classes.
-    fn named_class(&mut self) -> Parsed<Option<ClassUnicode>> {
+    fn named_class(&mut self) -> PatternResult<Option<ClassUnicode>> {
         let Some(inner) = self.rest().strip_prefix("[:") else { return Ok(None) };
         let Some(length) = inner.find(":]") else { return Ok(None) };
         let name = inner.get(..length).unwrap_or_default();

@@ -26,7 +26,7 @@ enum Instruction {
 
 /// A compiled pattern.
 #[derive(Debug)]
-pub(crate) struct Program {
+pub(crate) struct PatternProgram {
     code: Vec<Instruction>,
     slots: usize,
     /// Whether a match can only start where the text does.
@@ -50,7 +50,7 @@ struct Reached {
     uncertain: bool,
 }
 
-impl Program {
+impl PatternProgram {
     /// Compiles a pattern; `None` if the program is too large.
     pub(crate) fn compile(tree: &Tree, groups: usize) -> Option<Self> {
         let mut program = Self { code: Vec::new(), slots: groups * 2, anchored: false };
@@ -268,7 +268,7 @@ enum Work {
 }
 
 pub(crate) struct Machine<'p> {
-    program: &'p Program,
+    program: &'p PatternProgram,
     subject: &'p [u8],
     now: Threads,
     later: Threads,
@@ -278,7 +278,7 @@ pub(crate) struct Machine<'p> {
 }
 
 impl<'p> Machine<'p> {
-    pub(crate) fn new(program: &'p Program, subject: &'p [u8]) -> Self {
+    pub(crate) fn new(program: &'p PatternProgram, subject: &'p [u8]) -> Self {
         let size = program.len();
         Self {
             program,

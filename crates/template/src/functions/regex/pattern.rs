@@ -56,7 +56,7 @@ struct Open {
     at: usize,
 }
 
-pub(super) struct Parser<'p> {
+pub(super) struct PatternParser<'p> {
     pub(super) pattern: &'p str,
     pub(super) at: usize,
     flags: Flags,
@@ -69,7 +69,7 @@ pub(super) struct Parser<'p> {
     ranges: usize,
 }
 
-pub(super) type Parsed<T> = Result<T, PatternError>;
+pub(super) type PatternResult<T> = Result<T, PatternError>;
 
 /// Go's limit on a repeat count, and on the product of nested ones.
 const MAX_REPEATS: u32 = 1000;
@@ -78,10 +78,10 @@ const MAX_REPEATS: u32 = 1000;
 const MAX_RANGES: usize = 500_000;
 
 /// Parses a pattern. Also returns the names of its groups; group 0 is the whole match.
-pub(crate) fn parse(pattern: &[u8]) -> Parsed<(Tree, Vec<Option<String>>)> {
+pub(crate) fn parse(pattern: &[u8]) -> PatternResult<(Tree, Vec<Option<String>>)> {
     let pattern = std::str::from_utf8(pattern)
         .map_err(|error| PatternError { message: "invalid UTF-8", at: error.valid_up_to() })?;
-    let mut parser = Parser {
+    let mut parser = PatternParser {
         pattern,
         at: 0,
         flags: Flags::default(),
@@ -99,7 +99,7 @@ pub(crate) fn parse(pattern: &[u8]) -> Parsed<(Tree, Vec<Option<String>>)> {
     Ok((tree, parser.names))
 }
 
-impl<'p> Parser<'p> {
+impl<'p> PatternParser<'p> {
     pub(super) fn rest(&self) -> &'p str {
         self.pattern.get(self.at..).unwrap_or_default()
     }
@@ -145,7 +145,7 @@ impl<'p> Parser<'p> {
         }
     }
 
-    fn all(&mut self) -> Parsed<()> {
+    fn all(&mut self) -> PatternResult<()> {
         let mut repeated: Option<usize> = None;
         while let Some(rune) = self.peek() {
             let at = self.at;
@@ -226,7 +226,7 @@ impl<'p> Parser<'p> {
         counted: bool,
         at: usize,
         last: Option<usize>,
-    ) -> Parsed<()> {
+    ) -> PatternResult<()> {
         let lazy = self.eat("?") != self.flags.lazy;
         if let Some(last) = last {
             return Err(PatternError { message: "a repetition cannot be repeated", at: last });
@@ -296,7 +296,7 @@ impl<'p> Parser<'p> {
         (Tree::Alternate(trees.collect()), product)
     }
 
-    fn group(&mut self) -> Parsed<()> {
+    fn group(&mut self) -> PatternResult<()> {
         let at = self.at;
         if self.open.len() >= limits::DEPTH {
             return Err(PatternError { message: "groups are nested too deeply", at });
@@ -334,7 +334,7 @@ impl<'p> Parser<'p> {
     }
 
     /// Reads flags such as `i:` or `s-m)`. Returns true if they open a group.
-    fn flag_letters(&mut self, at: usize) -> Parsed<bool> {
+    fn flag_letters(&mut self, at: usize) -> PatternResult<bool> {
         let mut flags = self.flags;
         let (mut set, mut seen) = (true, false);
         while let Some(rune) = self.next() {
@@ -359,7 +359,7 @@ impl<'p> Parser<'p> {
         Err(PatternError { message: "RE2 does not support this kind of group", at })
     }
 
-    fn close(&mut self) -> Parsed<()> {
+    fn close(&mut self) -> PatternResult<()> {
         let at = self.at;
         self.at += 1;
         let (tree, product) = self.branch_end();
@@ -377,7 +377,7 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    fn escape(&mut self) -> Parsed<()> {
+    fn escape(&mut self) -> PatternResult<()> {
         let assertion = match self.rest().as_bytes().get(1) {
             Some(b'A') => Some(Assertion::Start),
             Some(b'z') => Some(Assertion::End),
