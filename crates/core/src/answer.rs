@@ -8,10 +8,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// The bytes of a file, a key or a response.
-pub type Value = Arc<[u8]>;
+pub type ValueBytes = Arc<[u8]>;
 
 /// Values by name: the files of a directory, or the keys below a prefix.
-pub type Entries = BTreeMap<String, Value>;
+pub type Entries = BTreeMap<String, ValueBytes>;
 
 /// The longest value, and the largest sum of the names and values of entries. What is larger is not an answer.
 pub const MAX_VALUE_BYTES: usize = 1024 * 1024;
@@ -22,7 +22,7 @@ pub enum Answer {
     /// These instances, in any order.
     Instances(Vec<Instance>),
     /// This value.
-    Value(Value),
+    Value(ValueBytes),
     /// These values by name. There may be none, as in an empty directory.
     Entries(Entries),
     /// Nothing: no such file or key.

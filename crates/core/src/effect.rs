@@ -3,12 +3,12 @@
 use alloc::sync::Arc;
 
 use crate::ids::{CheckIx, CheckRunId, FileIx, JobIx, LockIx, RenderId, RunId};
-use crate::log_entry::Entry;
+use crate::log_entry::LogEntry;
 use crate::plan::diff::Moves;
 use crate::plan::{FileData, Plan, Signal, Status, StopScope};
 use crate::request::{Reply, RequestId};
 use crate::time::Time;
-use crate::variables::{Environment, JobVariables};
+use crate::variables::{JobVariables, ProcessEnvironment};
 
 /// Something to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +20,7 @@ pub enum Effect {
         /// The new run.
         run: RunId,
         /// Variables in addition to the supervisor's own (P7).
-        environment: Environment,
+        environment: ProcessEnvironment,
     },
     /// Tell how a start stands whose time is over (P3). The result is `Started`, `StartFailed`, `StartPending` or
     /// `StartDelayed`.
@@ -66,7 +66,7 @@ pub enum Effect {
         /// The new run of the check.
         run: CheckRunId,
         /// Variables for its process, if it has one.
-        environment: Environment,
+        environment: ProcessEnvironment,
     },
     /// Run the drain program of a job (S11). The result is `CheckDone`.
     RunDrain {
@@ -75,7 +75,7 @@ pub enum Effect {
         /// The run of the program.
         run: CheckRunId,
         /// Variables for its process.
-        environment: Environment,
+        environment: ProcessEnvironment,
     },
     /// Cancel a check, a test or a drain program. `CheckDone` still follows.
     CancelCheck {
@@ -103,7 +103,7 @@ pub enum Effect {
         /// The run of the test.
         run: CheckRunId,
         /// Variables for its process.
-        environment: Environment,
+        environment: ProcessEnvironment,
     },
     /// Replace a file by the temporary one. The result is `FileInstalled`.
     InstallFile {
@@ -154,7 +154,7 @@ pub enum Effect {
     /// Reload the configuration, as at SIGHUP (R1, W19). `Request::Reload` follows if it is valid.
     Reload,
     /// Write a log entry.
-    Log(Entry),
+    Log(LogEntry),
     /// Exit. No effect follows.
     Exit(Exit),
 }
@@ -185,7 +185,7 @@ pub struct Exit {
     /// The exit code.
     pub code: u8,
     /// The last entry of the log: the exit code and its reason (S12).
-    pub entry: Entry,
+    pub entry: LogEntry,
     /// How long the rest may take.
     pub deadlines: ExitDeadlines,
 }

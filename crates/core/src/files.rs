@@ -25,7 +25,7 @@ use crate::state::journal::Origin;
 use crate::state::phase::Phase;
 use crate::state::timers::{FileTimer, TimerKind};
 use crate::time::fmt_duration;
-use crate::variables::Environment;
+use crate::variables::ProcessEnvironment;
 use crate::watches::Watches;
 
 pub use report::{FileOverview, FileStatus, waiting_for_watches};
@@ -182,7 +182,7 @@ impl Files {
         let due = context.now + timeout.unwrap_or_default();
         let timeout = context.timers.set(due, TimerKind::File(file, FileTimer::TestTimeout));
         self.states[file.index()].stage = FileStage::Testing { render, run: test, timeout: Some(timeout) };
-        let environment = Environment { jobs: Arc::clone(context.variables), cause: Arc::default() };
+        let environment = ProcessEnvironment { jobs: Arc::clone(context.variables), cause: Arc::default() };
         context.effect(Effect::TestFile { file, render, run: test, environment });
     }
 

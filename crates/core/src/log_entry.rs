@@ -15,7 +15,7 @@ use crate::signal::Signal;
 
 /// A log entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct LogEntry {
     /// The level.
     pub level: Level,
     /// The job it is about.

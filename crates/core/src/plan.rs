@@ -46,7 +46,7 @@ pub use job::{Command, Job, OnCompletion, Role};
 pub use lock::{LONGEST_TTL, Lock, SHORTEST_TTL};
 pub use logging::{Format, JobLogging, JobOutput, Level, LogFile, Logging, Output};
 pub use otlp::Otlp;
-pub use process::{Capabilities, Limit, Principal, Process, Resource};
+pub use process::{Capabilities, Limit, LimitedResource, Principal, Process};
 pub use ready::Ready;
 pub use replicas::{
     MAX_REPLICAS, PORT_VARIABLE, PortRange, REPLICA_VARIABLE, Replica, ReplicaGroup, ScaleError,

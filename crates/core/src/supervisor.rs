@@ -20,7 +20,7 @@ use crate::event::Code;
 use crate::files::report::FileView;
 use crate::ids::{CheckRunId, EventId, JobIx, RunId};
 use crate::input::Input;
-use crate::log_entry::{Entry, Fields, LogEvent};
+use crate::log_entry::{Fields, LogEntry, LogEvent};
 use crate::plan::{Job, Level, Plan, Role, Signal};
 use crate::request::RequestId;
 use crate::rolling_restart::RollingRestart;
@@ -391,7 +391,7 @@ impl Core {
     ) {
         if level >= self.plan().logging.level {
             let message = alloc::fmt::format(message);
-            self.effects.push(Effect::Log(Entry { level, job, message, fields, with_output }));
+            self.effects.push(Effect::Log(LogEntry { level, job, message, fields, with_output }));
         }
     }
 

@@ -20,7 +20,7 @@ pub const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
 
 /// The variables of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Environment {
+pub struct ProcessEnvironment {
     /// The variables of every process started at this moment.
     pub jobs: Arc<JobVariables>,
     /// The variables that describe what started this process. They win over `jobs`.
@@ -30,7 +30,7 @@ pub struct Environment {
 /// Names and values that describe what started a process.
 pub type CauseVariables = Vec<(Cow<'static, str>, String)>;
 
-impl Environment {
+impl ProcessEnvironment {
     /// All variables. Of two with the same name, the later one wins.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
         self.jobs.iter().chain(self.cause.iter().map(|(name, value)| (&**name, value.as_str())))

@@ -33,7 +33,8 @@ fn plan(text: &str) -> Plan {
         hostname: "box".into(),
         ..StaticHost::default()
     };
-    let loaded = load(vec![ConfigFile { name: "f".into(), text: text.into() }], &host, Options { version: "0" });
+    let loaded =
+        load(vec![ConfigFile { name: "f".into(), text: text.into() }], &host, Options { version: "0" });
     loaded.plan.unwrap_or_else(|| panic!("{:?}", loaded.report.problems().len()))
 }
 

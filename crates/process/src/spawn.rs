@@ -43,7 +43,7 @@ const DEFAULT_PATH: &[u8] = b"/bin:/usr/bin";
 pub struct SpawnRequest<'a> {
     pub command: &'a Command,
     /// Variables in addition to the supervisor's own. The last one of a name wins.
-    pub environment: &'a containerpilot_core::variables::Environment,
+    pub environment: &'a containerpilot_core::variables::ProcessEnvironment,
     /// User, directory, limits and so on.
     pub process: &'a Process,
     /// Whether it inherits the supervisor's standard input (S7) instead of `/dev/null`.
@@ -279,7 +279,7 @@ impl Spawner {
     fn variables(
         &mut self,
         process: &Process,
-        environment: &containerpilot_core::variables::Environment,
+        environment: &containerpilot_core::variables::ProcessEnvironment,
         home: Option<&[u8]>,
     ) -> Result<ExecVariables, Errno> {
         self.shared.update(&self.environment, &environment.jobs)?;

@@ -424,7 +424,7 @@ impl Logs {
 
     /// Writes everything that is in the pipes and the queue, and then the last entry (S12). Waits for that until the
     /// deadline (S6). Returns true if everything was written. Nothing is written afterwards.
-    pub(crate) fn finish(&self, deadline: Instant, last: Option<&core_log::Entry>) -> bool {
+    pub(crate) fn finish(&self, deadline: Instant, last: Option<&core_log::LogEntry>) -> bool {
         let last = last.and_then(|last| {
             self.new_entry(last.level, None, &last.message, Some(last.fields.clone()), None)
         });

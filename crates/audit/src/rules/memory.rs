@@ -1,6 +1,6 @@
 //! The memory limits of jobs against that of the container.
 
-use containerpilot_core::plan::{Job, Resource};
+use containerpilot_core::plan::{Job, LimitedResource};
 
 use super::Audit;
 use crate::model::Platform;
@@ -40,6 +40,6 @@ impl Audit<'_> {
 /// The most memory that a process of a job may have.
 fn memory_of(job: &Job) -> Option<u64> {
     let limits = job.process.limits.iter();
-    let memory = limits.filter(|limit| matches!(limit.resource, Resource::As | Resource::Data));
+    let memory = limits.filter(|limit| matches!(limit.resource, LimitedResource::As | LimitedResource::Data));
     memory.filter_map(|limit| limit.soft.or(limit.hard)).min()
 }

@@ -5,7 +5,7 @@ use crate::diagnostics::Place;
 use crate::fields::CoprocessFields;
 use crate::json5::Member;
 use crate::legacy::fields::{
-    BackendFields, LegacyFields, LegacyTelemetryFields, SensorFields, ServiceFields, TaskFields,
+    BackendFields, LegacyFields, LegacyServiceFields, LegacyTelemetryFields, SensorFields, TaskFields,
 };
 use crate::legacy::translate::with_dashes;
 use crate::limits::SHORTEST_TIME;
@@ -57,8 +57,8 @@ pub(crate) fn replace_on_start(
     }
 }
 
-fn service(cx: &mut DecodeContext<'_>, one: &ServiceFields) {
-    let at = At { info: &ServiceFields::INFO, place: one.place };
+fn service(cx: &mut DecodeContext<'_>, one: &LegacyServiceFields) {
+    let at = At { info: &LegacyServiceFields::INFO, place: one.place };
     at.name(cx, one.name.as_ref(), true);
     at.needs(cx, one.port.is_some(), "port");
     at.time(cx, one.poll.as_ref(), "poll");

@@ -41,7 +41,7 @@ section! {
             "Runs before the main program gets its stop signal.";
         post_stop: Exec = "postStop", Nothing, "C8, S3",
             "Runs after the main program has exited.";
-        services: ListOf<ServiceFields> = "services", Nothing, "C8, W11",
+        services: ListOf<LegacyServiceFields> = "services", Nothing, "C8, W11",
             "The services of this container.";
         backends: ListOf<BackendFields> = "backends", Nothing, "C8, D7",
             "The services in the catalog to watch for changes.";
@@ -58,7 +58,7 @@ section! {
 
 section! {
     /// A service.
-    pub struct ServiceFields = "a service", "ContainerPilot 2: a service", any_case,
+    pub struct LegacyServiceFields = "a service", "ContainerPilot 2: a service", any_case,
         "A service in this container that is checked and advertised in the catalog." {
         name: Text = "name", Required, "C8, D9",
             "The name in the catalog. It must match `^[a-z][a-zA-Z0-9-]+$`.";

@@ -1,6 +1,6 @@
 //! Resource limits (P9).
 
-use containerpilot_core::plan::{Limit, Resource};
+use containerpilot_core::plan::{Limit, LimitedResource};
 
 use super::number::{parse_whole, whole};
 use crate::decode::{DecodeContext, Shape, ValueType, found};
@@ -10,23 +10,23 @@ use crate::json5::{Node, Value};
 pub struct Limits;
 
 /// The names of the resources, as in `prlimit`.
-pub const RESOURCES: [(&str, Resource); 16] = [
-    ("as", Resource::As),
-    ("core", Resource::Core),
-    ("cpu", Resource::Cpu),
-    ("data", Resource::Data),
-    ("fsize", Resource::Fsize),
-    ("locks", Resource::Locks),
-    ("memlock", Resource::Memlock),
-    ("msgqueue", Resource::Msgqueue),
-    ("nice", Resource::Nice),
-    ("nofile", Resource::Nofile),
-    ("nproc", Resource::Nproc),
-    ("rss", Resource::Rss),
-    ("rtprio", Resource::Rtprio),
-    ("rttime", Resource::Rttime),
-    ("sigpending", Resource::Sigpending),
-    ("stack", Resource::Stack),
+pub const RESOURCES: [(&str, LimitedResource); 16] = [
+    ("as", LimitedResource::As),
+    ("core", LimitedResource::Core),
+    ("cpu", LimitedResource::Cpu),
+    ("data", LimitedResource::Data),
+    ("fsize", LimitedResource::Fsize),
+    ("locks", LimitedResource::Locks),
+    ("memlock", LimitedResource::Memlock),
+    ("msgqueue", LimitedResource::Msgqueue),
+    ("nice", LimitedResource::Nice),
+    ("nofile", LimitedResource::Nofile),
+    ("nproc", LimitedResource::Nproc),
+    ("rss", LimitedResource::Rss),
+    ("rtprio", LimitedResource::Rtprio),
+    ("rttime", LimitedResource::Rttime),
+    ("sigpending", LimitedResource::Sigpending),
+    ("stack", LimitedResource::Stack),
 ];
 
 impl ValueType for Limits {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Backoff, Command, Drain, EventPattern, HttpProbe, HttpTarget, Level, Limit, OnCompletion, OnUnhealthy,
-    Output, Principal, Probe, Repeat, Resource, Restarts, Signal, StatusRange, Trigger,
+    Backoff, Command, Drain, EventPattern, HttpProbe, HttpTarget, Level, Limit, LimitedResource,
+    OnCompletion, OnUnhealthy, Output, Principal, Probe, Repeat, Restarts, Signal, StatusRange, Trigger,
 };
 
 use super::support::{errors, job, job_errors, plan};
@@ -183,9 +183,9 @@ fn p9_user_environment_and_limits_of_a_process() {
     assert_eq!(
         process.limits,
         [
-            limit(Resource::Nofile, Some(1024), Some(1024)),
-            limit(Resource::Core, None, None),
-            limit(Resource::Nproc, Some(10), Some(20))
+            limit(LimitedResource::Nofile, Some(1024), Some(1024)),
+            limit(LimitedResource::Core, None, None),
+            limit(LimitedResource::Nproc, Some(10), Some(20))
         ]
     );
     for bad in [

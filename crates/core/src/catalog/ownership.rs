@@ -48,14 +48,14 @@ pub struct Holder {
 
 /// The host of this supervisor.
 #[derive(Clone, Copy)]
-pub struct Host<'a> {
+pub struct SupervisorHost<'a> {
     /// The host name; empty if it is unknown.
     pub name: &'a str,
     /// Returns true if a network interface has this address.
     pub has_address: &'a dyn Fn(IpAddr) -> bool,
 }
 
-impl Host<'_> {
+impl SupervisorHost<'_> {
     /// Returns true if the holder is registered at the agent of this host, with an address that this host no longer
     /// has.
     fn had_address_of(&self, holder: &Holder, service: &Service) -> bool {
@@ -113,7 +113,7 @@ impl Ownership {
         service: &Service,
         request: CatalogRequest,
         found: Option<&Holder>,
-        host: Host<'_>,
+        host: SupervisorHost<'_>,
     ) -> Claim {
         let is_first = self.looked_up.replace(now).is_none();
         let Some((holder, mark)) = found.and_then(|holder| Some((holder, holder.mark.as_ref()?))) else {

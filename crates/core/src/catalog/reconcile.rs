@@ -73,7 +73,7 @@ pub enum CatalogRequest {
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RequestOutcome {
     /// It was carried out.
     Done,
     /// The catalog does not know the service or its check.
@@ -88,7 +88,7 @@ pub enum Outcome {
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum CatalogAction {
     /// Send the request, and report its outcome.
     Send(CatalogRequest),
     /// Nothing before this time; nothing at all if there is none.
@@ -243,24 +243,24 @@ impl Reconciler {
         self.doubt_until = None;
     }
 
-    /// What to do next. After [`Action::Send`], nothing until [`Reconciler::done`].
-    pub fn next(&mut self, now: Time) -> Action {
+    /// What to do next. After [`CatalogAction::Send`], nothing until [`Reconciler::done`].
+    pub fn next(&mut self, now: Time) -> CatalogAction {
         if self.pending.is_some() {
-            return Action::Wait(None);
+            return CatalogAction::Wait(None);
         }
         if self.last_attempts == Some(0) || (self.last_attempts.is_some() && self.is_absent()) {
-            return Action::Finished;
+            return CatalogAction::Finished;
         }
         match self.needed(now) {
-            Err(later) => Action::Wait(later),
-            Ok(_) if now < self.not_before => Action::Wait(Some(self.not_before)),
+            Err(later) => CatalogAction::Wait(later),
+            Ok(_) if now < self.not_before => CatalogAction::Wait(Some(self.not_before)),
             Ok(request) => {
                 self.pending = Some(request);
                 self.before = self.believed;
                 if matches!(request, CatalogRequest::Register(_)) {
                     self.believed = Believed::Unknown;
                 }
-                Action::Send(request)
+                CatalogAction::Send(request)
             }
         }
     }
@@ -286,29 +286,30 @@ impl Reconciler {
     }
 
     /// Records the outcome of the pending request.
-    pub fn done(&mut self, now: Time, outcome: Outcome) {
+    pub fn done(&mut self, now: Time, outcome: RequestOutcome) {
         let Some(request) = self.pending.take() else { return };
-        self.unanswered_at = matches!(outcome, Outcome::Failed | Outcome::Unknown).then_some(now);
+        self.unanswered_at =
+            matches!(outcome, RequestOutcome::Failed | RequestOutcome::Unknown).then_some(now);
         self.failed_at = self.unanswered_at.or(self.failed_at);
         // A registration is confirmed with its status: a catalog keeps that of a service it has known.
         match (outcome, request) {
-            (Outcome::Done, CatalogRequest::Update(status)) => {
+            (RequestOutcome::Done, CatalogRequest::Update(status)) => {
                 self.confirm(now, DesiredService::Present(status))
             }
-            (Outcome::Done | Outcome::Forgotten, CatalogRequest::Deregister)
-            | (Outcome::Forgotten, CatalogRequest::Update(_))
-            | (Outcome::Held, _) => self.confirm(now, DesiredService::Absent),
+            (RequestOutcome::Done | RequestOutcome::Forgotten, CatalogRequest::Deregister)
+            | (RequestOutcome::Forgotten, CatalogRequest::Update(_))
+            | (RequestOutcome::Held, _) => self.confirm(now, DesiredService::Absent),
             _ => {}
         }
         match (outcome, request) {
-            (Outcome::Done, CatalogRequest::Register(_)) => {
+            (RequestOutcome::Done, CatalogRequest::Register(_)) => {
                 // The retry delay is reset only when the status is accepted, too.
                 self.not_before = now;
                 self.just_registered = true;
                 self.sent = None;
                 self.believed = if self.outdated { Believed::Unknown } else { Believed::Present };
             }
-            (Outcome::Done, CatalogRequest::Update(status)) => {
+            (RequestOutcome::Done, CatalogRequest::Update(status)) => {
                 self.succeeded(now);
                 self.just_registered = false;
                 self.sent = Some(status);
@@ -319,15 +320,18 @@ impl Reconciler {
                 }
             }
             // What another supervisor has registered is not deregistered.
-            (Outcome::Done | Outcome::Forgotten | Outcome::Held, CatalogRequest::Deregister) => {
+            (
+                RequestOutcome::Done | RequestOutcome::Forgotten | RequestOutcome::Held,
+                CatalogRequest::Deregister,
+            ) => {
                 self.succeeded(now);
                 self.set_absent();
             }
-            (Outcome::Held, _) => {
+            (RequestOutcome::Held, _) => {
                 self.set_absent();
                 self.failed(now);
             }
-            (Outcome::Forgotten, CatalogRequest::Update(_)) => {
+            (RequestOutcome::Forgotten, CatalogRequest::Update(_)) => {
                 self.set_absent();
                 // A catalog that forgets a service at once must not cause a loop without delay.
                 if self.just_registered {
@@ -337,19 +341,21 @@ impl Reconciler {
                 }
                 self.just_registered = false;
             }
-            (Outcome::Failed | Outcome::Forgotten, _) => {
+            (RequestOutcome::Failed | RequestOutcome::Forgotten, _) => {
                 let changed = self.outdated && self.before == Believed::Present;
                 self.believed = if changed { Believed::Unknown } else { self.before };
                 self.failed(now);
             }
-            (Outcome::Unknown, _) => {
+            (RequestOutcome::Unknown, _) => {
                 self.sent = None;
                 self.doubt_until = Some(now + IN_DOUBT);
                 self.failed(now);
             }
         }
         self.outdated = false;
-        if request == CatalogRequest::Deregister && matches!(outcome, Outcome::Failed | Outcome::Unknown) {
+        if request == CatalogRequest::Deregister
+            && matches!(outcome, RequestOutcome::Failed | RequestOutcome::Unknown)
+        {
             // It is retried, but the job does not wait for that.
             self.deregistered |= core::mem::take(&mut self.deregistration_awaited);
         }

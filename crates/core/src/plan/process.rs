@@ -113,7 +113,7 @@ pub enum Principal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// The limited resource.
-    pub resource: Resource,
+    pub resource: LimitedResource,
     /// The soft limit.
     pub soft: Option<u64>,
     /// The hard limit.
@@ -123,7 +123,7 @@ pub struct Limit {
 /// A resource that can be limited, by the name `getrlimit(2)` has for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names are those of getrlimit(2), where they are explained")]
-pub enum Resource {
+pub enum LimitedResource {
     As,
     Core,
     Cpu,

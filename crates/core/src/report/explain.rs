@@ -12,7 +12,7 @@ use crate::effect::DesiredService;
 use crate::ids::JobIx;
 use crate::outcome::{Outcome, SkipReason};
 use crate::plan::{Status, Trigger, fmt_utc};
-use crate::report::status::{Awaited, Cause as StartedBy, DeadlineKind, JobOverview};
+use crate::report::status::{Awaited, Cause, DeadlineKind, JobOverview};
 use crate::report::words::{self, WAITING_UNTIL};
 use crate::state::job::{State, StopReason, StopStage};
 use crate::state::journal::{EndReason, Event};
@@ -36,7 +36,7 @@ pub struct Explanation {
     /// Its unmet conditions, deadlines and failing checks, and its service.
     pub waits: Vec<Reason>,
     /// The events that led to its current or last run, latest first.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<ExplainedCause>,
     /// The job whose action started its current or last run (W19).
     pub actor: Option<String>,
 }
@@ -52,7 +52,7 @@ pub struct Reason {
 
 /// An event in a chain of causes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cause {
+pub struct ExplainedCause {
     /// The event.
     pub event: Event,
     /// Its source, as written in a configuration.
@@ -75,7 +75,7 @@ impl Core {
             waits,
             causes: self.causes(job),
             actor: match self.job(job).cause {
-                Some(StartedBy::Action(actor)) => Some(self.origin_name(actor)),
+                Some(Cause::Action(actor)) => Some(self.origin_name(actor)),
                 _ => None,
             },
         }
@@ -147,17 +147,17 @@ impl Core {
         Some(format!("service {} ({}:{})", service.name, service.address, service.port))
     }
 
-    fn causes(&self, job: JobIx) -> Vec<Cause> {
+    fn causes(&self, job: JobIx) -> Vec<ExplainedCause> {
         let mut causes = Vec::new();
         let mut next = self.job(job).cause_event().copied();
         while let Some(event) = next
             && causes.len() < MAX_CAUSES
             // A ring of jobs (W14) is listed once.
-            && !causes.iter().any(|cause: &Cause| {
+            && !causes.iter().any(|cause: &ExplainedCause| {
                 (cause.event.origin, cause.event.code) == (event.origin, event.code)
             })
         {
-            causes.push(Cause { event, source: self.origin_name(event.origin) });
+            causes.push(ExplainedCause { event, source: self.origin_name(event.origin) });
             next = event.cause.and_then(|cause| self.journal().event(cause)).copied();
         }
         causes
@@ -421,13 +421,13 @@ impl Explanation {
         // X10: what started a run must not be read as the cause of its end.
         let started = if self.job.status.run.is_some() { "started by" } else { "last run started by" };
         match self.job.cause {
-            Some(StartedBy::ByHand) => return Some(format!("{started} hand")),
-            Some(StartedBy::Action(_)) => {
+            Some(Cause::ByHand) => return Some(format!("{started} hand")),
+            Some(Cause::Action(_)) => {
                 let job = self.actor.as_deref().unwrap_or("another job");
                 return Some(format!("{started} an action of {job}"));
             }
-            Some(StartedBy::Tick(_)) => return Some(format!("{started} its interval")),
-            Some(StartedBy::Event(_)) | None => {}
+            Some(Cause::Tick(_)) => return Some(format!("{started} its interval")),
+            Some(Cause::Event(_)) | None => {}
         }
         let events: Vec<String> =
             self.causes.iter().map(|cause| words::event(&cause.source, cause.event.code.name())).collect();

@@ -12,26 +12,28 @@ use crate::log_entry::LogEvent;
 use crate::plan::{Level, PORT_VARIABLE, REPLICA_VARIABLE, Watch};
 use crate::state::journal::{Event, Origin};
 use crate::supervisor::Core;
-use crate::variables::{CauseVariables, Environment, JobVariables, MAX_WATCH_VARIABLE, watch_variable};
+use crate::variables::{
+    CauseVariables, JobVariables, MAX_WATCH_VARIABLE, ProcessEnvironment, watch_variable,
+};
 
 impl Core {
     /// The variables of a job's next process. A command that is run as the job has them, too (X12).
     #[must_use]
-    pub fn environment(&self, job: JobIx) -> Environment {
-        Environment { jobs: self.shared_variables(), cause: Arc::new(self.cause_variables(job)) }
+    pub fn environment(&self, job: JobIx) -> ProcessEnvironment {
+        ProcessEnvironment { jobs: self.shared_variables(), cause: Arc::new(self.cause_variables(job)) }
     }
 
     /// The variables of a job whose start has waited for its turn (P14): as decided, so that the processes of a
     /// thousand jobs that start at once do not have the pids of all that came first. What was set since then counts.
-    pub(crate) fn environment_of_decision(&self, job: JobIx) -> Environment {
+    pub(crate) fn environment_of_decision(&self, job: JobIx) -> ProcessEnvironment {
         let decided = self.job(job).queued_variables();
         let decided = decided.filter(|decided| decided.differs_only_in_pids(&self.plan_state.variables));
         let jobs = decided.map_or_else(|| self.shared_variables(), Arc::clone);
-        Environment { jobs, cause: Arc::new(self.cause_variables(job)) }
+        ProcessEnvironment { jobs, cause: Arc::new(self.cause_variables(job)) }
     }
 
     /// The variables of a job's check: those of its run, built once for all checks of that run.
-    pub(crate) fn check_environment(&mut self, job: JobIx) -> Environment {
+    pub(crate) fn check_environment(&mut self, job: JobIx) -> ProcessEnvironment {
         let state = self.job(job);
         let key = (state.restarts, state.first_event().map(|event| event.id));
         let cached = self.health_of(job).and_then(|health| health.variables.as_ref());
@@ -42,7 +44,7 @@ impl Core {
         if let Some(health) = self.plan_state.health.of_mut(job) {
             health.variables = Some(CheckVariables { key, variables: Arc::clone(&cause) });
         }
-        Environment { jobs: self.shared_variables(), cause }
+        ProcessEnvironment { jobs: self.shared_variables(), cause }
     }
 
     pub(crate) fn shared_variables(&self) -> Arc<JobVariables> {

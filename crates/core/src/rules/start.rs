@@ -20,7 +20,7 @@ use crate::state::start_queue::NewProcess;
 use crate::state::timers::JobTimer;
 use crate::supervisor::Core;
 use crate::time::fmt_duration;
-use crate::variables::Environment;
+use crate::variables::ProcessEnvironment;
 
 /// P3: how long a new process may take to execute its program. The file system of the program or of its directory may
 /// not answer, and other processes of its user may stop it.
@@ -68,7 +68,7 @@ impl Core {
         }
     }
 
-    pub(crate) fn create_process(&mut self, job: JobIx, run: RunId, environment: Environment) {
+    pub(crate) fn create_process(&mut self, job: JobIx, run: RunId, environment: ProcessEnvironment) {
         self.begin_run(job);
         let timeout = self.set_timer(job, EXEC_TIMEOUT, JobTimer::ExecTimeout);
         let overrides = Arc::clone(environment.jobs.overrides());

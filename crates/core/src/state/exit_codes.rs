@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use crate::log_entry::{Entry, Fields, LogEvent};
+use crate::log_entry::{Fields, LogEntry, LogEvent};
 use crate::plan::Level;
 
 /// Candidates for the exit code (S5).
@@ -31,10 +31,10 @@ pub(crate) struct ExitReason {
 
 impl ExitReason {
     /// S12: the last entry of the log.
-    pub(crate) fn entry(&self, level: Level) -> Entry {
+    pub(crate) fn entry(&self, level: Level) -> LogEntry {
         let Self { code, words, cause } = self;
         let fields = Fields { code: Some(*code), ..LogEvent::Exiting.fields().cause(cause.as_str()) };
         let message = format!("exiting with code {code}: {words}");
-        Entry { level, job: None, message, fields, with_output: false }
+        LogEntry { level, job: None, message, fields, with_output: false }
     }
 }

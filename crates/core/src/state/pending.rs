@@ -14,12 +14,12 @@ pub(crate) enum PendingEvents {
     /// One event, for a run that serves all of them (W7).
     Latest(Option<Event>),
     /// Every event, for a run each (W21).
-    Queue(Box<Queue>),
+    Queue(Box<EventQueue>),
 }
 
 /// The events of a job with `queue: "all"`.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Queue {
+pub(crate) struct EventQueue {
     events: VecDeque<Event>,
     /// How many events were dropped in all generations.
     dropped: u64,

@@ -3,7 +3,7 @@
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 
-use crate::answer::{Answer, Entries, Instance, Value};
+use crate::answer::{Answer, Entries, Instance, ValueBytes};
 use crate::catalog::connectivity::Trouble;
 use crate::state::watch_changes::ListChange;
 use crate::{inserted, sort_by};
@@ -14,7 +14,7 @@ pub(crate) struct WatchState {
     /// The last answer; `None` before the first one. Instances are sorted by their identity.
     pub(crate) known: Option<Answer>,
     /// The value before a peer went down.
-    last_value: Option<Value>,
+    last_value: Option<ValueBytes>,
     /// The last answer while maintenance mode paused the watch (C8).
     pub(crate) postponed: Option<Answer>,
     /// Why it cannot be answered. The last answer stays valid.
@@ -106,7 +106,7 @@ impl WatchState {
     }
 
     /// The value that is known, also of a peer that is down.
-    pub(crate) fn value(&self) -> Option<&Value> {
+    pub(crate) fn value(&self) -> Option<&ValueBytes> {
         match &self.known {
             Some(Answer::Value(value)) => Some(value),
             Some(Answer::Down(_)) => self.last_value.as_ref(),

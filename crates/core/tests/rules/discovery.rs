@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use containerpilot_core::Time;
 use containerpilot_core::catalog::connectivity::{Connectivity, ConnectivityChange, Known, RequestResult};
-use containerpilot_core::catalog::ownership::{Claim, Holder, Host, Ownership};
+use containerpilot_core::catalog::ownership::{Claim, Holder, Ownership, SupervisorHost};
 use containerpilot_core::catalog::reconcile::{
-    Action, CatalogRequest, IN_DOUBT, Outcome, Reconciler, Settings,
+    CatalogAction, CatalogRequest, IN_DOUBT, Reconciler, RequestOutcome, Settings,
 };
 use containerpilot_core::catalog::watch_queries::{NextQuery, QuerySlots, WatchQueries};
 use containerpilot_core::effect::DesiredService;
@@ -27,7 +27,8 @@ fn at(milliseconds: u64) -> Time {
 }
 
 /// The host `box` with one address.
-const HERE: Host<'_> = Host { name: "box", has_address: &|address| address.to_string() == "10.0.0.9" };
+const HERE: SupervisorHost<'_> =
+    SupervisorHost { name: "box", has_address: &|address| address.to_string() == "10.0.0.9" };
 
 /// A reconciler and the time.
 struct ServiceHarness {
@@ -48,8 +49,8 @@ impl ServiceHarness {
     fn passing() -> Self {
         let mut harness = Self::new();
         harness.set_desired(PASSING);
-        harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
-        harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+        harness.sends(CatalogRequest::Register(Status::Passing), RequestOutcome::Done);
+        harness.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Done);
         harness.is_idle();
         harness
     }
@@ -58,15 +59,15 @@ impl ServiceHarness {
         self.service.set_desired(self.now, desired);
     }
 
-    fn sends(&mut self, request: CatalogRequest, outcome: Outcome) {
-        assert_eq!(self.service.next(self.now), Action::Send(request));
-        assert_eq!(self.service.next(self.now), Action::Wait(None), "one request at a time");
+    fn sends(&mut self, request: CatalogRequest, outcome: RequestOutcome) {
+        assert_eq!(self.service.next(self.now), CatalogAction::Send(request));
+        assert_eq!(self.service.next(self.now), CatalogAction::Wait(None), "one request at a time");
         self.service.done(self.now, outcome);
     }
 
     /// Waits until the next request may be needed.
     fn waits(&mut self) -> Duration {
-        let Action::Wait(Some(until)) = self.service.next(self.now) else {
+        let CatalogAction::Wait(Some(until)) = self.service.next(self.now) else {
             panic!("a request is due now, or none will ever be");
         };
         let waited = until.since(self.now);
@@ -76,7 +77,7 @@ impl ServiceHarness {
     }
 
     fn is_idle(&mut self) {
-        assert_eq!(self.service.next(self.now), Action::Wait(None));
+        assert_eq!(self.service.next(self.now), CatalogAction::Wait(None));
         assert!(self.service.is_settled());
     }
 }
@@ -86,25 +87,25 @@ fn d10_an_id_of_another_supervisor_is_neither_registered_nor_deregistered() {
     let mut harness = ServiceHarness::new();
     harness.set_desired(PASSING);
     for _ in 0..20 {
-        harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Held);
+        harness.sends(CatalogRequest::Register(Status::Passing), RequestOutcome::Held);
         assert_eq!(harness.service.confirmation().map(|known| known.state), Some(DesiredService::Absent));
         assert!(harness.waits() <= Duration::from_secs(10), "it is tried again");
     }
     // The other one is gone.
-    harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
-    harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    harness.sends(CatalogRequest::Register(Status::Passing), RequestOutcome::Done);
+    harness.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Done);
     harness.is_idle();
     // Another one has taken it over: what it has registered is left alone.
     harness.service.heartbeat_due();
-    harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Held);
+    harness.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Held);
     harness.set_desired(DesiredService::Absent);
     harness.is_idle();
     assert!(harness.service.take_deregistered(), "a job that stops does not wait for it");
 
     let mut harness = ServiceHarness::passing();
     harness.service.leave(harness.now);
-    harness.sends(CatalogRequest::Deregister, Outcome::Held);
-    assert_eq!(harness.service.next(harness.now), Action::Finished);
+    harness.sends(CatalogRequest::Deregister, RequestOutcome::Held);
+    assert_eq!(harness.service.next(harness.now), CatalogAction::Finished);
 }
 
 #[test]
@@ -216,18 +217,18 @@ fn d5_a_service_is_gone_when_it_is_deregistered_without_doubt() {
     assert!(harness.service.is_gone(), "it was never registered");
     harness.set_desired(PASSING);
     assert!(!harness.service.is_gone());
-    harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Unknown);
+    harness.sends(CatalogRequest::Register(Status::Passing), RequestOutcome::Unknown);
     harness.set_desired(DesiredService::Absent);
     assert!(!harness.service.is_gone());
-    harness.sends(CatalogRequest::Deregister, Outcome::Failed);
+    harness.sends(CatalogRequest::Deregister, RequestOutcome::Failed);
     assert!(!harness.service.is_gone(), "deregistering is tried again");
     harness.waits();
-    harness.sends(CatalogRequest::Deregister, Outcome::Done);
+    harness.sends(CatalogRequest::Deregister, RequestOutcome::Done);
     assert!(!harness.service.is_gone(), "the registration may still arrive");
     assert!(harness.waits() <= IN_DOUBT);
-    assert_eq!(harness.service.next(harness.now), Action::Send(CatalogRequest::Deregister));
+    assert_eq!(harness.service.next(harness.now), CatalogAction::Send(CatalogRequest::Deregister));
     assert!(!harness.service.is_gone(), "a request is pending");
-    harness.service.done(harness.now, Outcome::Done);
+    harness.service.done(harness.now, RequestOutcome::Done);
     assert!(harness.service.is_gone());
     harness.is_idle();
 }
@@ -236,10 +237,10 @@ fn d5_a_service_is_gone_when_it_is_deregistered_without_doubt() {
 fn h6_a_pass_is_a_heartbeat_and_a_failure_is_sent_at_once() {
     let mut harness = ServiceHarness::passing();
     harness.service.heartbeat_due();
-    harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    harness.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Done);
     harness.is_idle();
     harness.set_desired(CRITICAL);
-    harness.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
+    harness.sends(CatalogRequest::Update(Status::Critical), RequestOutcome::Done);
 }
 
 #[test]
@@ -247,14 +248,14 @@ fn h6_a_failure_does_not_wait_for_the_retry_delay_of_a_heartbeat() {
     let mut harness = ServiceHarness::passing();
     for _ in 0..8 {
         harness.service.heartbeat_due();
-        harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Failed);
+        harness.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Failed);
         harness.waits();
     }
     harness.service.heartbeat_due();
-    harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Failed);
-    assert!(matches!(harness.service.next(harness.now), Action::Wait(Some(_))));
+    harness.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Failed);
+    assert!(matches!(harness.service.next(harness.now), CatalogAction::Wait(Some(_))));
     harness.set_desired(CRITICAL);
-    harness.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
+    harness.sends(CatalogRequest::Update(Status::Critical), RequestOutcome::Done);
 }
 
 #[test]
@@ -264,7 +265,7 @@ fn d5_failed_requests_are_sent_again_within_a_second_when_another_client_is_answ
     let mut contact: Connectivity<&str> = Connectivity::default();
     for _ in 0..12 {
         harness.service.heartbeat_due();
-        harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Failed);
+        harness.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Failed);
         watch.failed(harness.now);
         for client in ["web", "watch", "other"] {
             contact.record(harness.now, client, RequestResult::Unavailable("ECONNREFUSED"));
@@ -272,12 +273,14 @@ fn d5_failed_requests_are_sent_again_within_a_second_when_another_client_is_answ
         harness.waits();
     }
     harness.service.heartbeat_due();
-    harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Failed);
+    harness.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Failed);
     watch.failed(harness.now);
     let failed = harness.now;
     let slots = QuerySlots { slots: 1, watches: 1 };
     let delays = |harness: &mut ServiceHarness, watch: &mut WatchQueries| {
-        let Action::Wait(Some(service)) = harness.service.next(harness.now) else { panic!("it waits") };
+        let CatalogAction::Wait(Some(service)) = harness.service.next(harness.now) else {
+            panic!("it waits")
+        };
         let NextQuery::Wait(query) = watch.next(harness.now, slots) else { panic!("it waits") };
         [service.since(failed), query.since(failed)]
     };
@@ -304,20 +307,23 @@ fn d5_failed_requests_are_sent_again_within_a_second_when_another_client_is_answ
 fn h6_a_failure_during_a_request_is_sent_after_it() {
     let mut harness = ServiceHarness::passing();
     harness.service.heartbeat_due();
-    assert_eq!(harness.service.next(harness.now), Action::Send(CatalogRequest::Update(Status::Passing)));
+    assert_eq!(
+        harness.service.next(harness.now),
+        CatalogAction::Send(CatalogRequest::Update(Status::Passing))
+    );
     harness.set_desired(CRITICAL);
-    assert_eq!(harness.service.next(harness.now), Action::Wait(None));
-    harness.service.done(harness.now, Outcome::Done);
-    harness.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
+    assert_eq!(harness.service.next(harness.now), CatalogAction::Wait(None));
+    harness.service.done(harness.now, RequestOutcome::Done);
+    harness.sends(CatalogRequest::Update(Status::Critical), RequestOutcome::Done);
 }
 
 #[test]
 fn d5_a_forgotten_service_is_registered_again() {
     let mut harness = ServiceHarness::passing();
     harness.service.heartbeat_due();
-    harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Forgotten);
-    harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
-    harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    harness.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Forgotten);
+    harness.sends(CatalogRequest::Register(Status::Passing), RequestOutcome::Done);
+    harness.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Done);
     harness.is_idle();
 }
 
@@ -325,22 +331,22 @@ fn d5_a_forgotten_service_is_registered_again() {
 fn d5_a_forgotten_critical_service_is_registered_again_unless_consul_drops_it() {
     let mut harness = ServiceHarness::passing();
     harness.set_desired(CRITICAL);
-    harness.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
+    harness.sends(CatalogRequest::Update(Status::Critical), RequestOutcome::Done);
     assert!(harness.waits() <= SETTINGS.heartbeat_interval);
-    harness.sends(CatalogRequest::Update(Status::Critical), Outcome::Forgotten);
-    harness.sends(CatalogRequest::Register(Status::Critical), Outcome::Done);
-    harness.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
+    harness.sends(CatalogRequest::Update(Status::Critical), RequestOutcome::Forgotten);
+    harness.sends(CatalogRequest::Register(Status::Critical), RequestOutcome::Done);
+    harness.sends(CatalogRequest::Update(Status::Critical), RequestOutcome::Done);
 
     let mut short = ServiceHarness::with(Settings { ttl: Duration::from_secs(6), ..SETTINGS });
     short.set_desired(CRITICAL);
-    short.sends(CatalogRequest::Register(Status::Critical), Outcome::Done);
-    short.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
+    short.sends(CatalogRequest::Register(Status::Critical), RequestOutcome::Done);
+    short.sends(CatalogRequest::Update(Status::Critical), RequestOutcome::Done);
     assert!(short.waits() <= Duration::from_secs(2), "a third of the TTL");
 
     let mut dropped = ServiceHarness::with(Settings { drops_critical: true, ..SETTINGS });
     dropped.set_desired(CRITICAL);
-    dropped.sends(CatalogRequest::Register(Status::Critical), Outcome::Done);
-    dropped.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
+    dropped.sends(CatalogRequest::Register(Status::Critical), RequestOutcome::Done);
+    dropped.sends(CatalogRequest::Update(Status::Critical), RequestOutcome::Done);
     dropped.is_idle();
 }
 
@@ -350,8 +356,8 @@ fn d5_a_catalog_that_forgets_at_once_causes_no_loop_without_delay() {
     harness.set_desired(PASSING);
     let mut waited = Duration::ZERO;
     for _ in 0..10 {
-        harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
-        harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Forgotten);
+        harness.sends(CatalogRequest::Register(Status::Passing), RequestOutcome::Done);
+        harness.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Forgotten);
         waited += harness.waits();
     }
     assert!(waited > Duration::from_secs(1), "{waited:?}");
@@ -363,7 +369,7 @@ fn d5_retries_back_off_with_jitter_up_to_the_heartbeat_interval() {
         let mut harness = ServiceHarness { service: Reconciler::new(SETTINGS, seed), now: Time::ZERO };
         harness.set_desired(PASSING);
         let delay = |_| {
-            harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Failed);
+            harness.sends(CatalogRequest::Register(Status::Passing), RequestOutcome::Failed);
             harness.waits()
         };
         (0..12).map(delay).collect::<Vec<_>>()
@@ -416,7 +422,7 @@ fn s2_a_deregistration_is_reported_once() {
     assert!(!harness.service.take_deregistered());
     harness.set_desired(DesiredService::Absent);
     assert!(!harness.service.take_deregistered());
-    harness.sends(CatalogRequest::Deregister, Outcome::Done);
+    harness.sends(CatalogRequest::Deregister, RequestOutcome::Done);
     assert!(harness.service.take_deregistered());
     assert!(!harness.service.take_deregistered());
     harness.is_idle();
@@ -428,10 +434,10 @@ fn s2_a_deregistration_is_reported_once() {
 fn s2_a_failed_deregistration_is_reported_and_retried() {
     let mut harness = ServiceHarness::passing();
     harness.set_desired(DesiredService::Absent);
-    harness.sends(CatalogRequest::Deregister, Outcome::Failed);
+    harness.sends(CatalogRequest::Deregister, RequestOutcome::Failed);
     assert!(harness.service.take_deregistered());
     harness.waits();
-    harness.sends(CatalogRequest::Deregister, Outcome::Forgotten);
+    harness.sends(CatalogRequest::Deregister, RequestOutcome::Forgotten);
     assert!(!harness.service.take_deregistered());
     harness.is_idle();
 }
@@ -440,18 +446,18 @@ fn s2_a_failed_deregistration_is_reported_and_retried() {
 fn s2_a_service_desired_again_is_not_reported_as_deregistered() {
     let mut harness = ServiceHarness::passing();
     harness.set_desired(DesiredService::Absent);
-    assert_eq!(harness.service.next(harness.now), Action::Send(CatalogRequest::Deregister));
+    assert_eq!(harness.service.next(harness.now), CatalogAction::Send(CatalogRequest::Deregister));
     harness.set_desired(PASSING);
-    harness.service.done(harness.now, Outcome::Done);
+    harness.service.done(harness.now, RequestOutcome::Done);
     assert!(!harness.service.take_deregistered());
-    harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
+    harness.sends(CatalogRequest::Register(Status::Passing), RequestOutcome::Done);
 }
 
 #[test]
 fn d5_a_service_that_was_refused_needs_no_deregistration() {
     let mut harness = ServiceHarness::new();
     harness.set_desired(PASSING);
-    harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Failed);
+    harness.sends(CatalogRequest::Register(Status::Passing), RequestOutcome::Failed);
     harness.set_desired(DesiredService::Absent);
     assert!(harness.service.take_deregistered());
     harness.is_idle();
@@ -461,13 +467,13 @@ fn d5_a_service_that_was_refused_needs_no_deregistration() {
 fn d5_an_unanswered_registration_is_undone_and_checked_again_later() {
     let mut harness = ServiceHarness::new();
     harness.set_desired(PASSING);
-    harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Unknown);
+    harness.sends(CatalogRequest::Register(Status::Passing), RequestOutcome::Unknown);
     harness.set_desired(DesiredService::Absent);
-    harness.sends(CatalogRequest::Deregister, Outcome::Done);
+    harness.sends(CatalogRequest::Deregister, RequestOutcome::Done);
     assert!(harness.service.take_deregistered());
     // The registration may have been carried out after that.
     assert!(harness.waits() <= IN_DOUBT);
-    harness.sends(CatalogRequest::Deregister, Outcome::Done);
+    harness.sends(CatalogRequest::Deregister, RequestOutcome::Done);
     harness.is_idle();
 }
 
@@ -475,19 +481,22 @@ fn d5_an_unanswered_registration_is_undone_and_checked_again_later() {
 fn d5_a_changed_definition_is_registered() {
     let mut harness = ServiceHarness::passing();
     harness.service.redefine(SETTINGS);
-    harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
-    harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    harness.sends(CatalogRequest::Register(Status::Passing), RequestOutcome::Done);
+    harness.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Done);
     harness.service.heartbeat_due();
-    for outcome in [Outcome::Done, Outcome::Failed] {
+    for outcome in [RequestOutcome::Done, RequestOutcome::Failed] {
         harness.service.heartbeat_due();
-        assert_eq!(harness.service.next(harness.now), Action::Send(CatalogRequest::Update(Status::Passing)));
+        assert_eq!(
+            harness.service.next(harness.now),
+            CatalogAction::Send(CatalogRequest::Update(Status::Passing))
+        );
         harness.service.redefine(SETTINGS);
         harness.service.done(harness.now, outcome);
-        if outcome == Outcome::Failed {
+        if outcome == RequestOutcome::Failed {
             harness.waits();
         }
-        harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
-        harness.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+        harness.sends(CatalogRequest::Register(Status::Passing), RequestOutcome::Done);
+        harness.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Done);
     }
 }
 
@@ -495,19 +504,19 @@ fn d5_a_changed_definition_is_registered() {
 fn s6_the_supervisor_deregisters_with_a_bounded_number_of_attempts() {
     let mut harness = ServiceHarness::passing();
     harness.service.leave(harness.now);
-    harness.sends(CatalogRequest::Deregister, Outcome::Done);
-    assert_eq!(harness.service.next(harness.now), Action::Finished);
+    harness.sends(CatalogRequest::Deregister, RequestOutcome::Done);
+    assert_eq!(harness.service.next(harness.now), CatalogAction::Finished);
 
     let mut refused = ServiceHarness::passing();
     refused.service.leave(refused.now);
-    refused.sends(CatalogRequest::Deregister, Outcome::Failed);
+    refused.sends(CatalogRequest::Deregister, RequestOutcome::Failed);
     refused.waits();
-    refused.sends(CatalogRequest::Deregister, Outcome::Unknown);
-    assert_eq!(refused.service.next(refused.now), Action::Finished);
+    refused.sends(CatalogRequest::Deregister, RequestOutcome::Unknown);
+    assert_eq!(refused.service.next(refused.now), CatalogAction::Finished);
 
     let mut never = ServiceHarness::new();
     never.service.leave(never.now);
-    assert_eq!(never.service.next(never.now), Action::Finished);
+    assert_eq!(never.service.next(never.now), CatalogAction::Finished);
 }
 
 /// The connectivity as seen by `web` and `db`, and the time.
@@ -592,7 +601,7 @@ fn d11_what_is_known_is_what_the_catalog_has_confirmed() {
     assert_eq!(contact.connectivity.is_up(), None, "nothing was requested");
     // Refused: it is never called passing.
     web.set_desired(PASSING);
-    web.sends(CatalogRequest::Register(Status::Passing), Outcome::Failed);
+    web.sends(CatalogRequest::Register(Status::Passing), RequestOutcome::Failed);
     contact.refused("web");
     let unknown = |since, error: &str| Known {
         confirmed: None,
@@ -604,25 +613,25 @@ fn d11_what_is_known_is_what_the_catalog_has_confirmed() {
     assert_eq!(contact.connectivity.is_up(), Some(false));
     // Accepted: the status is known when it is confirmed, and since the first confirmation.
     (web.now, contact.now) = (at(5000), at(5000));
-    web.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
+    web.sends(CatalogRequest::Register(Status::Passing), RequestOutcome::Done);
     contact.answered("web");
     assert_eq!(contact.known("web", &web.service), Known::default());
-    web.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    web.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Done);
     let known = |state, since| Known { confirmed: Some(state), since: Some(since), ..Known::default() };
     assert_eq!(contact.known("web", &web.service), known(PASSING, at(5000)));
     (web.now, contact.now) = (at(9000), at(9000));
     web.service.heartbeat_due();
-    web.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    web.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Done);
     assert_eq!(contact.known("web", &web.service), known(PASSING, at(5000)));
     assert_eq!(contact.connectivity.is_up(), Some(true));
     // A wish is not a confirmation.
     web.set_desired(CRITICAL);
     assert_eq!(contact.known("web", &web.service), known(PASSING, at(5000)));
-    web.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
+    web.sends(CatalogRequest::Update(Status::Critical), RequestOutcome::Done);
     assert_eq!(contact.known("web", &web.service), known(CRITICAL, at(9000)));
     // The catalog forgets it.
     web.set_desired(PASSING);
-    web.sends(CatalogRequest::Update(Status::Passing), Outcome::Forgotten);
+    web.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Forgotten);
     assert_eq!(contact.known("web", &web.service), known(DesiredService::Absent, at(9000)));
 }
 
@@ -643,7 +652,7 @@ fn d11_a_confirmation_does_not_outlive_a_trouble_of_the_catalog_or_its_ttl() {
     // The agent confirms the service again, but still does not answer the watch.
     (web.now, contact.now) = (at(4000), at(4000));
     web.service.heartbeat_due();
-    web.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    web.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Done);
     contact.answered("web");
     assert_eq!(contact.known("web", &web.service).confirmed, Some(PASSING));
     contact.answered("db");
@@ -659,8 +668,8 @@ fn after_an_outage(settings: Settings, desired: DesiredService) -> (Contact, Ser
     let mut web = ServiceHarness::with(settings);
     web.set_desired(desired);
     let DesiredService::Present(status) = desired else { panic!("it is absent") };
-    web.sends(CatalogRequest::Register(status), Outcome::Done);
-    web.sends(CatalogRequest::Update(status), Outcome::Done);
+    web.sends(CatalogRequest::Register(status), RequestOutcome::Done);
+    web.sends(CatalogRequest::Update(status), RequestOutcome::Done);
     let mut contact = Contact { now: at(3000), ..Contact::default() };
     contact.unavailable("db");
     web.now = contact.now;
@@ -683,12 +692,12 @@ fn d11_after_an_outage_a_service_is_unknown_until_it_is_sent_again_and_confirmed
     // It is sent again at once, with jitter, and not at the next heartbeat.
     let waited = web.waits();
     assert!((Duration::from_millis(50)..=Duration::from_millis(100)).contains(&waited), "{waited:?}");
-    web.sends(CatalogRequest::Update(Status::Passing), Outcome::Forgotten);
+    web.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Forgotten);
     contact.now = web.now;
     let known = |state| Known { confirmed: Some(state), since: Some(web.now), ..Known::default() };
     assert_eq!(contact.known("web", &web.service), known(DesiredService::Absent));
-    web.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
-    web.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    web.sends(CatalogRequest::Register(Status::Passing), RequestOutcome::Done);
+    web.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Done);
     contact.answered("web");
     let known = |state| Known { confirmed: Some(state), since: Some(web.now), ..Known::default() };
     assert_eq!(contact.known("web", &web.service), known(PASSING));
@@ -705,7 +714,7 @@ fn d11_a_critical_service_that_consul_drops_is_not_sent_again_after_an_outage() 
     let (contact, mut web) = after_an_outage(SETTINGS, CRITICAL);
     web.service.interrupted(web.now, contact.connectivity.interruption().unwrap());
     assert!(web.waits() <= Duration::from_millis(100));
-    web.sends(CatalogRequest::Update(Status::Critical), Outcome::Done);
+    web.sends(CatalogRequest::Update(Status::Critical), RequestOutcome::Done);
 }
 
 #[test]
@@ -718,7 +727,7 @@ fn d11_since_does_not_move_during_an_outage_and_restarts_with_the_confirmation()
         (web.now, contact.now) = (at(now), at(now));
         web.service.interrupted(web.now, contact.connectivity.interruption().unwrap());
         web.service.heartbeat_due();
-        web.sends(CatalogRequest::Update(Status::Passing), Outcome::Failed);
+        web.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Failed);
         if refused {
             contact.refused("web")
         } else {
@@ -729,7 +738,7 @@ fn d11_since_does_not_move_during_an_outage_and_restarts_with_the_confirmation()
     }
     contact.now = at(30_000);
     web.now = contact.now;
-    web.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    web.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Done);
     contact.answered("web");
     let passing = Known { confirmed: Some(PASSING), since: Some(at(30_000)), ..Known::default() };
     assert_eq!(contact.known("web", &web.service), passing);
@@ -738,7 +747,7 @@ fn d11_since_does_not_move_during_an_outage_and_restarts_with_the_confirmation()
     contact.unavailable("db");
     web.service.interrupted(web.now, contact.connectivity.interruption().unwrap());
     web.service.heartbeat_due();
-    web.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    web.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Done);
     assert_eq!(contact.known("web", &web.service), passing);
 }
 
@@ -747,19 +756,25 @@ fn d5_a_service_is_not_settled_before_its_status_is_known_in_the_catalog() {
     let mut harness = ServiceHarness::new();
     harness.set_desired(PASSING);
     assert!(!harness.service.is_settled(), "it is not registered");
-    harness.sends(CatalogRequest::Register(Status::Passing), Outcome::Done);
-    assert_eq!(harness.service.next(harness.now), Action::Send(CatalogRequest::Update(Status::Passing)));
-    harness.service.done(harness.now, Outcome::Done);
+    harness.sends(CatalogRequest::Register(Status::Passing), RequestOutcome::Done);
+    assert_eq!(
+        harness.service.next(harness.now),
+        CatalogAction::Send(CatalogRequest::Update(Status::Passing))
+    );
+    harness.service.done(harness.now, RequestOutcome::Done);
     assert!(harness.service.is_settled());
     harness.service.heartbeat_due();
     assert!(!harness.service.is_settled(), "a heartbeat is due");
     harness.set_desired(CRITICAL);
     assert!(!harness.service.is_settled(), "the catalog has another status");
     harness.set_desired(DesiredService::Absent);
-    harness.sends(CatalogRequest::Deregister, Outcome::Done);
+    harness.sends(CatalogRequest::Deregister, RequestOutcome::Done);
     assert!(harness.service.is_settled());
     harness.set_desired(PASSING);
-    assert_eq!(harness.service.next(harness.now), Action::Send(CatalogRequest::Register(Status::Passing)));
+    assert_eq!(
+        harness.service.next(harness.now),
+        CatalogAction::Send(CatalogRequest::Register(Status::Passing))
+    );
     harness.set_desired(DesiredService::Absent);
     assert!(!harness.service.is_settled(), "a request is pending");
 }
@@ -768,12 +783,15 @@ fn d5_a_service_is_not_settled_before_its_status_is_known_in_the_catalog() {
 fn s2_a_failed_registration_is_not_a_deregistration() {
     let mut harness = ServiceHarness::new();
     harness.set_desired(PASSING);
-    assert_eq!(harness.service.next(harness.now), Action::Send(CatalogRequest::Register(Status::Passing)));
+    assert_eq!(
+        harness.service.next(harness.now),
+        CatalogAction::Send(CatalogRequest::Register(Status::Passing))
+    );
     harness.set_desired(DesiredService::Absent);
-    harness.service.done(harness.now, Outcome::Unknown);
+    harness.service.done(harness.now, RequestOutcome::Unknown);
     assert!(!harness.service.take_deregistered(), "the catalog may have it");
     harness.waits();
-    harness.sends(CatalogRequest::Deregister, Outcome::Done);
+    harness.sends(CatalogRequest::Deregister, RequestOutcome::Done);
     assert!(harness.service.take_deregistered());
 }
 

@@ -11,9 +11,9 @@ use containerpilot_core::ids::{CheckRunId, FileIx, JobIx, RenderId, RunId, Watch
 use containerpilot_core::input::{
     Answer, CheckError, ExitStatus, Instance, Remains, RenderError, RenderedText, StartError, StartErrorKind,
 };
-use containerpilot_core::log_entry::{Entry, Fields};
+use containerpilot_core::log_entry::{Fields, LogEntry};
 use containerpilot_core::plan::{FileData, Level, Plan, Signal};
-use containerpilot_core::variables::Environment;
+use containerpilot_core::variables::ProcessEnvironment;
 use containerpilot_core::{Core, Effect, Input, JobStatus, Notice, Reply, Request, RequestId, Time};
 
 /// A core and everything it has output.
@@ -33,9 +33,9 @@ pub(crate) struct Harness {
     seen: u64,
     next_pid: i32,
     /// Of the last process.
-    pub(crate) environment: Environment,
+    pub(crate) environment: ProcessEnvironment,
     /// Of the last check.
-    pub(crate) check_environment: Environment,
+    pub(crate) check_environment: ProcessEnvironment,
     pub(crate) exit: Option<u8>,
     pub(crate) exit_deadlines: Option<ExitDeadlines>,
     pub(crate) log: Vec<String>,
@@ -45,7 +45,7 @@ pub(crate) struct Harness {
     log_jobs: Vec<Option<JobIx>>,
     fields: Vec<Fields>,
     /// The last entry of the log.
-    pub(crate) last_entry: Option<Entry>,
+    pub(crate) last_entry: Option<LogEntry>,
     pub(crate) replies: Vec<Reply>,
     /// True if the catalog confirms every deregistration at once.
     pub(crate) catalog_confirms: bool,
@@ -87,8 +87,8 @@ impl Harness {
             renders: VecDeque::new(),
             seen: 0,
             next_pid: 100,
-            environment: Environment::default(),
-            check_environment: Environment::default(),
+            environment: ProcessEnvironment::default(),
+            check_environment: ProcessEnvironment::default(),
             exit: None,
             exit_deadlines: None,
             log: Vec::new(),

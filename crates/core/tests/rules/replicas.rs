@@ -21,7 +21,7 @@ fn has_run(harness: &mut Harness) -> bool {
 #[test]
 fn w20_replicas_know_their_number_and_port() {
     let mut harness = Harness::running(WEB);
-    let variables = |environment: &containerpilot_core::variables::Environment| {
+    let variables = |environment: &containerpilot_core::variables::ProcessEnvironment| {
         let all = environment.iter().map(|(name, value)| format!("{name}={value}"));
         all.filter(|one| one.contains("_REPLICA") || one.contains("_PORT")).collect::<Vec<_>>()
     };

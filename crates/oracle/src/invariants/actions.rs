@@ -4,7 +4,7 @@ use containerpilot_core::effect::{Effect, KillReason};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::RunId;
 use containerpilot_core::plan::{Action, Job, Repeat, Restarts, Role, Signal};
-use containerpilot_core::variables::Environment;
+use containerpilot_core::variables::ProcessEnvironment;
 use containerpilot_core::{JobStatus, Phase, State};
 
 use super::{Check, Oracle};
@@ -192,7 +192,7 @@ impl Oracle<'_> {
     }
 
     /// A process has the variables that actions have set before.
-    pub(super) fn check_variables(&self, job: usize, environment: &Environment) -> Check {
+    pub(super) fn check_variables(&self, job: usize, environment: &ProcessEnvironment) -> Check {
         for (name, value) in &self.variables {
             let found = environment.jobs.overrides().get(name);
             if found != Some(value) {

@@ -1,7 +1,7 @@
 //! W21: with `queue: "all"`, every event starts a run of its own, in order.
 
 use containerpilot_core::event::Code;
-use containerpilot_core::variables::Environment;
+use containerpilot_core::variables::ProcessEnvironment;
 use containerpilot_core::{JobStatus, Phase, State};
 
 use super::{Check, Oracle};
@@ -15,7 +15,7 @@ impl Oracle<'_> {
     }
 
     /// A run that is neither a restart nor started by hand belongs to the oldest event.
-    pub(super) fn check_queued_start(&mut self, job: usize, environment: &Environment) -> Check {
+    pub(super) fn check_queued_start(&mut self, job: usize, environment: &ProcessEnvironment) -> Check {
         let planned = &self.plan.jobs[job];
         // W18: a job that is resumed after a lost source runs for no new event.
         let shutting_down = self.shutdown.is_some() || self.phase != Phase::Running;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::RunId;
 use containerpilot_core::plan::{Job, Plan, Repeat, RequiredSource, Requirement, Restarts, Trigger};
-use containerpilot_core::variables::Environment;
+use containerpilot_core::variables::ProcessEnvironment;
 use containerpilot_core::{Phase, Time};
 use containerpilot_simulation::world::pid_of;
 
@@ -21,7 +21,7 @@ pub(super) const EXEC_TIMEOUT: Duration = Duration::from_secs(10);
 const HOOK_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl Oracle<'_> {
-    pub(super) fn see_spawn(&mut self, job: usize, run: RunId, environment: &Environment) -> Check {
+    pub(super) fn see_spawn(&mut self, job: usize, run: RunId, environment: &ProcessEnvironment) -> Check {
         let planned = &self.plan.jobs[job];
         if self.jobs[job].run.is_some() {
             return self.job_violation("P6", job, "it has two processes");
@@ -144,7 +144,12 @@ impl Oracle<'_> {
     }
 
     /// W14: a job that triggers itself is spaced by its back-off, after a first start without delay.
-    fn check_own_trigger(&mut self, job: usize, environment: &Environment, other_cause: bool) -> Check {
+    fn check_own_trigger(
+        &mut self,
+        job: usize,
+        environment: &ProcessEnvironment,
+        other_cause: bool,
+    ) -> Check {
         let planned = &self.plan.jobs[job];
         let source = environment.iter().find(|(name, _)| *name == "CONTAINERPILOT_EVENT_SOURCE");
         let by_itself = !other_cause
@@ -213,7 +218,7 @@ impl Oracle<'_> {
     }
 
     /// P7: the environment names exactly the running processes.
-    fn check_environment(&self, job: usize, environment: &Environment) -> Check {
+    fn check_environment(&self, job: usize, environment: &ProcessEnvironment) -> Check {
         if !self.exact {
             return Ok(());
         }

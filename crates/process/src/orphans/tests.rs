@@ -46,7 +46,7 @@ impl Fixture {
     fn start_in(&mut self, cgroup: Option<OwnedFd>, run: RunId, script: &str) -> i32 {
         let arguments = vec!["-c".into(), script.into()];
         let command = Command { program: "/bin/sh".into(), arguments };
-        let mut environment = containerpilot_core::variables::Environment::default();
+        let mut environment = containerpilot_core::variables::ProcessEnvironment::default();
         Arc::make_mut(&mut environment.cause).push((MARK.into(), mark(run)));
         let request = SpawnRequest {
             command: &command,

@@ -17,7 +17,7 @@ fn shell(spawner: &mut Spawner, script: &str) -> ProcessStart {
     let (own_stdin, raw_output) = (false, true);
     let request = SpawnRequest {
         command: &command,
-        environment: &containerpilot_core::variables::Environment::default(),
+        environment: &containerpilot_core::variables::ProcessEnvironment::default(),
         process: &process,
         own_stdin,
         raw_output,

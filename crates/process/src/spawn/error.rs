@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use containerpilot_core::input::{StartError, StartErrorKind};
-use containerpilot_core::plan::{Capabilities, Limit, Resource};
+use containerpilot_core::plan::{Capabilities, Limit, LimitedResource};
 use nix::errno::Errno;
 use nix::libc;
 
@@ -155,7 +155,7 @@ impl LimitWords {
         if errno != Errno::EPERM {
             return errno.desc().to_owned();
         }
-        let nofile = self.0.filter(|limit| limit.resource == Resource::Nofile);
+        let nofile = self.0.filter(|limit| limit.resource == LimitedResource::Nofile);
         let reason = match nofile.and_then(|limit| Some((limit.hard, max_descriptors()?))) {
             Some((hard, max)) if hard.is_none_or(|hard| hard > max) => {
                 return format!("EPERM (the kernel allows at most {max}: fs.nr_open; lower the limit)");

@@ -48,7 +48,7 @@ impl Spawner {
     pub fn execution(
         &mut self,
         process: &Process,
-        environment: &variables::Environment,
+        environment: &variables::ProcessEnvironment,
     ) -> Result<Execution, SetupError> {
         let identity = Identity::of(process)?;
         let variables = self.variables(process, environment, identity.home.as_deref());
@@ -98,7 +98,7 @@ impl Execution {
             self.process.user = Some(Principal::Id(self.user));
         }
         let environment =
-            variables::Environment { jobs: Arc::new(JobVariables::default()), ..Default::default() };
+            variables::ProcessEnvironment { jobs: Arc::new(JobVariables::default()), ..Default::default() };
         let request = SpawnRequest {
             command: &command,
             environment: &environment,

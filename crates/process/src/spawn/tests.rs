@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
-use containerpilot_core::plan::{Limit, Principal, Resource};
+use containerpilot_core::plan::{Limit, LimitedResource, Principal};
 use containerpilot_test_support::{isolated, read_all, until};
 
 use super::*;
@@ -28,7 +28,7 @@ fn spawn(spawner: &mut Spawner, words: &[&str], process: &Process) -> Result<Pro
     let (own_stdin, raw_output) = (false, false);
     executed(spawner.spawn(&SpawnRequest {
         command: &command,
-        environment: &containerpilot_core::variables::Environment::default(),
+        environment: &containerpilot_core::variables::ProcessEnvironment::default(),
         process,
         own_stdin,
         raw_output,
@@ -73,7 +73,7 @@ fn spawn_error(words: &[&str], process: &Process) -> (StartErrorKind, String) {
 fn start(spawner: &mut Spawner, command: &Command) -> ProcessStart {
     let request = SpawnRequest {
         command,
-        environment: &containerpilot_core::variables::Environment::default(),
+        environment: &containerpilot_core::variables::ProcessEnvironment::default(),
         process: &Process::default(),
         own_stdin: false,
         raw_output: true,
@@ -187,11 +187,11 @@ isolated! {
         assert_eq!(spawn_error(&["/bin/true"], &no_directory), (Other, message));
         let no_user = Process { user: Some(Principal::Name("nonesuch".to_owned())), ..Process::default() };
         assert_eq!(spawn_error(&["/bin/true"], &no_user), (Other, "/bin/true: there is no user `nonesuch`".to_owned()));
-        let execution = spawner().execution(&no_user, &containerpilot_core::variables::Environment::default());
+        let execution = spawner().execution(&no_user, &containerpilot_core::variables::ProcessEnvironment::default());
         assert!(matches!(execution, Err(SetupError::Identity(IdentityError::NoUser(_)))), "{execution:?}");
-        let core = Limit { resource: Resource::Core, soft: Some(0), hard: Some(0) };
+        let core = Limit { resource: LimitedResource::Core, soft: Some(0), hard: Some(0) };
         // A soft limit must not be above the hard one.
-        let refused = Limit { resource: Resource::Nofile, soft: Some(9), hard: Some(5) };
+        let refused = Limit { resource: LimitedResource::Nofile, soft: Some(9), hard: Some(5) };
         let limited = Process { limits: vec![core, refused], ..Process::default() };
         let message = "/bin/true: cannot set the limit `nofile` to 9:5: Invalid argument".to_owned();
         assert_eq!(spawn_error(&["/bin/true"], &limited), (Other, message));
@@ -230,9 +230,9 @@ isolated! {
         let (much, more) = (max + 1, max + 2);
         let reason = format!("EPERM (the kernel allows at most {max}: fs.nr_open; lower the limit)");
         let expected = format!("/bin/true: cannot set the limit `nofile` to {more}: {reason}");
-        assert_eq!(refusal(Resource::Nofile, more, more), expected);
+        assert_eq!(refusal(LimitedResource::Nofile, more, more), expected);
         let expected = format!("/bin/true: cannot set the limit `nofile` to {much}:{more}: {reason}");
-        assert_eq!(refusal(Resource::Nofile, much, more), expected);
+        assert_eq!(refusal(LimitedResource::Nofile, much, more), expected);
     }
 
     fn p3_start_is_not_waited_for_and_a_kill_before_exec_is_recognised() {
@@ -298,7 +298,7 @@ isolated! {
         }
         let limited = Process {
             user: Some(Principal::Id(54_321)),
-            limits: vec![Limit { resource: Resource::Nproc, soft: Some(0), hard: Some(0) }],
+            limits: vec![Limit { resource: LimitedResource::Nproc, soft: Some(0), hard: Some(0) }],
             ..Process::default()
         };
         // The first process of a user is allowed, the second exceeds the limit.
@@ -346,7 +346,7 @@ isolated! {
         let command = command(&["/bin/sh", "-c", "env | grep -aE '^(BOTH|OWN|X|CONTAINERPILOT_PID)=' | sort; exit 0"]);
         let pair = |name: &'static str, value: &str| (name.into(), value.to_owned());
         let cause = vec![pair("BOTH", "trigger"), pair("X", "1"), pair("X", "2"), pair("OWN", "trigger")];
-        let environment = containerpilot_core::variables::Environment { cause: cause.into(), ..Default::default() };
+        let environment = containerpilot_core::variables::ProcessEnvironment { cause: cause.into(), ..Default::default() };
         let (own_stdin, raw_output) = (false, false);
         let request = SpawnRequest { command: &command, environment: &environment, process: &process, own_stdin, raw_output, cgroup: None, reports: Reports::default() };
         let spawned = executed(spawner.spawn(&request).unwrap()).unwrap();
@@ -383,8 +383,8 @@ isolated! {
             cwd: Some("/usr".to_owned()),
             umask: Some(0o027),
             limits: vec![
-                Limit { resource: Resource::Nofile, soft: Some(17), hard: Some(19) },
-                Limit { resource: Resource::Core, soft: Some(0), hard: Some(0) },
+                Limit { resource: LimitedResource::Nofile, soft: Some(17), hard: Some(19) },
+                Limit { resource: LimitedResource::Core, soft: Some(0), hard: Some(0) },
             ],
             no_new_privileges: true,
             ..Process::default()

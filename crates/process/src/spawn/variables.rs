@@ -99,7 +99,7 @@ impl OwnVariables {
     /// top level of the configuration, in this order of precedence.
     pub(super) fn new(
         process: &Process,
-        environment: &variables::Environment,
+        environment: &variables::ProcessEnvironment,
         home: Option<&[u8]>,
         shared: &SharedVariables,
     ) -> Result<Self, Errno> {

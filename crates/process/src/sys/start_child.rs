@@ -17,7 +17,7 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use containerpilot_core::plan::Resource;
+use containerpilot_core::plan::LimitedResource;
 use nix::errno::Errno;
 use nix::libc;
 
@@ -469,23 +469,23 @@ type ResourceNumber = c_int;
 #[cfg(not(target_env = "musl"))]
 type ResourceNumber = libc::__rlimit_resource_t;
 
-fn resource(resource: Resource) -> ResourceNumber {
+fn resource(resource: LimitedResource) -> ResourceNumber {
     match resource {
-        Resource::As => libc::RLIMIT_AS,
-        Resource::Core => libc::RLIMIT_CORE,
-        Resource::Cpu => libc::RLIMIT_CPU,
-        Resource::Data => libc::RLIMIT_DATA,
-        Resource::Fsize => libc::RLIMIT_FSIZE,
-        Resource::Locks => libc::RLIMIT_LOCKS,
-        Resource::Memlock => libc::RLIMIT_MEMLOCK,
-        Resource::Msgqueue => libc::RLIMIT_MSGQUEUE,
-        Resource::Nice => libc::RLIMIT_NICE,
-        Resource::Nofile => libc::RLIMIT_NOFILE,
-        Resource::Nproc => libc::RLIMIT_NPROC,
-        Resource::Rss => libc::RLIMIT_RSS,
-        Resource::Rtprio => libc::RLIMIT_RTPRIO,
-        Resource::Rttime => libc::RLIMIT_RTTIME,
-        Resource::Sigpending => libc::RLIMIT_SIGPENDING,
-        Resource::Stack => libc::RLIMIT_STACK,
+        LimitedResource::As => libc::RLIMIT_AS,
+        LimitedResource::Core => libc::RLIMIT_CORE,
+        LimitedResource::Cpu => libc::RLIMIT_CPU,
+        LimitedResource::Data => libc::RLIMIT_DATA,
+        LimitedResource::Fsize => libc::RLIMIT_FSIZE,
+        LimitedResource::Locks => libc::RLIMIT_LOCKS,
+        LimitedResource::Memlock => libc::RLIMIT_MEMLOCK,
+        LimitedResource::Msgqueue => libc::RLIMIT_MSGQUEUE,
+        LimitedResource::Nice => libc::RLIMIT_NICE,
+        LimitedResource::Nofile => libc::RLIMIT_NOFILE,
+        LimitedResource::Nproc => libc::RLIMIT_NPROC,
+        LimitedResource::Rss => libc::RLIMIT_RSS,
+        LimitedResource::Rtprio => libc::RLIMIT_RTPRIO,
+        LimitedResource::Rttime => libc::RLIMIT_RTTIME,
+        LimitedResource::Sigpending => libc::RLIMIT_SIGPENDING,
+        LimitedResource::Stack => libc::RLIMIT_STACK,
     }
 }

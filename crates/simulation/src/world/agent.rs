@@ -5,7 +5,9 @@
 use std::time::Duration;
 
 use containerpilot_core::Time;
-use containerpilot_core::catalog::reconcile::{Action, CatalogRequest, Outcome, Reconciler, Settings};
+use containerpilot_core::catalog::reconcile::{
+    CatalogAction, CatalogRequest, Reconciler, RequestOutcome, Settings,
+};
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::plan::Status;
 use containerpilot_core::rng::Rng;
@@ -27,7 +29,7 @@ struct Entry {
 enum Scheduled {
     /// The agent carries out a request; whether the reconciler still waits for the response.
     CarryOut(CatalogRequest, bool),
-    Respond(Outcome),
+    Respond(RequestOutcome),
 }
 
 /// How the reconciler broke its contract.
@@ -319,19 +321,19 @@ impl FakeAgent {
         self.wake_at = None;
         loop {
             match self.reconciler.next(self.now) {
-                Action::Finished => {
+                CatalogAction::Finished => {
                     self.left = true;
                     return;
                 }
-                Action::Wait(until) => {
+                CatalogAction::Wait(until) => {
                     self.wake_at = until;
                     return self.check_deregistered();
                 }
-                Action::Send(_) if self.is_request_open() => {
+                CatalogAction::Send(_) if self.is_request_open() => {
                     self.violation = Some(ContractViolation::TwoRequests);
                     return;
                 }
-                Action::Send(request) => self.receive(request),
+                CatalogAction::Send(request) => self.receive(request),
             }
             self.check_deregistered();
         }
@@ -382,17 +384,17 @@ impl FakeAgent {
             }
             ResponseScript::Refused(after) => {
                 let at = self.now + milliseconds(after);
-                self.queue.add(at, Scheduled::Respond(Outcome::Failed));
+                self.queue.add(at, Scheduled::Respond(RequestOutcome::Failed));
                 self.disturb(at);
             }
             ResponseScript::ResponseLost => {
                 self.queue.add(self.now, Scheduled::CarryOut(request, false));
-                self.queue.add(deadline, Scheduled::Respond(Outcome::Unknown));
+                self.queue.add(deadline, Scheduled::Respond(RequestOutcome::Unknown));
                 self.disturb(deadline);
             }
             ResponseScript::Late(after) => {
                 let at = deadline + milliseconds(after);
-                self.queue.add(deadline, Scheduled::Respond(Outcome::Unknown));
+                self.queue.add(deadline, Scheduled::Respond(RequestOutcome::Unknown));
                 self.queue.add(at, Scheduled::CarryOut(request, false));
                 self.disturb(at);
             }
@@ -400,7 +402,7 @@ impl FakeAgent {
                 self.queue.add(self.now, Scheduled::CarryOut(request, true));
             }
             ResponseScript::FalselyConfirmed => {
-                self.queue.add(self.now, Scheduled::Respond(Outcome::Done));
+                self.queue.add(self.now, Scheduled::Respond(RequestOutcome::Done));
                 self.disturb(self.now);
             }
         }
@@ -411,7 +413,7 @@ impl FakeAgent {
         let awaited = at < self.deadline;
         self.queue.add(at, Scheduled::CarryOut(request, awaited));
         if !awaited {
-            self.queue.add(self.deadline, Scheduled::Respond(Outcome::Unknown));
+            self.queue.add(self.deadline, Scheduled::Respond(RequestOutcome::Unknown));
         }
     }
 
@@ -427,7 +429,8 @@ impl FakeAgent {
                 self.record(|| format!("the agent carries out {request:?}"));
                 self.carry_out(request);
                 if awaited {
-                    self.reconciler.done(self.now, if known { Outcome::Done } else { Outcome::Forgotten });
+                    self.reconciler
+                        .done(self.now, if known { RequestOutcome::Done } else { RequestOutcome::Forgotten });
                 }
             }
         }

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use containerpilot_core::Time;
 use containerpilot_core::catalog::interruption::Interruption;
-use containerpilot_core::catalog::ownership::{Claim, Host, Ownership};
+use containerpilot_core::catalog::ownership::{Claim, Ownership, SupervisorHost};
 use containerpilot_core::catalog::reconcile::{
-    Action, CatalogRequest, Confirmation, Outcome, Reconciler, Settings,
+    CatalogAction, CatalogRequest, Confirmation, Reconciler, RequestOutcome, Settings,
 };
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::ids::JobIx;
@@ -151,7 +151,7 @@ impl ServiceTask {
     async fn run(mut self, mut commands: UnboundedReceiver<ServiceCommand>) {
         while guarded(self.reconcile(&mut commands)).await.is_err() {
             tokio::time::sleep(PANIC_PAUSE).await;
-            self.reconciler.done(self.shared.now(), Outcome::Unknown);
+            self.reconciler.done(self.shared.now(), RequestOutcome::Unknown);
         }
         self.shared.connectivity.forget(&self.name);
     }
@@ -165,14 +165,14 @@ impl ServiceTask {
             self.is_gone.store(self.reconciler.is_gone(), Ordering::Release);
             self.apply_interruption();
             let until = match self.reconciler.next(self.shared.now()) {
-                Action::Finished => break,
-                Action::Send(request) => {
+                CatalogAction::Finished => break,
+                CatalogAction::Send(request) => {
                     self.send(request).await;
                     continue;
                 }
                 // There are no more commands, and deregistering need not be tried again.
-                Action::Wait(None) if self.is_released => break,
-                Action::Wait(until) => until,
+                CatalogAction::Wait(None) if self.is_released => break,
+                CatalogAction::Wait(until) => until,
             };
             let command = tokio::select! {
                 command = commands.recv(), if !self.is_released => command,
@@ -234,7 +234,7 @@ impl ServiceTask {
         self.apply_interruption();
         let now = self.shared.now();
         self.reconciler.done(now, outcome);
-        if outcome == Outcome::Done {
+        if outcome == RequestOutcome::Done {
             self.announce(request);
         }
         self.shared.connectivity.record(now, &self.name, failure.as_ref());
@@ -256,7 +256,7 @@ impl ServiceTask {
     }
 
     /// Sends a request, unless another supervisor holds the id of the service (D10).
-    async fn exchange(&mut self, request: CatalogRequest) -> (Outcome, Option<Failure>) {
+    async fn exchange(&mut self, request: CatalogRequest) -> (RequestOutcome, Option<Failure>) {
         let ttl = self.definition.service.ttl;
         if self.ownership.must_look_up(self.shared.now(), request, ttl) {
             match self.look_up(request).await {
@@ -266,9 +266,9 @@ impl ServiceTask {
                     let reason = format!(
                         "another supervisor ({other}) has registered the id {id}; waiting until it leaves or its TTL expires"
                     );
-                    return (Outcome::Held, Some(Failure { kind: FailureKind::Held, reason }));
+                    return (RequestOutcome::Held, Some(Failure { kind: FailureKind::Held, reason }));
                 }
-                Err(failure) => return (Outcome::Failed, Some(failure)),
+                Err(failure) => return (RequestOutcome::Failed, Some(failure)),
             }
         }
         self.carry_out(request).await
@@ -285,11 +285,11 @@ impl ServiceTask {
             return Err(self.shared.failure(&response));
         }
         let has_address = |address| sys::interface_addresses().iter().any(|(_, own)| *own == address);
-        let host = Host { name: &sys::hostname(), has_address: &has_address };
+        let host = SupervisorHost { name: &sys::hostname(), has_address: &has_address };
         Ok(self.ownership.claim(self.shared.now(), service, request, found.as_ref(), host))
     }
 
-    async fn carry_out(&self, request: CatalogRequest) -> (Outcome, Option<Failure>) {
+    async fn carry_out(&self, request: CatalogRequest) -> (RequestOutcome, Option<Failure>) {
         let service = &self.definition.service;
         let (path, body) = match request {
             CatalogRequest::Register(status) => {
@@ -301,20 +301,20 @@ impl ServiceTask {
         match self.shared.client.send(Method::PUT, &path, body, self.reconciler.deadline()).await {
             Err(error) => {
                 let outcome = match error {
-                    RequestError::NotSent(_) => Outcome::Failed,
-                    RequestError::NoResponse(_) => Outcome::Unknown,
+                    RequestError::NotSent(_) => RequestOutcome::Failed,
+                    RequestError::NoResponse(_) => RequestOutcome::Unknown,
                 };
                 (outcome, Some(Failure::from(&error)))
             }
-            Ok(response) if (200..300).contains(&response.status) => (Outcome::Done, None),
+            Ok(response) if (200..300).contains(&response.status) => (RequestOutcome::Done, None),
             Ok(response) => {
                 let registers = matches!(request, CatalogRequest::Register(_));
                 if !registers && api::is_not_registered(response.status, &response.body) {
-                    return (Outcome::Forgotten, None);
+                    return (RequestOutcome::Forgotten, None);
                 }
                 let failure = self.shared.failure(&response);
                 let refused = failure.kind == FailureKind::Refused;
-                (if refused { Outcome::Failed } else { Outcome::Unknown }, Some(failure))
+                (if refused { RequestOutcome::Failed } else { RequestOutcome::Unknown }, Some(failure))
             }
         }
     }

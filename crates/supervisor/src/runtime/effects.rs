@@ -8,10 +8,10 @@ use containerpilot_core::effect::{Effect, Exit};
 use containerpilot_core::ids::{CheckIx, CheckRunId, FileIx, JobIx, RenderId, RunId};
 use containerpilot_core::input::{ExitStatus, Input, RenderError};
 use containerpilot_core::inserted;
-use containerpilot_core::log_entry::Entry;
+use containerpilot_core::log_entry::LogEntry;
 use containerpilot_core::plan::diff::Moves;
 use containerpilot_core::plan::{FileData, JobLogging, JobOutput, Level, Plan, Probe, Signal, StopScope};
-use containerpilot_core::variables::{Environment, JobVariables};
+use containerpilot_core::variables::{JobVariables, ProcessEnvironment};
 use containerpilot_load::host;
 use containerpilot_otlp::Ids;
 use containerpilot_process::reaper::{Exited, Owner, Reaper};
@@ -161,8 +161,8 @@ impl EffectExecutor {
     }
 
     /// Writes an entry, with the last lines of the job's run if the entry is about a failure (L6).
-    fn log(&self, plan: &Plan, entry: Entry) {
-        let Entry { level, job, message, fields, with_output } = entry;
+    fn log(&self, plan: &Plan, entry: LogEntry) {
+        let LogEntry { level, job, message, fields, with_output } = entry;
         let name = job.and_then(|job| plan.jobs.get(job.index())).map(|job| job.name.as_str());
         let last = job.and_then(|job| self.pids.get(&job));
         let pid = last.filter(|_| with_output).map(|(pid, _)| pid.unsigned_abs());
@@ -193,7 +193,7 @@ impl EffectExecutor {
         plan: &Plan,
         (ix, check): (JobIx, CheckIx),
         run: CheckRunId,
-        environment: &Environment,
+        environment: &ProcessEnvironment,
     ) -> Option<ProbeResult> {
         let Some(job) = plan.jobs.get(ix.index()) else {
             return Some(Err("there is no such job".into()));
@@ -254,7 +254,7 @@ impl EffectExecutor {
         file: FileIx,
         render: RenderId,
         run: CheckRunId,
-        environment: &Environment,
+        environment: &ProcessEnvironment,
     ) -> Option<ProbeResult> {
         let file = plan.files.get(file.index());
         let tested = file.and_then(|file| Some((file, file.test.as_ref()?)));
@@ -283,7 +283,7 @@ impl EffectExecutor {
         plan: &Plan,
         ix: JobIx,
         run: CheckRunId,
-        environment: &Environment,
+        environment: &ProcessEnvironment,
     ) -> Option<ProbeResult> {
         let job = plan.jobs.get(ix.index());
         let Some((job, command)) = job.and_then(|job| Some((job, job.stop.drain.program()?))) else {

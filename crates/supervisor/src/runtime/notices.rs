@@ -16,7 +16,7 @@ use containerpilot_core::effect::Exit;
 use containerpilot_core::ids::RunId;
 use containerpilot_core::input::{StartError, StartErrorKind};
 use containerpilot_core::plan::{Job, Ready};
-use containerpilot_core::variables::Environment;
+use containerpilot_core::variables::ProcessEnvironment;
 use containerpilot_core::{Input, Notice};
 use containerpilot_log_format::{HiddenValues, Redactor};
 use containerpilot_process::error_text::describe;
@@ -85,7 +85,7 @@ impl Notices {
         &self,
         job: &Job,
         run: RunId,
-        environment: &mut Environment,
+        environment: &mut ProcessEnvironment,
     ) -> Result<Prepared, StartError> {
         let mut prepared = Prepared::default();
         match &job.ready {

@@ -13,7 +13,7 @@ use containerpilot_core::effect::Exit;
 use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::input::{StartError, StartErrorKind};
 use containerpilot_core::plan::{Command, JobLogging, JobOutput, Plan, Process, Role};
-use containerpilot_core::variables::Environment;
+use containerpilot_core::variables::ProcessEnvironment;
 use containerpilot_process::orphans;
 use containerpilot_process::reaper::{Exited, Owner};
 use containerpilot_process::spawn::{ProcessStart, Progress, Reports, SpawnRequest};
@@ -113,7 +113,7 @@ impl EffectExecutor {
         plan: &Plan,
         ix: JobIx,
         run: RunId,
-        environment: &Environment,
+        environment: &ProcessEnvironment,
     ) -> Option<Input> {
         let wanted = plan.jobs.get(ix.index()).and_then(|job| Some((job, job.exec.program()?)));
         let Some((job, command)) = wanted else {
@@ -175,7 +175,7 @@ impl EffectExecutor {
         &mut self,
         program: &AuxiliaryProgram<'_>,
         run: CheckRunId,
-        environment: &Environment,
+        environment: &ProcessEnvironment,
     ) -> Option<ProbeResult> {
         let &AuxiliaryProgram { command, process, source, name, raw_output, run: of } = program;
         let reports = Reports::default();
@@ -294,7 +294,7 @@ impl EffectExecutor {
 }
 
 /// The environment with the mark by which the processes of a run are found (P4).
-pub(super) fn marked(environment: &Environment, run: Option<RunId>) -> Environment {
+pub(super) fn marked(environment: &ProcessEnvironment, run: Option<RunId>) -> ProcessEnvironment {
     let mut marked = environment.clone();
     if let Some(run) = run {
         Arc::make_mut(&mut marked.cause).push((orphans::MARK.into(), orphans::mark(run)));

@@ -6,7 +6,7 @@ use containerpilot_config::{ConfigFile, Options, load};
 use containerpilot_core::effect::Exit;
 use containerpilot_core::ids::{JobIx, RunId};
 use containerpilot_core::plan::Signal;
-use containerpilot_core::variables::Environment;
+use containerpilot_core::variables::ProcessEnvironment;
 use containerpilot_load::host;
 use containerpilot_process::{proc, signals};
 use containerpilot_test_support::isolated;
@@ -59,7 +59,7 @@ fn exit(code: u8) -> Effect {
 }
 
 fn spawn(run: u64) -> Effect {
-    Effect::Spawn { job: JobIx(0), run: RunId(run), environment: Environment::default() }
+    Effect::Spawn { job: JobIx(0), run: RunId(run), environment: ProcessEnvironment::default() }
 }
 
 /// What an input reports about a run.
