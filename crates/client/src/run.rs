@@ -24,7 +24,8 @@ use super::{PROGRAM, unknown_command_or_program};
 /// What this program can supervise with.
 #[derive(Clone, Copy)]
 pub struct Supervisor {
-    /// Runs the supervisor with a plan until the container stops. Returns its exit code, or why it could not start.
+    /// Runs the supervisor with a plan until the container stops. Returns its exit code, or why it could not start: as
+    /// text, because this crate does not know the supervisor.
     pub run: fn(Plan, Environment, Option<ConfigSource>) -> Result<u8, String>,
     /// Why it would not start with a plan, where that needs more than the configuration.
     pub check: fn(&Plan) -> Result<(), String>,

@@ -126,7 +126,7 @@ pub fn report_text(report: &Report) -> String {
     report.display(Style { faults_are_errors: false, colour: false }).to_string()
 }
 
-/// A command-line argument as UTF-8.
+/// A command-line argument as UTF-8. The error is the message for the user.
 pub fn utf8(word: &OsString) -> Result<String, String> {
     word.to_str().map(str::to_owned).ok_or_else(|| format!("`{}` is not UTF-8", word.to_string_lossy()))
 }

@@ -35,7 +35,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
-use self::client::{ConsulClient, Response};
+use self::client::{ConsulClient, ConsulResponse};
 use self::connectivity_log::{ConnectivityLog, Failure, FailureKind};
 use self::embedded::Embedded;
 use self::locks::{LockHandle, LockTask};
@@ -301,7 +301,7 @@ impl Shared {
     }
 
     /// What an error response means. After a refusal the token file is read again.
-    fn failure(&self, response: &Response) -> Failure {
+    fn failure(&self, response: &ConsulResponse) -> Failure {
         let mut reason = self.client.describe(response);
         let refused = (400..500).contains(&response.status) && response.status != 429;
         if matches!(response.status, 401 | 403) {

@@ -72,7 +72,7 @@ pub(super) struct App {
     pub(super) summary: String,
     /// Why the supervisor does not answer.
     pub(super) trouble: Option<String>,
-    /// The outcome of the last request.
+    /// The outcome of the last request, as it is shown.
     pub(super) message: Option<Result<String, String>>,
     /// The lines of the table or of the text that fit the screen, set when it is drawn.
     pub(super) page: usize,

@@ -1,6 +1,6 @@
 //! A start in progress: what the child reports through its pipe (P3).
 //!
-//! The pipe is closed when the program is executed. A child that fails writes an [`ExecError`] before it exits; one
+//! The pipe is closed when the program is executed. A child that fails writes an `ExecError` before it exits; one
 //! that is killed before it has executed its program writes nothing, and the kernel tells that it has not.
 
 use std::os::fd::{OwnedFd, RawFd};

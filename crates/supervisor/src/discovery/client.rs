@@ -22,7 +22,7 @@ const REASON_LENGTH: usize = 160;
 
 /// A complete response with any status.
 #[derive(Debug)]
-pub(super) struct Response {
+pub(super) struct ConsulResponse {
     pub(super) status: u16,
     /// `X-Consul-Index`
     pub(super) index: Option<u64>,
@@ -91,7 +91,7 @@ impl ConsulClient {
         path: &str,
         body: Bytes,
         within: Duration,
-    ) -> Result<Response, RequestError> {
+    ) -> Result<ConsulResponse, RequestError> {
         if !self.token_file_read.swap(true, Ordering::Relaxed) {
             // An unreadable file is reported when Consul refuses the request.
             let _ = self.reload_token();
@@ -100,7 +100,7 @@ impl ConsulClient {
         let whole = Wanted::Whole { most: RESPONSE_BYTES };
         let response = self.http.send(request, &|_| whole, within).await?;
         let index = response.headers.get("x-consul-index");
-        Ok(Response {
+        Ok(ConsulResponse {
             status: response.status.as_u16(),
             index: index.and_then(|index| index.to_str().ok()?.parse().ok()),
             body: response.body,
@@ -132,7 +132,7 @@ impl ConsulClient {
     }
 
     /// An error response for the log: its status and its first line, shortened and without the token.
-    pub(super) fn describe(&self, response: &Response) -> String {
+    pub(super) fn describe(&self, response: &ConsulResponse) -> String {
         let text = String::from_utf8_lossy(&response.body);
         let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
         let token = self.token.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -294,13 +294,13 @@ mod tests {
         let client = client("127.0.0.1:8500", Some(token));
         for padding in 0..2 * REASON_LENGTH {
             let body = format!("{}{token} is not known, {token}", "x".repeat(padding));
-            let text = client.describe(&Response { status: 403, index: None, body: body.into() });
+            let text = client.describe(&ConsulResponse { status: 403, index: None, body: body.into() });
             assert!(!text.contains("11111111") && !text.contains("1111-2222"), "{text}");
             assert!(text.chars().count() <= REASON_LENGTH + "status 403: ".len());
         }
         // Control characters do not hide the token.
         let body = "1111\u{1}1111-2222-3333-4444-555555555555";
-        let text = client.describe(&Response { status: 500, index: None, body: body.into() });
+        let text = client.describe(&ConsulResponse { status: 500, index: None, body: body.into() });
         assert_eq!(text, "status 500: (hidden)");
     }
 }

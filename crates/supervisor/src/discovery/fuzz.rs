@@ -7,7 +7,7 @@ use containerpilot_core::catalog::lock_requests::LockRequest;
 use containerpilot_core::plan::Lock;
 
 use super::api::{instances, is_not_registered};
-use super::client::Response;
+use super::client::ConsulResponse;
 use super::lock_api;
 
 pub(crate) fn run(body: &[u8]) {
@@ -28,7 +28,7 @@ pub(crate) fn run(body: &[u8]) {
         let lock = Lock { name: "a".into(), key: "k".into(), ttl: Duration::from_secs(10), slots };
         let look = LockRequest::Look { index: None, wait: Duration::ZERO };
         for request in [look, LockRequest::CreateSession, LockRequest::Acquire { index: 1 }] {
-            let response = Response { status: 200, index: Some(1), body: Bytes::copy_from_slice(body) };
+            let response = ConsulResponse { status: 200, index: Some(1), body: Bytes::copy_from_slice(body) };
             let _ = lock_api::outcome(&lock, &request, &response);
         }
     }

@@ -14,7 +14,7 @@ use containerpilot_core::plan::{LONGEST_TTL, Lock};
 use hyper::Method;
 use serde::{Deserialize, Serialize};
 
-use super::client::Response;
+use super::client::ConsulResponse;
 
 /// The longest lock delay that Consul accepts.
 const LONGEST_DELAY: Duration = Duration::from_secs(60);
@@ -102,7 +102,7 @@ pub(super) fn http_request(lock: &Lock, request: &LockRequest, session: &str, ho
 }
 
 /// What a response means; `None` if it is an error, or not valid.
-pub(super) fn outcome(lock: &Lock, request: &LockRequest, response: &Response) -> Option<LockOutcome> {
+pub(super) fn outcome(lock: &Lock, request: &LockRequest, response: &ConsulResponse) -> Option<LockOutcome> {
     let text = || String::from_utf8_lossy(&response.body);
     match (request, response.status) {
         (LockRequest::CreateSession, 200) => {
@@ -285,8 +285,8 @@ mod tests {
         Lock { name: "primary".into(), key: "a b/c".into(), ttl: Duration::from_secs(90), slots }
     }
 
-    fn response(status: u16, body: &str) -> Response {
-        Response { status, index: Some(7), body: body.to_owned().into() }
+    fn response(status: u16, body: &str) -> ConsulResponse {
+        ConsulResponse { status, index: Some(7), body: body.to_owned().into() }
     }
 
     #[test]

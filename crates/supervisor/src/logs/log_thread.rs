@@ -84,7 +84,7 @@ pub(super) struct LogWorker {
     half_full: bool,
     /// When work was taken last.
     last_work: Option<Instant>,
-    /// What the queue knows about the output, see [`Queue::set_writing`](super::queue::Queue::set_writing).
+    /// What the queue knows about the output, see [`LogQueue::set_writing`](super::queue::LogQueue::set_writing).
     writing: bool,
     /// New streams that are not in epoll yet.
     new_streams: Vec<u64>,

@@ -1,4 +1,4 @@
-//! The telemetry server: pages for programs over HTTP (T1), and one for people (T5, [`page`]).
+//! The telemetry server: pages for programs over HTTP (T1), and one for people (T5, `page`).
 //!
 //! Every page is rendered from a [`Snapshot`] of the core. One query to the event loop is in progress at a time, and
 //! its result is reused for 100 ms, so the loop gets at most ten queries a second from any number of clients. The page
