@@ -799,11 +799,11 @@ fn s2_a_failed_registration_is_not_a_deregistration() {
 fn d11_a_confirmation_and_a_failure_at_the_same_instant_leave_the_state_unknown() {
     let mut web = ServiceHarness::passing();
     web.now = at(9000);
-    for outcome in [Outcome::Done, Outcome::Failed] {
+    for outcome in [RequestOutcome::Done, RequestOutcome::Failed] {
         web.service.heartbeat_due();
         web.sends(CatalogRequest::Update(Status::Passing), outcome);
     }
     web.waits();
-    web.sends(CatalogRequest::Update(Status::Passing), Outcome::Done);
+    web.sends(CatalogRequest::Update(Status::Passing), RequestOutcome::Done);
     assert_eq!(web.service.confirmation().map(|known| known.since), Some(web.now));
 }

@@ -17,7 +17,7 @@ use containerpilot_core::time::Time;
 use serde::Serialize;
 
 use super::picture::Picture;
-use crate::messages::query::{PublicSnapshot, JournalRecord, Snapshot};
+use crate::messages::query::{JournalRecord, PublicSnapshot, Snapshot};
 use crate::messages::views::{self, Clock};
 
 /// How many reasons why the container is not ready are listed.
