@@ -3,7 +3,7 @@
 use containerpilot_core::plan::{Metric, MetricKind};
 
 /// The supervisor's own metrics (T3, T4), sorted by name.
-pub const SELF_METRICS: [&str; 32] = [
+pub const SELF_METRICS: [&str; 34] = [
     "containerpilot_build_info",
     "containerpilot_catalog_up",
     "containerpilot_check_duration_seconds",
@@ -15,6 +15,7 @@ pub const SELF_METRICS: [&str; 32] = [
     "containerpilot_file_up",
     "containerpilot_file_writes_total",
     "containerpilot_job_cpu_seconds_total",
+    "containerpilot_job_events_dropped_total",
     "containerpilot_job_last_exit_code",
     "containerpilot_job_memory_bytes",
     "containerpilot_job_restarts_total",
@@ -25,6 +26,7 @@ pub const SELF_METRICS: [&str; 32] = [
     "containerpilot_lock_held",
     "containerpilot_log_lines_total",
     "containerpilot_log_lost_lines_total",
+    "containerpilot_otlp_items_total",
     "containerpilot_ready",
     "containerpilot_service_conflict",
     "containerpilot_service_registered",

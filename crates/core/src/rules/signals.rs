@@ -1,5 +1,5 @@
-//! What a signal to the supervisor means (S1, S7, S8, W3, R1, L1, C8). The runtime receives every
-//! signal that can be caught, except SIGCHLD (`src/process/signals.rs`).
+//! What a signal to the supervisor means (S1, S7, S8, W3, R1, L1, C8). The runtime receives every signal that can be
+//! caught, except SIGCHLD (`crates/process/src/signals.rs`).
 
 use alloc::format;
 use alloc::string::{String, ToString};

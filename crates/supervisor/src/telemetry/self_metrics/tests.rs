@@ -255,7 +255,8 @@ fn d11_instances_are_missing_until_consul_has_answered() {
 #[test]
 fn t3_the_names_reserved_in_the_configuration_are_the_own_metrics() {
     let mut core = TestCore::new(
-        "{ jobs: [{ name: 'a', exec: 'a', restarts: 1, health: { exec: 'b', interval: 1, ttl: 5 } }],
+        "{ jobs: [{ name: 'a', exec: 'a', restarts: 1, health: { exec: 'b', interval: 1, ttl: 5 } },
+                  { name: 'q', exec: 'q', when: { source: 'a', each: 'exitFailed', queue: 'all' } }],
            watches: [{ name: 'db', interval: 1 }], locks: [{ name: 'primary' }],
            files: [{ name: 'conf', template: 'x', to: '/tmp/conf' }] }",
     );
@@ -266,6 +267,7 @@ fn t3_the_names_reserved_in_the_configuration_are_the_own_metrics() {
     core.step(Input::FileRendered { render: RenderId(1), result: Ok(RenderedText::Same) });
     let mut shared = Shared::default();
     shared.requests.insert((200, "/v3/ping"), 1);
+    shared.exported.insert(("logs", "sent"), 1);
     let mut page = MetricsPage::default();
     let mut snapshot = core.snapshot();
     snapshot.catalog.consul = Some(ConsulReport { up: Some(true), trouble: None });
