@@ -146,7 +146,7 @@ fn d5_l5_agent_that_responds_with_403_and_echoes_the_token() {
 
 #[test]
 fn d5_agent_that_responds_with_garbage() {
-    recovers_from(Behaviour::Garbage, "is unreachable: invalid HTTP");
+    recovers_from(Behaviour::Garbage, "is unreachable: the response is not HTTP");
 }
 
 #[test]

@@ -173,9 +173,9 @@ fn x9_d11_watch_without_an_answer_says_why() {
         .keys(&more)
         .job("app", "exec: 'true', when: { source: 'watch.db', once: 'healthy' }");
     let mut pilot = Pilot::start(&text);
-    pilot.run.wait_for_line("is unreachable: invalid HTTP");
+    pilot.run.wait_for_line("is unreachable: the response is not HTTP");
     let reported = Reported { pilot, telemetry: format!("{ip}:9090") };
-    let error = format!("Consul at {} is unreachable: invalid HTTP", agent.address);
+    let error = format!("Consul at {} is unreachable: the response is not HTTP", agent.address);
     let expected = format!("watch.db: no answer from the catalog yet: {error}");
     wait_until("the watch says why", || reported.command(&["explain", "watch.db"]).contains(&expected));
     let app = reported.command(&["explain", "app"]);

@@ -109,15 +109,15 @@ fn t5_dependencies_point_from_what_something_waits_for() {
     let found: Vec<_> = graph
         .edges
         .iter()
-        .map(|edge| format!("{} -> {}: {}", name(edge.from), name(edge.to), edge.label))
+        .map(|edge| format!("{} -> {}: {:?} {}", name(edge.from), name(edge.to), edge.line, edge.label))
         .collect();
     assert_eq!(
         found,
         [
-            "db -> web-1: healthy",
-            "watch.db -> web-1: requires, bound",
-            "SIGHUP -> each: each signal",
-            "db -> watch.db: advertised",
+            "db -> watch.db: Effect advertised",
+            "db -> web: Once healthy",
+            "watch.db -> web: Each requires, bound",
+            "SIGHUP -> each: Each ",
         ]
     );
 }
