@@ -82,7 +82,7 @@ fn p11_secret_that_becomes_a_link_is_read_with_the_rights_of_its_owner() {
         let mut hostile = Hostile::with_setup(rank, OF_ROOT, 5, &config);
         hostile.await_file("own/done");
         hostile.post("/v3/jobs/reader/start");
-        hostile.await_log("own/token: Permission denied");
+        hostile.await_log("own/token: permission denied");
         assert!(!hostile.log().contains("jidden"), "{}", hostile.log());
         hostile.stops();
     });
