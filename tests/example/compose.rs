@@ -40,14 +40,21 @@ impl Project {
         self.compose(&["up", "-d", "--no-build", "--scale", &format!("{service}={count}")]);
     }
 
-    /// Restarts Consul, and waits until the supervisor in `container` has reconnected to it.
+    /// Restarts Consul, and waits until the supervisor in `container` has reconnected to it. Consul is away until the
+    /// supervisor has noticed: the kernel repeats a connection attempt after a second, so that it may notice nothing.
     pub(crate) fn restart_consul(&self, container: &str) {
-        let reconnects = || docker(&["logs", container]).matches("is available again").count();
-        let before = reconnects();
-        docker(&["restart", "--time", "1", &self.container("consul")]);
+        let count = |message: &str| docker(&["logs", container]).matches(message).count();
+        let (consul, before) = (self.container("consul"), count("is available again"));
+        let failures = count("is unreachable");
+        docker(&["stop", "--time", "1", &consul]);
+        wait_until(
+            || format!("{container} has noticed that Consul is away; the logs were:\n{}", self.logs()),
+            || count("is unreachable") > failures,
+        );
+        docker(&["start", &consul]);
         wait_until(
             || format!("{container} has reconnected to Consul; the logs were:\n{}", self.logs()),
-            || reconnects() > before,
+            || count("is available again") > before,
         );
     }
 
