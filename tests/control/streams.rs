@@ -20,6 +20,9 @@ fn x2_events_are_replayed_and_then_streamed_each_with_its_cause() {
     assert_eq!((startup["id"].as_u64(), startup["code"].as_str()), (Some(1), Some("startup")));
     assert_eq!(startup["source"], "global");
     assert!(startup["time"].as_str().unwrap().ends_with('Z'));
+    // Its start is reported when its program was executed, which may be later than the others.
+    stream.wait_for("event: start");
+    assert_eq!(stream.data()["source"], "main");
     pilot.supervisor.signal("-HUP");
     let signal = stream.event();
     assert_eq!((&signal["source"], &signal["code"]), (&"SIGHUP".into(), &"signal".into()));

@@ -114,7 +114,8 @@ fn t6_a_real_collector_reads_spans_records_and_metrics() {
             "{{ otlp: {{ endpoint: 'http://{address}', resource: {{ 'service.name': 'shop' }} }}, jobs: {JOBS} }}"
         ),
     );
-    supervisor.wait_for_line("web healthy");
+    supervisor.wait_for_lines("web healthy", 1);
+    supervisor.wait_for_lines("from web", 1);
     supervisor.signal("-TERM");
     let (code, log) = supervisor.wait();
     assert!(code == 0 && !log.contains("otlp: cannot send") && !log.contains("otlp: the collector"), "{log}");
@@ -165,7 +166,8 @@ fn t6_https_verifies_the_collector_and_sends_a_client_certificate() {
     assert!(collector.spans().is_empty() && collector.records().is_empty(), "nothing arrives by these");
 
     let mut supervisor = run(&format!("{trusted}, {own}"));
-    supervisor.wait_for_line("web healthy");
+    supervisor.wait_for_lines("web healthy", 1);
+    supervisor.wait_for_lines("from web", 1);
     supervisor.signal("-TERM");
     let (code, log) = supervisor.wait();
     assert!(code == 0 && !log.contains("otlp: cannot send"), "{log}");
