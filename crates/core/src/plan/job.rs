@@ -48,7 +48,7 @@ pub struct Job {
     pub on_failure: OnCompletion,
     /// What happens to the container when the job completes successfully (S5).
     pub on_success: OnCompletion,
-    /// How its process tells that it is ready. Then `health` has a check of [`Probe::Ready`](super::Probe::Ready)
+    /// How its process reports that it is ready. Then `health` has a check of [`Probe::Ready`](super::Probe::Ready)
     /// (H11).
     pub ready: Option<Ready>,
     /// Its health checks.
