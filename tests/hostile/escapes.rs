@@ -23,7 +23,7 @@ fn p4_processes_cannot_pretend_to_belong_to_the_run_of_another_job() {
         let mut hostile = Hostile::start(rank, 5, config);
         hostile.await_ready(1);
         hostile.await_job("forger", "has exited", |job| !job["lastExit"].is_null());
-        let pid = hostile.job("victim")["pid"].clone();
+        let pid = hostile.pid_of("victim");
         hostile.post("/v3/jobs/victim/restart");
         hostile.await_job("victim", "runs again", |job| job["state"] == "running" && job["pid"] != pid);
         assert!(!hostile.log().contains("victim left processes"), "{}", hostile.log());
@@ -68,7 +68,7 @@ fn x2_job_that_left_its_process_group_is_stopped_and_restarted_by_hand() {
         format!("jobs: [{{ name: 'a', {LEAVES_ITS_GROUP} }}, {{ name: 'main', exec: 'sleep 1000' }}]");
     let mut hostile = Hostile::start(Rank::Init, 1, &config);
     hostile.await_ready(1);
-    let pid = hostile.job("a")["pid"].clone();
+    let pid = hostile.pid_of("a");
     hostile.post("/v3/jobs/a/restart");
     wait_until("it runs again", || {
         let job = hostile.job("a");
@@ -96,7 +96,7 @@ fn r3_reload_completes_when_a_changed_job_has_left_its_process_group() {
             // SIGHUP, because a request is answered when the reload is complete.
             hostile.send(1);
         };
-        let pid = hostile.job("a")["pid"].clone();
+        let pid = hostile.pid_of("a");
         reload(&config("two"));
         wait_until("the changed job runs", || {
             let job = hostile.job("a");

@@ -185,6 +185,12 @@ impl Hostile {
         jobs.iter().find(|job| job["name"] == name).unwrap_or_else(|| panic!("no {name} in {status}")).clone()
     }
 
+    /// The process of a job, as soon as it runs.
+    pub(crate) fn pid_of(&self, name: &str) -> Value {
+        self.await_state(name, "running");
+        self.job(name)["pid"].clone()
+    }
+
     /// Waits until a job is in a state.
     pub(crate) fn await_state(&self, name: &str, state: &str) {
         self.await_job(name, &format!("is {state}"), |job| job["state"] == state);

@@ -12,17 +12,14 @@ const SLEEP: &str = "exec: 'sleep 1000'";
 #[test]
 fn r3_unchanged_jobs_keep_their_process_and_changed_ones_are_restarted() {
     let mut pilot = Pilot::start(&Config::new().jobs(["gone", "other", "kept"], SLEEP));
-    pilot.wait_for_state("kept", "running");
-    let pid = pilot.job("kept")["pid"].clone();
-    let before = pilot.job("other")["pid"].clone();
+    let (pid, before) = (pilot.pid_of("kept"), pilot.pid_of("other"));
     let changed =
         Config::new().job("kept", SLEEP).job("new", "exec: 'sleep 1002'").job("other", "exec: 'sleep 1001'");
     let answer = reload_to(&pilot, &changed);
     assert_eq!(summary(&answer), "kept|other|new|gone");
     pilot.wait_for_state("new", "running");
-    pilot.wait_for_state("other", "running");
     assert_eq!(pilot.job("kept")["pid"], pid);
-    assert_ne!(pilot.job("other")["pid"], before);
+    assert_ne!(pilot.pid_of("other"), before);
     let status = pilot.get("/v3/status").json();
     assert_eq!(status["jobs"].as_array().unwrap().len(), 3, "{status}");
     pilot.supervisor.wait_for_line("reload: restarted other; started new; removed gone; kept 1 job");
@@ -36,7 +33,7 @@ fn r3_unchanged_jobs_keep_their_process_and_changed_ones_are_restarted() {
 fn r3_reload_of_an_unchanged_file_does_nothing() {
     let pilot = Pilot::start(&Config::new().job("a", SLEEP).job("b", "exec: 'true'"));
     pilot.wait_for_state("b", "complete");
-    let pid = pilot.job("a")["pid"].clone();
+    let pid = pilot.pid_of("a");
     for _ in 0..3 {
         assert_eq!(summary(&reload(&pilot)), "a,b|||");
     }
@@ -114,12 +111,10 @@ fn c6_reload_restarts_all_coprocesses_with_new_limits() {
     };
     let pilot = Pilot::start(&config(1));
     wait_until("it is restarted", || pilot.supervisor.size("short") == 4);
-    pilot.wait_for_state("co", "running");
-    let (main, co) = (pilot.job("main")["pid"].clone(), pilot.job("co")["pid"].clone());
+    let (main, co) = (pilot.pid_of("main"), pilot.pid_of("co"));
     let answer = reload_to(&pilot, &config(2));
     assert_eq!(answer["kept"], serde_json::json!(["main"]), "{answer}");
-    pilot.wait_for_state("co", "running");
-    assert_ne!(pilot.job("co")["pid"], co);
+    assert_ne!(pilot.pid_of("co"), co);
     assert_eq!(pilot.job("main")["pid"], main);
     wait_until("it is restarted up to the new limit", || pilot.supervisor.size("short") == 4 + 6);
 }
@@ -144,8 +139,7 @@ fn s7_reload_keeps_the_main_program_running() {
     let socket = main.file("socket");
     let pilot = Pilot { supervisor: main, socket };
     wait_until("the control socket exists", || pilot.socket.exists());
-    pilot.wait_for_state("sleep", "running");
-    let pid = pilot.job("sleep")["pid"].clone();
+    let pid = pilot.pid_of("sleep");
     fs::write(file, "{ jobs: [{ name: 'side', exec: 'sleep 1001' }] }").unwrap();
     assert_eq!(summary(&reload(&pilot)), "sleep|side||");
     assert_eq!((&pilot.job("sleep")["pid"], &pilot.job("sleep")["role"]), (&pid, &"main".into()));

@@ -26,7 +26,7 @@ fn start_one_job() -> Pilot {
 #[test]
 fn r2_configuration_error_changes_nothing_and_is_returned_to_the_client() {
     let mut pilot = start_one_job();
-    let pid = pilot.job("a")["pid"].clone();
+    let pid = pilot.pid_of("a");
     rewrite(
         &pilot,
         "{ jobs: [\n  { name: 'a', exce: 'sleep 1' },\n  { name: 'b', exec: 'x', restarts: -1 },\n] }",
@@ -133,8 +133,7 @@ fn r2_file_is_rendered_with_variables_set_by_putenv() {
     assert_eq!(summary(&reload(&pilot)), "a|||");
     assert_eq!(pilot.post("/v3/environ", "{\"SECONDS\": \"1001\"}").status, 200);
     assert_eq!(summary(&reload(&pilot)), "|a||");
-    pilot.wait_for_state("a", "running");
-    let pid = pilot.job("a")["pid"].clone();
+    let pid = pilot.pid_of("a");
     let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap();
     assert_eq!(words, b"sleep\x001001\0");
     assert_eq!(summary(&reload(&pilot)), "a|||", "the variable is lost after a reload");
@@ -186,7 +185,7 @@ fn c8_sighup_reloads_a_version_2_file() {
 #[test]
 fn r4_hundred_concurrent_reloads_are_all_answered_and_leak_nothing() {
     let pilot = start_one_job();
-    let pid = pilot.job("a")["pid"].clone();
+    let pid = pilot.pid_of("a");
     let descriptors = || fs::read_dir(format!("/proc/{}/fd", pilot.supervisor.pid())).unwrap().count();
     let threads = || fs::read_dir(format!("/proc/{}/task", pilot.supervisor.pid())).unwrap().count();
     reload(&pilot);

@@ -70,6 +70,12 @@ impl Pilot {
         wait_until(&format!("{name} is {state}"), || self.job(name)["state"] == state);
     }
 
+    /// The process of a job, as soon as it runs.
+    pub(crate) fn pid_of(&self, name: &str) -> Value {
+        self.wait_for_state(name, "running");
+        self.job(name)["pid"].clone()
+    }
+
     pub(crate) fn open(&self, path: &str) -> Lines {
         Lines::open(&self.socket, path)
     }
