@@ -1,6 +1,8 @@
 //! What remains of a run: processes that outlive it (P4), and a process that SIGKILL does not end (P6).
 
+use alloc::borrow::ToOwned;
 use alloc::format;
+use alloc::string::String;
 
 use crate::effect::Effect;
 use crate::ids::{JobIx, RunId};
@@ -9,6 +11,7 @@ use crate::log_entry::LogEvent;
 use crate::plan::{Level, Signal};
 use crate::rules::kill::ABANDON_TIMEOUT;
 use crate::state::job::State;
+use crate::state::journal::Origin;
 use crate::state::phase::Phase;
 use crate::state::run::LastExit;
 use crate::supervisor::Core;
@@ -28,9 +31,12 @@ impl Core {
         if is_known {
             return;
         }
-        let is_last = |job: &JobIx| self.job(*job).last_exit.is_some_and(|exit| exit.run == run);
-        let job = self.all_jobs().find(is_last);
-        let message = format_args!("left processes outside of its process group, sent SIGTERM");
+        let (job, whose) = match self.journal.origin_of(run) {
+            Some(Origin::Job(job)) => (Some(job), String::new()),
+            Some(removed) => (None, format!("{} ", self.origin_name(removed))),
+            None => (None, "an earlier run ".to_owned()),
+        };
+        let message = format_args!("{whose}left processes outside of its process group, sent SIGTERM");
         self.log(Level::Warn, job, LogEvent::Orphans.fields().signal(Signal::TERM), message);
         if outlived.is_some() {
             // The time of the run is theirs (S14).

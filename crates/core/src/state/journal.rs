@@ -184,6 +184,11 @@ impl Journal {
         self.starts.iter().filter(move |start| start.after >= first)
     }
 
+    /// The job of a run, also when it has run again since; `None` if too many others have.
+    pub(crate) fn origin_of(&self, run: RunId) -> Option<Origin> {
+        self.starts.iter().rev().find(|start| start.run == run).map(|start| start.origin)
+    }
+
     /// How many starts were recorded in all.
     #[must_use]
     pub const fn start_count(&self) -> u64 {

@@ -131,6 +131,26 @@ fn s14_daemons_have_the_time_of_their_run() {
 }
 
 #[test]
+fn p4_warning_about_processes_that_are_left_names_their_job_also_after_later_runs() {
+    let message = "left processes outside of its process group";
+    let mut harness =
+        running("{ jobs: [{ name: 'main', exec: 'x' }, { name: 'a', exec: 'x', restarts: 'unlimited' }] }");
+    let earlier = harness.exit_leaving("a", Remains::Unknown);
+    harness.seconds(10);
+    harness.start("a");
+    let last = harness.exit_leaving("a", Remains::Unknown);
+    harness.input(Input::OrphansFound { run: earlier });
+    assert_eq!(harness.job_of(message).as_deref(), Some("a"));
+    // The job is removed by a reload.
+    harness.request(Request::Reload(Box::new(plan("{ jobs: [{ name: 'main', exec: 'x' }] }"))));
+    harness.input(Input::OrphansFound { run: last });
+    assert_eq!(harness.log.last().unwrap(), &format!("a {message}, sent SIGTERM"));
+    // Of a run that nobody remembers, the entry says at least that.
+    harness.input(Input::OrphansFound { run: RunId(9_999) });
+    assert_eq!(harness.log.last().unwrap(), &format!("an earlier run {message}, sent SIGTERM"));
+}
+
+#[test]
 fn s14_p4_job_that_exits_by_itself_does_not_wait() {
     let mut harness = running("{ jobs: [{ name: 'a', exec: 'x', restarts: 'unlimited' }] }");
     let run = harness.exit_with_orphans("a");
