@@ -36,7 +36,7 @@ fn pid_of(served: &Telemetry, job: &str) -> u64 {
 
 const JOBS: &str = "jobs: [
         { name: 'db', exec: 'sleep 1000', restarts: 'unlimited', restartBackoff: false,
-          health: { exec: 'test ! -e @/ill', interval: '100ms', ttl: 10 } },
+          health: { exec: 'test ! -e @/ill', interval: '100ms', timeout: '10s', ttl: 10 } },
         { name: 'web', exec: 'sleep 1000', replicas: 2, when: { source: 'db', once: 'healthy' } },
         { name: 'fails', exec: ['sh', '-c', 'echo the last words; exit 7'], when: 'manual' },
         { name: 'later', exec: 'sleep 1000', when: { source: 'fails', once: 'exitSuccess' } },

@@ -8,7 +8,7 @@ use crate::support::supervisor::{Mode, Supervisor, modes};
 /// `db` is healthy while the file `up` exists, and `app` is bound to it.
 const BOUND: &str = "{ jobs: [
     { name: 'db', exec: 'sleep 1000', restarts: 'unlimited',
-      health: { exec: 'test -e @/up', interval: '100ms', ttl: 5 } },
+      health: { exec: 'test -e @/up', interval: '100ms', timeout: '10s', ttl: 15 } },
     { name: 'app', exec: 'sleep 1000', restarts: 'unlimited', requires: [{ source: 'db', bind: true }] }] }";
 
 #[test]

@@ -211,7 +211,7 @@ fn t4_alerts_with_the_metrics_of_real_containers() {
     let healthy = Telemetry::start(
         "jobs: [
             { name: 'setup', exec: 'true' },
-            { name: 'web', exec: 'sleep 1000', health: { exec: 'true', interval: '100ms', ttl: 10 } },
+            { name: 'web', exec: 'sleep 1000', health: { exec: 'true', interval: '100ms', timeout: '10s', ttl: 10 } },
             { name: 'tick', exec: 'true', when: { interval: '100ms' } },
             { name: 'worker', exec: 'true', restarts: 'unlimited', restartBackoff: { initial: '100ms', max: '200ms' } },
         ],
