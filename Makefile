@@ -1,7 +1,7 @@
 # `make test` tells whether a change is right, `make test-slow` proves more of the same. The other targets are parts of
 # them, and tools.
 
-.PHONY: test test-slow test-docker hostile panics deps lint sim search faults loom asan soak bench bench-peers docs site fuzz deny static dist test-dist mutants
+.PHONY: test test-slow test-docker hostile panics deps lint sim search faults loom asan soak bench bench-peers docs pictures site fuzz deny static dist test-dist mutants
 
 # Installs what is missing; format, clippy, all tests but the slow ones, part by part with their times.
 test:
@@ -38,6 +38,11 @@ lint:
 # Rewrites the generated pages (reference, scenarios, manual page, schema, llms.txt) and the expected messages. Review the diff!
 docs:
 	BLESS=1 cargo test --workspace --quiet
+
+# Takes the pictures of the live page anew, from the real program in Chromium. pngquant, where it is installed, makes them smaller.
+pictures:
+	PICTURES=1 cargo test --test integration page::pictures
+	! command -v pngquant >/dev/null || pngquant --force --strip --ext .png docs/pictures/page*.png
 
 # The manual as a web site with search, in target/site; fails on a dead link. Not a part of `make test`, because installing mdBook for
 # the first time takes minutes. `make test` checks the links of the pages.

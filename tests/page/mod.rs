@@ -2,6 +2,7 @@
 
 mod browser;
 mod looks;
+mod pictures;
 
 use crate::support::deadline::InTime;
 use crate::support::telemetry_client::Telemetry;
