@@ -6,6 +6,7 @@ mod dependencies;
 mod hostile_clients;
 mod hostile_consul;
 mod log_injection;
+mod pid_1;
 mod signals;
 
 fn resident_kib(pid: u32) -> u64 {
