@@ -155,7 +155,7 @@ fn workflows_pin_actions_and_name_their_rights() {
     let folder = repository().join(".github/workflows");
     let mut workflows = Vec::new();
     files(&folder, &mut workflows);
-    assert_eq!(workflows.len(), 2);
+    assert_eq!(workflows.len(), 3);
     for path in workflows {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(
