@@ -402,7 +402,7 @@ section! {
             "An address that accepts a connection when the job is healthy.";
         interval: Seconds = "interval", Required, "H1, H3",
             "The interval between checks.";
-        ttl: Seconds = "ttl", Required, "H1, H6",
+        ttl: Seconds = "ttl", Says("three times `interval`, at least 10"), "H1, H6, H14",
             "How long the service stays healthy in the catalog after a passed check; longer than `interval`.";
         timeout: DurationText = "timeout", Says("`interval`"), "H1, P5",
             "Timeout of one check.";

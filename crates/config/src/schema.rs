@@ -110,9 +110,8 @@ const ONE_OF_KEYS: [(&str, &[&str]); 1] = [("A watch", &["interval", "file", "ke
 fn object(info: &SectionInfo) -> Schema {
     let properties = info.fields.iter().map(|field| (field.key.to_owned(), property(field)));
     let own = [("$schema".to_owned(), typed("string"))];
-    // In a list of checks one `ttl` is enough, so a schema cannot require it.
     let required = info.fields.iter().filter(|field| field.default == DefaultValue::Required);
-    let required = required.map(|field| field.key).filter(|key| *key != "ttl");
+    let required = required.map(|field| field.key);
     let one_of = ONE_OF_KEYS.iter().filter(|(title, _)| *title == info.title).flat_map(|(_, keys)| *keys);
     Schema {
         description: Some(info.help.to_owned()),

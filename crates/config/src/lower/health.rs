@@ -11,6 +11,9 @@ use crate::fields::HealthFields;
 use crate::limits::SHORTEST_TIME;
 use crate::values::{Several, to_duration, value_of};
 
+/// H14: without a `ttl`, a service stays healthy for three intervals, but at least for this time.
+const SHORTEST_DEFAULT_TTL: Duration = Duration::from_secs(10);
+
 impl Lower<'_> {
     pub(super) fn health(&mut self, job: &str, given: &Spanned<Several<HealthFields>>) -> Option<Health> {
         let Several { items, listed } = &given.value;
@@ -23,23 +26,22 @@ impl Lower<'_> {
             .collect();
         // Each check can have a `ttl`; the service has one, the longest of them.
         let mut ttl = None;
-        for fields in items.iter().filter(|fields| !listed || fields.ttl.is_some()) {
+        for fields in items.iter().filter(|fields| fields.ttl.is_some()) {
             let time =
                 self.positive(&HealthFields::INFO, fields.place, at(fields), fields.ttl.as_ref(), "ttl")?;
             ttl = ttl.max(Some(time));
-        }
-        if ttl.is_none() {
-            self.required(&HealthFields::INFO, given.place, given.key, "ttl");
         }
         let heartbeats: Vec<_> = items.iter().filter_map(|fields| fields.heartbeat.as_ref()).collect();
         if let Some(wrong) = heartbeats.iter().find(|heartbeat| heartbeat.value < SHORTEST_TIME) {
             self.error(wrong.place, "`heartbeat` must be at least 1ms", "");
             return None;
         }
+        let checks: Vec<Check> = checks.into_iter().collect::<Option<_>>()?;
+        let longest = checks.iter().map(|check| check.interval).max().unwrap_or_default();
         let restart = items.iter().any(|fields| value_of(&fields.on_unhealthy) == Some(OnUnhealthy::Restart));
         Some(Health {
-            checks: checks.into_iter().collect::<Option<_>>()?,
-            ttl: ttl?,
+            checks,
+            ttl: ttl.unwrap_or(SHORTEST_DEFAULT_TTL.max(longest.saturating_mul(3))),
             heartbeat: heartbeats.iter().map(|heartbeat| to_duration(heartbeat.value)).min(),
             on_unhealthy: if restart { OnUnhealthy::Restart } else { OnUnhealthy::Report },
         })

@@ -115,6 +115,11 @@ fn accepted_deviation(case: &Value) -> Option<&'static str> {
     {
         return Some("job-without-name");
     }
+    if error.contains("health.ttl must be > 0")
+        && jobs.iter().filter_map(|job| get(job, "health")).any(|health| missing(get(health, "ttl")))
+    {
+        return Some("ttl-by-interval");
+    }
     let parsed = || error.split("parsing \"").nth(1)?.split('"').next();
     if error.contains("as int: strconv.ParseInt")
         && parsed().is_some_and(|text| duration::parse_go(text).is_ok())

@@ -285,7 +285,6 @@ fn h1_a_check_with_its_defaults() {
     }
     for bad in [
         "{}",
-        "{ interval: 5 }",
         "{ ttl: 5 }",
         "{ interval: 0, ttl: 5 }",
         "{ interval: 5, ttl: -1 }",
@@ -306,7 +305,22 @@ fn h2_a_list_of_checks() {
     .unwrap();
     let names: Vec<_> = health.checks.iter().map(|check| check.name.as_str()).collect();
     assert_eq!((names, health.ttl.as_secs()), (vec!["port", "check.web.2"], 5));
-    assert_eq!(job_errors("exec: 'x', health: [{ interval: 1 }, { interval: 2 }]").len(), 1);
+}
+
+#[test]
+fn h14_ttl_is_three_intervals_but_at_least_ten_seconds() {
+    let ttl = |health: &str| job(&format!("name: 'web', exec: 'x', health: {health}")).health.unwrap().ttl;
+    for (health, seconds) in [
+        ("{ interval: 5 }", 15),
+        ("{ interval: 1 }", 10),
+        ("{ interval: '1h' }", 3 * 3600),
+        ("[{ interval: 1 }, { interval: 20 }]", 60),
+        ("[{ interval: 1, ttl: 2 }, { interval: 20 }]", 2),
+    ] {
+        assert_eq!(ttl(health).as_secs(), seconds, "{health}");
+    }
+    // The longest interval that can be written has one, too.
+    assert!(!job_errors("name: 'web', exec: 'x', health: { interval: 5, ttl: 0 }").is_empty());
 }
 
 #[test]
