@@ -5,8 +5,8 @@ pub mod keys;
 mod restarts;
 mod service;
 
-use crate::ImportError;
 use crate::document::Document;
+use crate::error::ImportError;
 use crate::files::Files;
 use crate::merge::{Loader, in_directory, names_of_list};
 use crate::planned;
@@ -86,16 +86,11 @@ fn consistent(services: &Map) -> Result<(), ImportError> {
         for other in others.map().into_iter().flatten() {
             if services.get(&other.key).is_some() {
                 edges.push((service.key.as_str(), other.key.as_str(), other.place()));
-            } else if is_required(other) {
+            } else if keys::is_required(other) {
                 let message = format!("`{}` depends on `{}`, which is not defined", service.key, other.key);
                 return Err(other.error(message));
             }
         }
     }
     planned::refuse_cycle(&edges)
-}
-
-/// Whether a dependency must be there.
-fn is_required(dependency: &YamlEntry) -> bool {
-    dependency.value.get("required").and_then(YamlNode::flag) != Some(false)
 }

@@ -6,9 +6,17 @@ use std::time::Duration;
 
 use containerpilot_config::json5::write::{Layout, Row, comment, escaped, quoted};
 
-use crate::Imported;
 use crate::durations;
 use crate::files::SourceLine;
+
+/// A converted configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The new file.
+    pub text: String,
+    /// What has no exact equivalent, one line each. The new file lists it too.
+    pub inexact: Vec<String>,
+}
 
 /// A value of the new file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The files of the original, as an importer sees them.
 
-use crate::ImportError;
+use crate::error::ImportError;
 
 /// Access to the files of the original.
 pub trait Files {
@@ -55,6 +55,13 @@ pub fn shortened(line: &str) -> String {
     match line.char_indices().nth(MAX_TEXT) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None => line.to_owned(),
+    }
+}
+
+impl SourceLine {
+    /// An error at this line.
+    pub(crate) fn error(&self, message: impl Into<String>) -> ImportError {
+        ImportError::Invalid { file: self.file.clone(), line: self.line, message: message.into() }
     }
 }
 

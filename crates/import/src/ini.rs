@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::ImportError;
 use crate::document::Document;
+use crate::error::ImportError;
 use crate::files::{SourceLine, Text, shortened};
 
 /// A section with all its options, from all files.
@@ -90,19 +90,15 @@ impl Ini {
                 self.section_mut(name, &place);
                 continue;
             }
-            let invalid = |message: &str| ImportError::Invalid {
-                file: place.file.clone(),
-                line: place.line,
-                message: message.to_owned(),
-            };
             if section.is_none() {
-                return Err(invalid("expected a section such as [program:web] first"));
+                return Err(place.error("expected a section such as [program:web] first"));
             }
-            let (name, value) =
-                value.split_once(['=', ':']).ok_or_else(|| invalid("expected `name=value` or [section]"))?;
+            let (name, value) = value
+                .split_once(['=', ':'])
+                .ok_or_else(|| place.error("expected `name=value` or [section]"))?;
             let name = name.trim_end().to_lowercase();
             if name.is_empty() {
-                return Err(invalid("the name before `=` is missing"));
+                return Err(place.error("the name before `=` is missing"));
             }
             option = Some((name, IniOption { value: value.trim().to_owned(), place }));
         }

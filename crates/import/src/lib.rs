@@ -12,6 +12,7 @@ pub mod compose;
 mod conditions;
 pub mod document;
 mod durations;
+mod error;
 pub mod files;
 mod graph;
 mod ini;
@@ -28,6 +29,9 @@ pub mod yaml;
 
 use document::Document;
 use files::Files;
+
+pub use document::Imported;
+pub use error::ImportError;
 
 /// The program whose configuration is converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,46 +83,6 @@ impl ImportFormat {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|format| format.name() == name)
     }
-}
-
-/// Why a configuration cannot be converted.
-#[derive(Debug, thiserror::Error)]
-pub enum ImportError {
-    /// A file cannot be read.
-    #[error("cannot read {path}: {why}")]
-    Unreadable {
-        /// The file.
-        path: String,
-        /// What the system says.
-        why: String,
-    },
-    /// A file is not in the format of its program.
-    #[error("{file}:{line}: {message}")]
-    Invalid {
-        /// The file.
-        file: String,
-        /// Its line, starting with 1.
-        line: usize,
-        /// What is wrong, and what to do.
-        message: String,
-    },
-    /// The files contain nothing that could run.
-    #[error("{path}: {message}")]
-    Empty {
-        /// The file or directory.
-        path: String,
-        /// What was expected there.
-        message: &'static str,
-    },
-}
-
-/// A converted configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Imported {
-    /// The new file.
-    pub text: String,
-    /// What has no exact equivalent, one line each. The new file lists it too.
-    pub inexact: Vec<String>,
 }
 
 /// Converts the configuration at `paths`.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::ImportError;
+use crate::error::ImportError;
 use crate::files::Files;
 use crate::yaml::{self, Map, YamlEntry, YamlNode};
 

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::ImportError;
 use crate::conditions::{ended, on};
 use crate::document::{Document, Field, Fields, Job, Value};
+use crate::error::ImportError;
 use crate::files::SourceLine;
 use crate::graph;
 

@@ -5,14 +5,15 @@ mod logs;
 mod own_variables;
 mod probes;
 mod process;
+mod project;
+mod settings;
 mod texts;
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use crate::ImportError;
 use crate::conditions::on;
 use crate::document::{Document, Fields, Job, Value};
+use crate::error::ImportError;
 use crate::files::Files;
 use crate::merge::{Loader, beside, in_directory, names_of_list};
 use crate::planned;
@@ -20,6 +21,7 @@ use crate::yaml::{Map, YamlEntry, YamlNode};
 
 use ends::Reaction;
 use process::Converter;
+use project::{Project, process_of};
 use texts::Texts;
 
 const NAMES: [&str; 4] = ["compose.yml", "compose.yaml", "process-compose.yml", "process-compose.yaml"];
@@ -29,9 +31,6 @@ const OVERRIDES: [&str; 4] = [
     "process-compose.override.yml",
     "process-compose.override.yaml",
 ];
-/// How long it waits for a process that stops.
-const STOP: Duration = Duration::from_secs(10);
-
 /// Reads the files, of which a later one overrides an earlier one.
 pub(crate) fn import(
     paths: &[String],
@@ -61,7 +60,7 @@ pub(crate) fn import(
     }
     let project = Project {
         vars: map.get("vars").and_then(YamlNode::map).cloned().unwrap_or_default(),
-        shell: shell(map.get("shell")),
+        shell: project::shell(map.get("shell")),
         dotenv: !dotenv.is_empty(),
         expand: map.get("disable_env_expansion").and_then(YamlNode::flag) != Some(true),
     };
@@ -69,7 +68,7 @@ pub(crate) fn import(
         document.top.set("envFile", Value::List(dotenv), None);
         document.remark("Variables of `.env` are passed to all jobs, but templates cannot use them.");
     }
-    top(&map, &project, document)?;
+    settings::top(&map, &project, document)?;
     planned::limit(processes.entries().len(), processes.entries().first().map(YamlEntry::place))?;
     consistent(&processes)?;
     let mut jobs = Vec::new();
@@ -101,7 +100,7 @@ pub(crate) fn import(
         reactions.extend(jobs.get(at).and_then(|job| Reaction::stop(at, job, place, document)));
     }
     reactions.extend(Reaction::shutdowns(skips, &jobs, document));
-    let names = planned::add_all(jobs, STOP, document)?;
+    let names = planned::add_all(jobs, process::STOP, document)?;
     for (of, (name, from, mut fields)) in hooks {
         let name = document.free_name(&name);
         let source = names.get(of).cloned().unwrap_or_default();
@@ -113,14 +112,6 @@ pub(crate) fn import(
     }
     document.sort_by_line();
     Ok(())
-}
-
-struct Project {
-    vars: Map,
-    shell: [String; 2],
-    expand: bool,
-    /// Whether there is a file `.env`.
-    dotenv: bool,
 }
 
 /// Refuses the dependencies that process-compose refuses.
@@ -147,83 +138,4 @@ fn consistent(processes: &Map) -> Result<(), ImportError> {
         }
     }
     planned::refuse_cycle(&edges)
-}
-
-/// `web-0` is a replica of `web`. Here a job waits for all replicas.
-fn process_of<'a>(name: &'a str, processes: &Map) -> &'a str {
-    let group = name.rsplit_once('-').map(|(group, _)| group);
-    let is_replica = |group: &&str| processes.get(name).is_none() && processes.get(group).is_some();
-    group.filter(is_replica).unwrap_or(name)
-}
-
-fn shell(node: Option<&YamlNode>) -> [String; 2] {
-    let word = |key| node.and_then(|node| node.get(key)).and_then(YamlNode::text);
-    [word("shell_command").unwrap_or("bash").to_owned(), word("shell_argument").unwrap_or("-c").to_owned()]
-}
-
-/// Why a key of the top level is not needed.
-fn not_needed(key: &str) -> &'static str {
-    match key {
-        "vars" => "its values are written where they are used",
-        "shell" => "the commands that need a shell name it",
-        "is_strict" => "an unknown key is always refused",
-        "disable_env_expansion" => "the texts below are written accordingly",
-        "ordered_shutdown" => "jobs always stop in the reverse order of their dependencies",
-        _ => "only a description",
-    }
-}
-
-fn top(map: &Map, project: &Project, document: &mut Document) -> Result<(), ImportError> {
-    let texts = Texts { project, vars: None, replicated: false };
-    let mut logging = Vec::new();
-    for entry in map {
-        let from = entry.place();
-        let why = match entry.key.as_str() {
-            _ if entry.value.is_null() => continue,
-            "processes" | "extends" => continue,
-            "version"
-            | "name"
-            | "vars"
-            | "shell"
-            | "is_strict"
-            | "disable_env_expansion"
-            | "ordered_shutdown" => {
-                document.not_needed(&from, not_needed(&entry.key));
-                continue;
-            }
-            "environment" => {
-                let env = texts.environment(&entry.value, document)?;
-                if !env.is_empty() {
-                    document.top.set("env", Value::Object(env), Some(&from));
-                }
-                continue;
-            }
-            "log_level" => match entry.value.text() {
-                Some(level @ ("debug" | "info" | "warn" | "error" | "fatal" | "panic")) => {
-                    logging.set("level", level, Some(&from));
-                    continue;
-                }
-                Some("trace") => {
-                    logging.set("level", "debug", Some(&from));
-                    continue;
-                }
-                _ => "expected debug, info, warn or error",
-            },
-            "log_location" => {
-                logging.set("output", texts.value(&entry.value, document)?, Some(&from));
-                continue;
-            }
-            "log_length" | "is_tui_disabled" | "log_format" => "concerns its user interface",
-            "log_configuration" => "the log of the container has its own format",
-            "env_cmds" => "write a job that runs `containerpilot putenv`, and `requires`",
-            "mcp_server" => "no equivalent",
-            key if key.starts_with("x-") => continue,
-            _ => "unknown key",
-        };
-        document.inexact(&from, why);
-    }
-    if !logging.is_empty() {
-        document.top.set("logging", Value::Object(logging), None);
-    }
-    Ok(())
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use containerpilot_config::dotenv;
 
-use crate::ImportError;
 use crate::command_line;
 use crate::document::{Document, Field, Fields, Job, Part, Value};
+use crate::error::ImportError;
 use crate::files::{Files, SourceLine, Text, directory, join};
 
 /// The port of the first process type, and the distance to that of the next one.

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::keys::{HealthTest, duration, health_test};
 use super::service::{Converter, WRITE_THE_VALUE, pieces, text};
-use crate::ImportError;
 use crate::command_line;
 use crate::document::{Field, Fields, Value};
+use crate::error::ImportError;
 use crate::variables::{self, Piece};
 use crate::yaml::{YamlEntry, YamlNode};
 

@@ -108,3 +108,8 @@ pub fn restart_policy(service: &Map) -> Option<(&YamlEntry, RestartPolicy, Optio
         _ => (entry, RestartPolicy::Invalid, None),
     })
 }
+
+/// Whether a dependency must be there.
+pub(super) fn is_required(dependency: &YamlEntry) -> bool {
+    dependency.value.get("required").and_then(YamlNode::flag) != Some(false)
+}

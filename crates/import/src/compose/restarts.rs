@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::keys::{RestartPolicy, duration, restart_policy};
 use super::service::{CONTAINER, Converter, number};
-use crate::ImportError;
 use crate::document::{Field, Fields, Value};
+use crate::error::ImportError;
 use crate::yaml::{Map, YamlEntry};
 
 const RUNS_ONCE: &str = "a job runs once by default";

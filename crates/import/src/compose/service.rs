@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use super::is_required;
 use super::keys::{self, plain};
-use crate::ImportError;
 use crate::document::{Document, Field, Fields, Value};
+use crate::error::ImportError;
 use crate::files::SourceLine;
 use crate::merge::{beside, names_of_list};
 use crate::planned::{Condition, Dependency, Planned, Start};
@@ -285,7 +284,7 @@ impl Converter<'_> {
                     return Err(other.error(message));
                 }
             };
-            let optional = !is_required(other);
+            let optional = !keys::is_required(other);
             if optional && self.services.get(&other.key).is_none() {
                 self.document.not_needed(&other.place(), "there is no such service, and none is required");
                 continue;

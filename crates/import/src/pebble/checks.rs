@@ -7,9 +7,9 @@ use containerpilot_config::limits::SOURCE_BYTES;
 
 use super::service::words;
 use super::{strict, surroundings};
-use crate::ImportError;
 use crate::conditions::on;
 use crate::document::{Document, Field, Fields, Job, Value};
+use crate::error::ImportError;
 use crate::yaml::{Map, YamlEntry, YamlNode};
 
 /// The exit code of Pebble after `on-check-failure: shutdown`.

@@ -1,15 +1,19 @@
-//! The files of a directory of layers.
+//! Reads layers: files, and directories of files.
 
 use std::collections::BTreeSet;
 
-use crate::ImportError;
+use super::strict;
+use crate::document::Document;
+use crate::error::ImportError;
 use crate::files::Files;
+use crate::merge::Loader;
+use crate::yaml::{self, Map, YamlEntry, YamlNode};
 
 /// The layers of a directory in the order of their numbers, or the path itself.
 ///
 /// # Errors
 /// If a file has a name that Pebble refuses.
-pub(super) fn layers(path: &str, files: &dyn Files) -> Result<Vec<String>, ImportError> {
+fn layers_at(path: &str, files: &dyn Files) -> Result<Vec<String>, ImportError> {
     let Some(names) = files.list(path) else { return Ok(vec![path.to_owned()]) };
     let inside = |directory: &str, name: &str| format!("{}/{name}", directory.trim_end_matches('/'));
     let directory = match names.iter().any(|name| name == "layers") {
@@ -63,4 +67,77 @@ fn is_layer(number: &str, label: &str) -> bool {
         && !label.contains("--")
         && !label.ends_with('-')
         && label.chars().filter(|c| *c != '-').count() >= 3
+}
+
+/// The services and checks of all layers.
+pub(super) fn read(
+    paths: &[String],
+    files: &dyn Files,
+    document: &mut Document,
+) -> Result<(Map, Map), ImportError> {
+    let mut loader = Loader::new(files);
+    let (mut services, mut checks) = (Map::default(), Map::default());
+    let mut layers = Vec::new();
+    for path in paths {
+        layers.extend(layers_at(path, files)?);
+    }
+    for path in layers {
+        for layer in yaml::read(files, &path)? {
+            let Some(layer) = layer.map() else {
+                if layer.is_null() {
+                    continue;
+                }
+                return Err(layer.error(format!("a layer is a mapping, not {}", layer.what())));
+            };
+            for section in layer {
+                match section.key.as_str() {
+                    "summary" | "description" => {
+                        document.not_needed(&section.place(), "only a description");
+                    }
+                    "services" => {
+                        strict::section(section, strict::SERVICE)?;
+                        combine(&mut services, section, &mut loader)?;
+                    }
+                    "checks" => {
+                        strict::section(section, strict::CHECK)?;
+                        combine(&mut checks, section, &mut loader)?;
+                    }
+                    "log-targets" => {
+                        strict::section(section, strict::LOG_TARGET)?;
+                        let why = "the log of the container goes to stdout; for OpenTelemetry use `otlp: { endpoint: … }`";
+                        document.inexact(&section.place(), why);
+                    }
+                    "workloads" => {
+                        document.inexact(&section.place(), "write its environment and user in the jobs");
+                    }
+                    "pairing" => {
+                        document.inexact(&section.place(), "only the owner of the control socket has access");
+                    }
+                    key => {
+                        return Err(
+                            section.error(format!("Pebble does not know the section `{key}`: remove it"))
+                        );
+                    }
+                }
+            }
+        }
+    }
+    Ok((services, checks))
+}
+
+/// Adds the services or checks of a layer: `override` says how.
+fn combine(all: &mut Map, section: &YamlEntry, loader: &mut Loader<'_>) -> Result<(), ImportError> {
+    for entry in section.value.map().into_iter().flatten() {
+        let value = match (entry.value.get("override").and_then(YamlNode::text), all.get(&entry.key)) {
+            (Some("merge"), Some(old)) => loader.merge_values(old, &entry.value)?,
+            (Some("merge" | "replace"), _) => entry.value.clone(),
+            _ => {
+                return Err(
+                    entry.error(format!("`{}` needs `override: replace` or `override: merge`", entry.key))
+                );
+            }
+        };
+        all.set(entry.with(value));
+    }
+    Ok(())
 }

@@ -3,12 +3,17 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{BACKOFF, BACKOFF_LIMIT, names, strict, surroundings};
-use crate::ImportError;
+use super::dependencies::names;
+use super::{strict, surroundings};
 use crate::document::{Document, Field, Fields, Value};
+use crate::error::ImportError;
 use crate::files::SourceLine;
 use crate::planned::{Condition, Dependency, Planned, Start};
 use crate::yaml::{Map, YamlEntry};
+
+/// The first delay before a restart, and the longest.
+const BACKOFF: Duration = Duration::from_millis(500);
+const BACKOFF_LIMIT: Duration = Duration::from_secs(30);
 
 /// The exit code of Pebble when a service has shut it down as a failure.
 const FAILURE_CODE: u64 = 10;
@@ -215,11 +220,13 @@ impl<'a> Converter<'a> {
     }
 }
 
+/// The delays between restarts of a service that does not set them.
+pub(super) fn default_backoff() -> Value {
+    restart_backoff((BACKOFF, None), (BACKOFF_LIMIT, None))
+}
+
 /// The delays between restarts, and the lines they come from. A run that is longer than the longest delay resets it.
-pub(super) fn restart_backoff(
-    initial: (Duration, Option<SourceLine>),
-    max: (Duration, Option<SourceLine>),
-) -> Value {
+fn restart_backoff(initial: (Duration, Option<SourceLine>), max: (Duration, Option<SourceLine>)) -> Value {
     let mut backoff = Vec::new();
     for (key, (delay, from)) in [("initial", &initial), ("max", &max), ("reset", &max)] {
         backoff.set(key, *delay, from.as_ref());

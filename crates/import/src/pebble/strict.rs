@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::ImportError;
 use crate::durations;
+use crate::error::ImportError;
 use crate::yaml::{YamlEntry, YamlNode};
 
 /// What a key takes.

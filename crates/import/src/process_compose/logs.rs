@@ -3,8 +3,8 @@
 use containerpilot_core::plan::REPLICA_VARIABLE;
 
 use super::process::Converter;
-use crate::ImportError;
 use crate::document::Fields;
+use crate::error::ImportError;
 use crate::variables::{self, Piece};
 use crate::yaml::YamlEntry;
 

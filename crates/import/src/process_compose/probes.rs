@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::process::Converter;
-use crate::ImportError;
 use crate::document::{Field, Fields, Value};
+use crate::error::ImportError;
 use crate::variables::{self, Piece};
 use crate::yaml::{Map, YamlEntry, YamlNode};
 

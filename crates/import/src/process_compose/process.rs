@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::project::process_of;
 use super::texts::Texts;
-use super::{STOP, process_of};
-use crate::ImportError;
 use crate::command_line;
 use crate::document::{Document, Field, Fields, Value};
 use crate::durations;
+use crate::error::ImportError;
 use crate::files::SourceLine;
 use crate::merge::{beside, names_of_list};
 use crate::planned::{Condition, Dependency, Planned, Start};
@@ -18,6 +18,9 @@ const DEFAULT: &str = "this is the default";
 const STOPPED_BY_COMMAND: &str =
     "The command stops the process. SIGCONT, which a running process ignores, is in place of SIGTERM.";
 const ON_FAILURE: &str = "A failed check restarts a job with `restartOn: \"failure\"`. In process-compose a process that then exits with 0 is not restarted.";
+
+/// How long process-compose waits for a process that stops.
+pub(super) const STOP: Duration = Duration::from_secs(10);
 
 /// The name, place and fields of a job that runs while this one stops.
 pub(super) type Hook = (String, SourceLine, Vec<Field>);

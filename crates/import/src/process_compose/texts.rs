@@ -2,10 +2,10 @@
 
 use containerpilot_core::plan::REPLICA_VARIABLE;
 
-use super::Project;
-use crate::ImportError;
+use super::project::Project;
 use crate::command_line;
 use crate::document::{Document, Field, Fields, Value};
+use crate::error::ImportError;
 use crate::merge::names_of_list;
 use crate::variables::{self, Piece};
 use crate::yaml::{Map, YamlNode};

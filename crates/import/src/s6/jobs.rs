@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::importer::{Importer, START_BUNDLES, Service, ServiceType};
 use super::script::{self, Simple};
-use super::{Importer, Kind, START_BUNDLES, Service};
 use crate::conditions::{at_shutdown, ended, on};
 use crate::document::{Field, Fields, Job, Value};
 
@@ -13,7 +13,7 @@ impl Importer<'_> {
         let init = self.emit_init();
         let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for name in self.order.clone().iter().filter(|name| !START_BUNDLES.contains(&name.as_str())) {
-            if self.services.get(name).is_some_and(|service| service.kind == Kind::Bundle) {
+            if self.services.get(name).is_some_and(|service| service.kind == ServiceType::Bundle) {
                 for member in self.members(name) {
                     groups.entry(self.alias(&member)).or_default().push(name.clone());
                 }
@@ -25,8 +25,8 @@ impl Importer<'_> {
         let mut last = Vec::new();
         for name in self.order.clone() {
             let Some(service) = self.services.remove(&name) else { continue };
-            if service.kind == Kind::Bundle || self.loggers.contains_key(&name) {
-                if service.kind == Kind::Bundle {
+            if service.kind == ServiceType::Bundle || self.loggers.contains_key(&name) {
+                if service.kind == ServiceType::Bundle {
                     self.settings(&service, &mut Vec::new());
                 }
                 self.services.insert(name, service);
@@ -97,7 +97,7 @@ impl Importer<'_> {
             .iter()
             .filter(|name| self.started.contains(*name) && !self.loggers.contains_key(*name))
             .filter_map(|name| self.services.get(name))
-            .filter(|service| service.kind == Kind::Longrun && !service.is_down())
+            .filter(|service| service.kind == ServiceType::Longrun && !service.is_down())
             .map(|service| service.job.clone())
             .collect();
         let mut previous: Option<String> = None;
@@ -134,7 +134,7 @@ impl Importer<'_> {
                     }
                     let kind = self.services.get(user).map(|service| service.kind);
                     match (kind, downs.get(user)) {
-                        (Some(Kind::Longrun), _) => stopped.extend(self.job(user)),
+                        (Some(ServiceType::Longrun), _) => stopped.extend(self.job(user)),
                         (_, Some(down)) => stopped.push(down.clone()),
                         _ => next.push(user.clone()),
                     }
@@ -168,7 +168,7 @@ impl Importer<'_> {
     /// What the service runs.
     fn run(&mut self, service: &Service, after: &mut Vec<Job>) -> Vec<Field> {
         let mut fields = Vec::new();
-        if service.kind == Kind::Oneshot {
+        if service.kind == ServiceType::Oneshot {
             self.up(service, "up", &mut fields);
             if let Some((timeout, place)) = self.milliseconds(service, "timeout-up") {
                 fields.set("timeout", timeout, Some(&place));

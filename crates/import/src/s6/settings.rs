@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use super::importer::{Importer, Service, ServiceType};
 use super::script::{self, Simple};
-use super::{Importer, Kind, Service};
 use crate::command_line::signal;
 use crate::document::{Field, Fields, Value};
 use crate::files::SourceLine;
@@ -51,15 +51,15 @@ impl Importer<'_> {
             let place = self.place(&format!("{}/{file}", service.path));
             match (file.as_str(), service.kind) {
                 (name, _) if name.starts_with('.') => {}
-                ("data" | "env", Kind::Longrun) => {}
+                ("data" | "env", ServiceType::Longrun) => {}
                 ("data" | "env", _) => self.document.not_needed(&place, "s6-rc ignores it here"),
-                ("down", Kind::Oneshot) => {}
+                ("down", ServiceType::Oneshot) => {}
                 ("down", _) if service.is_down() => {}
                 ("down", _) => self.document.not_needed(&place, "s6-rc ignores this file of a longrun"),
-                ("timeout-down", Kind::Oneshot) if !service.files.contains("down") => {
+                ("timeout-down", ServiceType::Oneshot) if !service.files.contains("down") => {
                     self.document.not_needed(&place, "there is no `down`");
                 }
-                ("timeout-up" | "timeout-down", Kind::Oneshot) => {}
+                ("timeout-up" | "timeout-down", ServiceType::Oneshot) => {}
                 ("flag-essential", _) => self.document.inexact(
                     &place,
                     "nothing protects a job: `containerpilot stop` stops every one, as `s6-rc -D` does",

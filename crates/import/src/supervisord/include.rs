@@ -1,12 +1,18 @@
-//! `[include] files`: the files that match patterns.
+//! Reads the files, and those that `[include] files` names by patterns.
 
-use crate::files::Files;
+use std::collections::BTreeSet;
+
+use super::expand::{Names, plain};
+use crate::document::Document;
+use crate::error::ImportError;
+use crate::files::{Files, Text, directory, join};
+use crate::ini::Ini;
 
 /// The maximum number of included files.
-pub(super) const MAX_FILES: usize = 1000;
+const MAX_FILES: usize = 1000;
 
 /// The files that match a pattern, sorted: `*`, `?` and `[…]` in every part of the path.
-pub(super) fn matching(pattern: &str, files: &dyn Files) -> Vec<String> {
+fn matching(pattern: &str, files: &dyn Files) -> Vec<String> {
     let mut found = vec![if pattern.starts_with('/') { "/" } else { "" }.to_owned()];
     for part in pattern.split('/').filter(|part| !part.is_empty()) {
         let mut next = Vec::new();
@@ -82,4 +88,71 @@ fn contains(class: &[char], c: char) -> bool {
     };
     let range = class.windows(3).any(|range| matches!(range, [from, '-', to] if (*from..=*to).contains(&c)));
     (range || class.contains(&c)) != negated
+}
+
+/// Reads all files.
+pub(super) fn read(paths: &[String], files: &dyn Files, document: &mut Document) -> Result<Ini, ImportError> {
+    let mut ini = Ini::default();
+    let mut done = BTreeSet::new();
+    for path in paths {
+        for path in in_directory(path, files)? {
+            if !done.insert(path.clone()) {
+                continue;
+            }
+            ini.read(&Text::read(files, &path)?, document)?;
+            let Some(include) = ini.remove("include") else { continue };
+            let Some(entry) = include.options.get("files") else {
+                return Err(include.place.error("the section needs `files=`"));
+            };
+            let mut names = Names::default();
+            names.set_text("here", directory(&path));
+            // The patterns are relative to this directory anyway.
+            let patterns =
+                entry.value.replace("%(here)s/", if path.starts_with('/') { "%(here)s/" } else { "" });
+            let patterns = names.expand(&patterns).map_err(|why| entry.place.error(why))?;
+            let Some(patterns) = plain(&patterns) else {
+                document
+                    .inexact(&entry.place, "it depends on a variable: name the files as further arguments");
+                continue;
+            };
+            for pattern in patterns.split_whitespace() {
+                let pattern = join(directory(&path), pattern);
+                let found = matching(&pattern, files);
+                if found.is_empty() {
+                    document.inexact(
+                        &entry.place,
+                        format!("no file matches {pattern}: name its files as further arguments"),
+                    );
+                }
+                for path in found {
+                    if done.len() > MAX_FILES {
+                        let why = format!("it includes more than {} files", MAX_FILES);
+                        return Err(entry.place.error(why));
+                    }
+                    if done.insert(path.clone()) {
+                        ini.read(&Text::read(files, &path)?, document)?;
+                    }
+                    if let Some(include) = ini.remove("include") {
+                        document
+                            .inexact(&include.place, "supervisord does not read this in an included file");
+                    }
+                }
+            }
+        }
+    }
+    Ok(ini)
+}
+
+/// The files of a path: itself, or what a directory has.
+fn in_directory(path: &str, files: &dyn Files) -> Result<Vec<String>, ImportError> {
+    let Some(names) = files.list(path) else { return Ok(vec![path.to_owned()]) };
+    let names: Vec<String> = match names.iter().any(|name| name == "supervisord.conf") {
+        true => vec!["supervisord.conf".to_owned()],
+        false => names.into_iter().filter(|name| name.ends_with(".conf") || name.ends_with(".ini")).collect(),
+    };
+    if names.is_empty() {
+        let message = "the directory has no supervisord.conf, and no other file *.conf or *.ini";
+        return Err(ImportError::Empty { path: path.to_owned(), message });
+    }
+    Ok(names.iter().map(|name| join(path, name)).collect())
 }

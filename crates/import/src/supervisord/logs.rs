@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::Options;
 use super::expand::{Expanded, Piece, plain, value};
-use crate::ImportError;
+use super::options::Options;
 use crate::document::{Document, Field, Fields, Value};
+use crate::error::ImportError;
 use crate::files::SourceLine;
 
 /// The defaults of supervisord.

@@ -4,13 +4,19 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::expand::{Names, command, plain, value};
-use super::settings::octal;
-use super::{Converted, Group, Options, START_RETRIES, START_SECONDS, STOP_SECONDS, invalid, logs};
-use crate::ImportError;
+use super::groups::Group;
+use super::logs;
+use super::options::{Options, octal};
 use crate::command_line;
 use crate::document::{Document, Field, Fields, Job, Value};
+use crate::error::ImportError;
 use crate::files::SourceLine;
 use crate::ini::Section;
+
+/// The defaults of supervisord.
+const START_SECONDS: u64 = 1;
+const START_RETRIES: u64 = 3;
+const STOP_SECONDS: u64 = 10;
 
 /// The maximum number of processes.
 const MAX_REPLICAS: u64 = 1000;
@@ -19,6 +25,15 @@ const MAX_JOBS: usize = 5000;
 const MAX_OPTIONS: usize = 200;
 /// The longest time, 31 years.
 pub(super) const MAX_SECONDS: u64 = 1_000_000_000;
+
+/// A converted program, for the order of the stops.
+pub(super) struct Converted {
+    pub(super) job: usize,
+    pub(super) priority: i64,
+    pub(super) priority_from: Option<SourceLine>,
+    pub(super) stop_seconds: u64,
+    pub(super) always_restarts: bool,
+}
 
 /// What supervisord does with a program that sets nothing else.
 pub(super) fn defaults() -> Vec<Field> {
@@ -63,7 +78,7 @@ pub(super) fn convert(
 ) -> Result<Vec<Converted>, ImportError> {
     let name = section.name.split_once(':').map(|(_, name)| name.trim()).unwrap_or_default();
     if section.options.len() > MAX_OPTIONS {
-        return Err(invalid(&section.place, format!("it has more than {MAX_OPTIONS} keys")));
+        return Err(section.place.error(format!("it has more than {MAX_OPTIONS} keys")));
     }
     let mut options = Options::new(section, names);
     options.names.set_text("program_name", name);
@@ -90,7 +105,7 @@ pub(super) fn convert(
         None => Some(1),
     };
     let place = count_from.unwrap_or(&section.place);
-    let count = number.ok_or_else(|| invalid(place, "`numprocs` is not a number"))?;
+    let count = number.ok_or_else(|| place.error("`numprocs` is not a number"))?;
     if count == 0 {
         document.inexact(&section.place, "its number of processes is 0");
         return Ok(Vec::new());
@@ -100,10 +115,9 @@ pub(super) fn convert(
         false => first..first.saturating_add(1),
     };
     if numbers.end - numbers.start > MAX_REPLICAS || document.jobs.len() > MAX_JOBS {
-        return Err(invalid(
-            place,
-            format!("more than {MAX_REPLICAS} processes of one program, or {MAX_JOBS} in all"),
-        ));
+        return Err(
+            place.error(format!("more than {MAX_REPLICAS} processes of one program, or {MAX_JOBS} in all"))
+        );
     }
     options.names.set_number("numprocs", count);
     if let Some(place) = count_from.filter(|_| count == 1) {
@@ -212,7 +226,7 @@ fn keys(
     options.raw("priority");
     let env = options.environment(document)?;
     let Some((words, place)) = options.get("command")? else {
-        return Err(invalid(&options.section.place, "the program has no `command`"));
+        return Err(options.section.place.error("the program has no `command`"));
     };
     let Some(exec) = command(&words) else {
         document.inexact(&options.section.place, "its command is empty, or a quote in it is not closed");
@@ -238,7 +252,7 @@ fn keys(
     };
     if let Some((user, place)) = options.get("user")? {
         if user.is_empty() {
-            return Err(invalid(place, "the name of the user is missing"));
+            return Err(place.error("the name of the user is missing"));
         }
         fields.set("user", value(&user), Some(place));
     }
@@ -246,7 +260,7 @@ fn keys(
         fields.set("cwd", value(&directory), Some(place));
     }
     if let Some((umask, place)) = options.text("umask", document)? {
-        let umask = octal(&umask).ok_or_else(|| invalid(place, "the umask is not an octal number"))?;
+        let umask = octal(&umask).ok_or_else(|| place.error("the umask is not an octal number"))?;
         fields.set("umask", umask, Some(place));
     }
     if let Some((env, place)) = env.filter(|(env, _)| !env.is_empty()) {
@@ -279,14 +293,14 @@ fn restarts(
                 runs_once = true;
                 fields.set("restarts", "never", Some(place));
             }
-            _ => return Err(invalid(place, "`autorestart` is `true`, `false` or `unexpected`")),
+            _ => return Err(place.error("`autorestart` is `true`, `false` or `unexpected`")),
         }
     }
     if let Some((codes, place)) = options.text("exitcodes", document)? {
         let code = |code: &str| code.trim().parse::<u8>();
         let listed = codes.split(',').filter(|_| !codes.trim().is_empty());
         let codes = listed.map(code).collect::<Result<Vec<_>, _>>();
-        let codes = codes.map_err(|_| invalid(place, "the exit codes are not numbers from 0 to 255"))?;
+        let codes = codes.map_err(|_| place.error("the exit codes are not numbers from 0 to 255"))?;
         let codes: Vec<u64> = codes.into_iter().map(u64::from).collect();
         match codes.is_empty() {
             true => document.inexact(place, "`successCodes` needs a code"),
@@ -354,7 +368,7 @@ fn stops(
 ) -> Result<(), ImportError> {
     if let Some((signal, place)) = options.text("stopsignal", document)? {
         let signal = command_line::signal(&signal).ok_or_else(|| {
-            invalid(place, format!("there is no signal `{signal}`: write a name such as TERM, or a number"))
+            place.error(format!("there is no signal `{signal}`: write a name such as TERM, or a number"))
         })?;
         fields.set("stopSignal", signal, Some(place));
     }

@@ -1,9 +1,9 @@
 //! `[supervisord]`: the settings of supervisord itself.
 
 use super::expand::{Names, plain, value};
-use super::{Options, invalid};
-use crate::ImportError;
+use super::options::{Options, octal};
 use crate::document::{Document, Field, Fields, Value};
+use crate::error::ImportError;
 use crate::ini::Ini;
 
 /// The number of files that a process may have open in most containers.
@@ -43,7 +43,7 @@ pub(super) fn convert(
         defaults.set("cwd", value(&directory), Some(place));
     }
     if let Some((umask, place)) = options.text("umask", document)? {
-        let umask = octal(&umask).ok_or_else(|| invalid(place, "the umask is not an octal number"))?;
+        let umask = octal(&umask).ok_or_else(|| place.error("the umask is not an octal number"))?;
         defaults.set("umask", umask, Some(place));
     }
     let mut limits = Vec::new();
@@ -81,11 +81,4 @@ pub(super) fn convert(
     }
     options.inexact_others(document);
     Ok(defaults)
-}
-
-/// Octal digits as `umask` takes them.
-pub(super) fn octal(text: &str) -> Option<String> {
-    let digits = text.trim().trim_start_matches("0o");
-    let mode = u32::from_str_radix(digits, 8).ok().filter(|mode| *mode <= 0o777)?;
-    Some(format!("{mode:04o}"))
 }

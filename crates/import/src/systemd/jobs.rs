@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::service::{Converted, Converter, Kind};
-use super::{Trigger, UnitGraph};
+use super::converter::{Converted, Converter};
+use super::service_type::ServiceType;
+use super::unit_graph::{Trigger, UnitGraph};
 use crate::conditions::{at_shutdown, on, or_failed};
 use crate::document::{Document, Field, Fields, Job, Value};
 use crate::files::SourceLine;
@@ -60,7 +61,7 @@ impl UnitGraph {
             self.require(&name, &mut converted, document);
             let post = !unit.all("Service", "ExecStartPost").is_empty();
             let once = converted.fields.get("restarts").is_none() && converted.fields.get("ready").is_none();
-            if Kind::of(&unit) == Kind::Simple && once && (post || needed.contains(&name)) {
+            if ServiceType::of(&unit) == ServiceType::Simple && once && (post || needed.contains(&name)) {
                 // Without a check, those that require a job that is not restarted would wait for its end.
                 let health = vec![Field::new("interval", 10_u64), Field::new("ttl", 30_u64)];
                 let note = vec!["it is healthy while it runs, for those that require it".to_owned()];
@@ -118,10 +119,10 @@ impl UnitGraph {
                 continue;
             }
             let Some((unit, job)) = self.units.get(other).zip(self.jobs.get(other)) else { continue };
-            match Kind::of(unit) {
-                Kind::Simple => {}
-                Kind::Notify => waits.push((job.clone(), "ready", place)),
-                Kind::Oneshot => waits.push((job.clone(), "exitSuccess", place)),
+            match ServiceType::of(unit) {
+                ServiceType::Simple => {}
+                ServiceType::Notify => waits.push((job.clone(), "ready", place)),
+                ServiceType::Oneshot => waits.push((job.clone(), "exitSuccess", place)),
             }
         }
         match waits.as_slice() {
@@ -190,7 +191,7 @@ impl UnitGraph {
             !need && self.boot.contains(*other)
         });
         let later: Vec<String> = waiting.filter_map(|other| self.jobs.get(other).cloned()).collect();
-        let lives = self.units.get(name).is_some_and(|unit| Kind::of(unit) != Kind::Oneshot);
+        let lives = self.units.get(name).is_some_and(|unit| ServiceType::of(unit) != ServiceType::Oneshot);
         if !later.is_empty() && lives && self.boot.contains(name) {
             converted.fields.set("stopAfter", later, None);
         }
@@ -223,7 +224,10 @@ impl UnitGraph {
             }
             let lives = |other: &&String| {
                 self.boot.contains(*other)
-                    && self.units.get(*other).is_some_and(|unit| Kind::of(unit) != Kind::Oneshot)
+                    && self
+                        .units
+                        .get(*other)
+                        .is_some_and(|unit| ServiceType::of(unit) != ServiceType::Oneshot)
             };
             for other in self.after.get(name).into_iter().flat_map(|after| after.keys()).filter(lives) {
                 if let (Some(job), Some(hook)) = (self.jobs.get(other), hooks.last()) {

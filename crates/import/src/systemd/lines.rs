@@ -1,7 +1,7 @@
 //! Nothing of the units is lost: a line that the new file mentions nowhere becomes a comment of its job.
 
-use super::UnitGraph;
 use super::unit::Unit;
+use super::unit_graph::UnitGraph;
 use crate::document::{Document, Job, Value};
 use crate::files::SourceLine;
 

@@ -2,11 +2,11 @@
 
 use containerpilot_core::plan::Capabilities;
 
+use super::converter::Converter;
 use super::exec::{Command, Privileges, unknown_specifier};
 use super::keys;
-use super::service::{Converter, strip};
 use super::unit::UnitSetting;
-use super::words::words;
+use super::words::{strip, words};
 use crate::document::{Field, Fields, Value};
 
 impl Converter<'_> {

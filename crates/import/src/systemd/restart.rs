@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::service::{Converted, Converter, Kind};
+use super::converter::{Converted, Converter};
+use super::service_type::ServiceType;
 use super::unit::{Unit, UnitSetting};
 use crate::command_line::signal;
 use crate::document::{Field, Fields, Value};
@@ -40,7 +41,7 @@ pub(crate) fn start_limit(unit: &Unit) -> Option<(u64, Duration, Option<&UnitSet
 
 impl Converter<'_> {
     /// `Restart=`, its delays and limits.
-    pub(super) fn restart(&mut self, out: &mut Converted, kind: Kind) {
+    pub(super) fn restart(&mut self, out: &mut Converted, kind: ServiceType) {
         let restart = self.get("Restart").filter(|entry| entry.value != "no");
         if let Some(entry) = &restart {
             let on = match entry.value.as_str() {
@@ -59,8 +60,11 @@ impl Converter<'_> {
             };
             if let Some(on) = on {
                 // A job with `unlimited` counts as a server, and those that require a oneshot wait for its success.
-                let restarts =
-                    if kind == Kind::Oneshot { Value::from(1_000_000_u64) } else { "unlimited".into() };
+                let restarts = if kind == ServiceType::Oneshot {
+                    Value::from(1_000_000_u64)
+                } else {
+                    "unlimited".into()
+                };
                 out.fields.set("restarts", restarts, Some(&entry.place));
                 if let Some(on) = on {
                     out.fields.set("restartOn", on, Some(&entry.place));
@@ -114,12 +118,12 @@ impl Converter<'_> {
             start.filter(|(_, span)| *span != Span::Finite(Duration::ZERO))
         {
             match kind {
-                Kind::Oneshot => out.fields.set("timeout", limit, Some(&entry.place)),
-                Kind::Notify => self.document.inexact(
+                ServiceType::Oneshot => out.fields.set("timeout", limit, Some(&entry.place)),
+                ServiceType::Notify => self.document.inexact(
                     &entry.place,
                     "a job that does not become ready is not stopped; `containerpilot wait` has a timeout",
                 ),
-                Kind::Simple => {}
+                ServiceType::Simple => {}
             }
         }
     }

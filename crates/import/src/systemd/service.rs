@@ -2,64 +2,18 @@
 
 use std::time::Duration;
 
+use super::converter::{Converted, Converter};
 use super::exec::{Command, quote, unknown_specifier};
 use super::keys;
 use super::restart::restarts_on_failure;
-use super::unit::{Unit, UnitSetting};
-use super::verify::is_true;
-use super::words::words;
+use super::service_type::ServiceType;
+use super::unit::UnitSetting;
+use super::words::{strip, words};
 use crate::command_line::signal;
 use crate::conditions::on;
-use crate::document::{Document, Field, Fields, Job, Value};
+use crate::document::{Field, Fields, Job, Value};
 use crate::durations::Span;
 use crate::files::SourceLine;
-
-/// When a service is ready for those that are ordered after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// As soon as its process runs.
-    Simple,
-    /// When it says so.
-    Notify,
-    /// When its process has exited.
-    Oneshot,
-}
-
-impl Kind {
-    pub(crate) fn of(unit: &Unit) -> Self {
-        let kind = unit.last("Service", "Type").map(|entry| entry.value.as_str());
-        match kind {
-            Some("notify" | "notify-reload") => Self::Notify,
-            Some("oneshot") => Self::Oneshot,
-            None if unit.all("Service", "ExecStart").is_empty() => Self::Oneshot,
-            _ => Self::Simple,
-        }
-    }
-}
-
-/// What the conversion of a service has found out.
-pub(crate) struct Converted {
-    /// The jobs before it, in order.
-    pub(crate) before: Vec<Job>,
-    /// The fields of the service.
-    pub(crate) fields: Vec<Field>,
-    /// The jobs after it: hooks, and commands for `reload`.
-    pub(crate) after: Vec<Job>,
-    /// The names of jobs that must run when the container stops, after those that depend on the service.
-    pub(crate) at_shutdown: Vec<String>,
-    /// The time until SIGKILL.
-    pub(crate) stop_time: Option<Duration>,
-}
-
-/// Converts one service.
-pub(crate) struct Converter<'a> {
-    pub(crate) unit: &'a Unit,
-    /// The name of its job.
-    pub(crate) name: &'a str,
-    /// Whether it is the only service.
-    pub(crate) alone: bool,
-    pub(crate) document: &'a mut Document,
-}
 
 impl Converter<'_> {
     /// The fields and hooks of the service.
@@ -72,7 +26,7 @@ impl Converter<'_> {
             stop_time: None,
         };
         self.classify();
-        let kind = Kind::of(self.unit);
+        let kind = ServiceType::of(self.unit);
         let process = self.process();
         let mut main = self.commands("ExecStart");
         let last = main.pop();
@@ -84,11 +38,11 @@ impl Converter<'_> {
                     self.document
                         .inexact(&command.place, "`@`: a program cannot get another name (`argv[0]`) here");
                 }
-                if command.ignore_failure && kind != Kind::Oneshot {
+                if command.ignore_failure && kind != ServiceType::Oneshot {
                     let why = "`-`: a failure counts here; list the exit codes that are no failure in `successCodes`";
                     self.document.inexact(&command.place, why);
                 }
-                command.exec(&pid, command.ignore_failure && kind == Kind::Oneshot)
+                command.exec(&pid, command.ignore_failure && kind == ServiceType::Oneshot)
             }
             None => vec!["true"].into(),
         };
@@ -101,60 +55,6 @@ impl Converter<'_> {
             None => process,
         });
         out
-    }
-
-    /// The variable with the process id of the job.
-    fn pid_variable(&self) -> String {
-        let mut name = String::new();
-        for c in self.name.chars() {
-            match c.is_ascii_alphanumeric() {
-                true => name.push(c.to_ascii_uppercase()),
-                false if !name.ends_with('_') => name.push('_'),
-                false => {}
-            }
-        }
-        format!("CONTAINERPILOT_{name}_PID")
-    }
-
-    pub(super) fn get(&self, key: &str) -> Option<UnitSetting> {
-        self.unit.last("Service", key).cloned()
-    }
-
-    /// A value with its specifiers replaced. One that cannot be is left out.
-    pub(super) fn text(&mut self, entry: &UnitSetting) -> Option<String> {
-        self.unit
-            .expand(&entry.value)
-            .map_err(|unknown| self.document.inexact(&entry.place, unknown_specifier(unknown)))
-            .ok()
-    }
-
-    pub(super) fn span(&mut self, key: &str) -> Option<(UnitSetting, Span)> {
-        let entry = self.get(key)?;
-        match Span::parse(&entry.value) {
-            Some(span) => Some((entry, span)),
-            None => {
-                self.document.inexact(&entry.place, "this is not a time span");
-                None
-            }
-        }
-    }
-
-    pub(super) fn yes(&self, key: &str) -> bool {
-        self.unit.last("Service", key).is_some_and(|entry| is_true(&entry.value))
-    }
-
-    pub(super) fn inexact_key(&mut self, key: &str, why: &str) {
-        for entry in self.unit.all("Service", key) {
-            self.document.inexact(&entry.place, why);
-        }
-    }
-
-    fn commands(&mut self, key: &str) -> Vec<Command> {
-        let mut commands = Vec::new();
-        for entry in self.unit.all("Service", key) {
-            commands.extend(Command::parse(self.unit, entry, self.document));
-        }
-        commands
     }
 
     /// Lists the keys that have no equivalent.
@@ -346,7 +246,7 @@ impl Converter<'_> {
     }
 
     /// How it stops, and its hooks.
-    fn stop(&mut self, out: &mut Converted, process: &[Field], kind: Kind) {
+    fn stop(&mut self, out: &mut Converted, process: &[Field], kind: ServiceType) {
         if let Some(entry) = self.get("KillSignal") {
             match signal(&entry.value) {
                 Some(signal) => out.fields.set("stopSignal", signal, Some(&entry.place)),
@@ -372,7 +272,7 @@ impl Converter<'_> {
             }
             None => {}
         }
-        let stays = kind == Kind::Oneshot && self.yes("RemainAfterExit");
+        let stays = kind == ServiceType::Oneshot && self.yes("RemainAfterExit");
         for command in self.commands("ExecStop") {
             if let Some(signal) = command.kills_main() {
                 out.fields.set("stopSignal", signal, Some(&command.place));
@@ -446,8 +346,4 @@ fn without_places(field: &Field) -> Field {
         }
     }
     Field::new(&field.key, plain(&field.value))
-}
-
-pub(super) fn strip(text: &str, prefix: char) -> (bool, &str) {
-    text.strip_prefix(prefix).map_or((false, text), |rest| (true, rest))
 }

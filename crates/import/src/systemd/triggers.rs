@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::restart::{restarts_on_failure, start_limit};
 use super::unit::Unit;
-use super::{Trigger, UnitGraph, calendar, keys};
+use super::unit_graph::{Trigger, UnitGraph};
+use super::{calendar, keys};
 use crate::conditions::on;
 use crate::document::{Document, Field, Fields, Job, Value};
 use crate::durations::Span;

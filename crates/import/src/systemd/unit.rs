@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::keys;
-use crate::ImportError;
 use crate::document::Document;
+use crate::error::ImportError;
 use crate::files::{self, Files, SourceLine, Text, shortened};
 
 /// The longest name of a unit, as in systemd.
@@ -116,11 +116,6 @@ impl Unit {
         }
         kept.reverse();
         self.entries = kept;
-    }
-
-    /// An error at a line of the unit.
-    pub(crate) fn refuse(place: &SourceLine, message: impl Into<String>) -> ImportError {
-        ImportError::Invalid { file: place.file.clone(), line: place.line, message: message.into() }
     }
 
     /// The values of a key since it was last reset.

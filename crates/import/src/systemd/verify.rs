@@ -1,9 +1,11 @@
 //! What systemd refuses.
 
+use super::exec;
 use super::unit::{Unit, UnitSetting};
-use super::{UnitGraph, exec};
-use crate::ImportError;
+use super::unit_graph::UnitGraph;
+use super::words::is_true;
 use crate::document::Document;
+use crate::error::ImportError;
 
 const COMMANDS: [&str; 7] =
     ["ExecStart", "ExecStartPre", "ExecStartPost", "ExecStop", "ExecStopPost", "ExecReload", "ExecCondition"];
@@ -36,7 +38,7 @@ fn commands(unit: &mut Unit, document: &mut Document) -> Result<(), ImportError>
                 document.inexact(&entry.place, format!("{why}; systemd ignores the line"));
             }
             Some(why) => {
-                return Err(Unit::refuse(&entry.place, format!("{why}; systemd refuses the unit")));
+                return Err(entry.place.error(format!("{why}; systemd refuses the unit")));
             }
             None => {}
         }
@@ -59,20 +61,14 @@ fn service(unit: &Unit) -> Result<(), ImportError> {
         });
         let unknown = unit.entries.iter().find(|entry| !known.contains(&entry.section.as_str()));
         return Err(match elsewhere.or(unknown) {
-            Some(entry) => Unit::refuse(
-                &entry.place,
-                format!(
-                    "`{}` has no `ExecStart=` in `[Service]`, and systemd refuses it: this line is in `[{}]`, correct the section",
-                    unit.name, entry.section
-                ),
-            ),
-            None => Unit::refuse(
-                &unit.top,
-                format!(
-                    "`{}` has no `ExecStart=`, and systemd refuses it: add one, or remove the file",
-                    unit.name
-                ),
-            ),
+            Some(entry) => entry.place.error(format!(
+                "`{}` has no `ExecStart=` in `[Service]`, and systemd refuses it: this line is in `[{}]`, correct the section",
+                unit.name, entry.section
+            )),
+            None => unit.top.error(format!(
+                "`{}` has no `ExecStart=`, and systemd refuses it: add one, or remove the file",
+                unit.name
+            )),
         });
     }
     let several = starts.iter().find_map(|entry| {
@@ -80,36 +76,27 @@ fn service(unit: &Unit) -> Result<(), ImportError> {
         (commands > 1).then_some(*entry)
     });
     match (last("Type"), starts.get(1).copied().or(several), last("Restart")) {
-        (Some((_, "oneshot")), _, Some((entry, policy @ ("always" | "on-success")))) => Err(Unit::refuse(
-            &entry.place,
-            format!("systemd refuses `Restart={policy}` with `Type=oneshot`: use `on-failure`"),
-        )),
+        (Some((_, "oneshot")), _, Some((entry, policy @ ("always" | "on-success")))) => {
+            let why = format!("systemd refuses `Restart={policy}` with `Type=oneshot`: use `on-failure`");
+            Err(entry.place.error(why))
+        }
         (Some((_, "oneshot")), _, _) | (_, None, _) => Ok(()),
-        (_, Some(entry), _) => Err(Unit::refuse(
-            &entry.place,
-            "systemd refuses more than one command in `ExecStart=` without `Type=oneshot`: remove the others, or use `ExecStartPre=`",
+        (_, Some(entry), _) => Err(entry.place.error(
+            "systemd refuses more than one command in `ExecStart=` without `Type=oneshot`: remove the others, or use \
+             `ExecStartPre=`",
         )),
     }
 }
 
 fn timer(unit: &Unit) -> Result<(), ImportError> {
-    let times = unit
-        .entries
-        .iter()
-        .any(|entry| entry.section == "Timer" && entry.key.starts_with("On") && !entry.value.is_empty());
-    match times {
+    let is_time = |entry: &UnitSetting| {
+        entry.section == "Timer" && entry.key.starts_with("On") && !entry.value.is_empty()
+    };
+    match unit.entries.iter().any(is_time) {
         true => Ok(()),
-        false => Err(Unit::refuse(
-            &unit.top,
-            format!(
-                "`{}` has no time, and systemd refuses it: add `OnCalendar=`, or remove the file",
-                unit.name
-            ),
-        )),
+        false => Err(unit.top.error(format!(
+            "`{}` has no time, and systemd refuses it: add `OnCalendar=`, or remove the file",
+            unit.name
+        ))),
     }
-}
-
-/// Whether systemd reads a value as true.
-pub(super) fn is_true(value: &str) -> bool {
-    matches!(value.to_ascii_lowercase().as_str(), "1" | "yes" | "y" | "true" | "t" | "on")
 }

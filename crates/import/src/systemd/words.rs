@@ -92,6 +92,16 @@ fn digits(chars: &mut impl Iterator<Item = char>, count: usize, radix: u32) -> O
     Some(value)
 }
 
+/// Removes a prefix, and returns whether it was there.
+pub(super) fn strip(text: &str, prefix: char) -> (bool, &str) {
+    text.strip_prefix(prefix).map_or((false, text), |rest| (true, rest))
+}
+
+/// Whether systemd reads a value as true.
+pub(super) fn is_true(value: &str) -> bool {
+    matches!(value.to_ascii_lowercase().as_str(), "1" | "yes" | "y" | "true" | "t" | "on")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Tag};
 
-use super::{Kind, MAX_DEPTH, MAX_SIZE, Map, Source, YamlEntry, YamlNode, YamlValue, kind_of};
-use crate::ImportError;
+use super::node::{Kind, MAX_DEPTH, MAX_SIZE, Map, Source, YamlEntry, YamlNode, YamlValue, kind_of};
+use crate::error::ImportError;
 use crate::files::{Files, Text};
 
 /// Reads a file: its documents, of which an empty file has none.

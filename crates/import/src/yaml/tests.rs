@@ -1,4 +1,5 @@
 use super::*;
+use crate::files::{SourceLine, Text};
 
 fn parsed(text: &str) -> Result<Vec<YamlNode>, String> {
     let text = Text::new("f.yaml", text);
@@ -153,5 +154,5 @@ fn c11_yaml_aliases_do_not_expand_without_limit() {
 #[test]
 fn c11_yaml_long_lines_are_shown_in_part() {
     let node = one(&format!("a: {}", "ü".repeat(1000)));
-    assert_eq!(node.place().text.chars().count(), SHOWN + 1);
+    assert_eq!(node.place().text.chars().count(), node::SHOWN + 1);
 }
