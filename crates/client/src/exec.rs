@@ -13,8 +13,7 @@ use super::client::Client;
 
 mod terminal;
 
-/// The exit code if something other than the program is the reason, as of `env` and `chroot`.
-const FAILED: u8 = 125;
+use terminal::FAILED;
 
 /// Executes the program in place of this process: returns only if that fails. On a terminal, for another user, it gets
 /// a terminal of its own: with the one of the caller it could type commands there.

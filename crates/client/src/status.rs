@@ -1,5 +1,6 @@
 //! `status`: one line per job, watch, rendered file and lock, or everything about one of them.
 
+mod cells;
 mod detail;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,8 @@ use serde_json::Value;
 
 use super::client::Client;
 use super::groups;
+
+pub(super) use cells::{health, state};
 
 pub(super) fn status(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
@@ -174,26 +177,6 @@ fn row(now: &str, job: &Job) -> Vec<Cell> {
         plain(job.restarts.to_string()),
         plain(note(now, job)),
     ]
-}
-
-pub(super) fn state(job: &Job) -> Cell {
-    let tone = match job.state.as_str() {
-        "running" => Tone::Good,
-        "failed" => Tone::Bad,
-        "complete" | "stopped" => Tone::Faint,
-        _ => Tone::Waiting,
-    };
-    (tone, job.state.clone())
-}
-
-pub(super) fn health(job: &Job) -> Cell {
-    match (job.health.as_str(), job.state.as_str()) {
-        ("healthy", _) => (Tone::Good, "healthy".to_owned()),
-        ("unhealthy", _) => (Tone::Bad, "unhealthy".to_owned()),
-        // Only a running job is expected to be healthy.
-        ("unknown", "running") => (Tone::Waiting, "unknown".to_owned()),
-        _ => (Tone::Plain, "-".to_owned()),
-    }
 }
 
 /// What the job waits for, what happens next, or what went wrong.

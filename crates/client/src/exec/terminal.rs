@@ -12,6 +12,9 @@ use nix::sys::termios::{self, SetArg, Termios};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout};
 
+/// The exit code if something other than the program is the reason, as of `env` and `chroot`.
+pub(super) const FAILED: u8 = 125;
+
 const CHLD: u8 = 17;
 const WINCH: u8 = 28;
 /// SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2 and SIGTERM, which are passed on to the program.
@@ -73,7 +76,7 @@ pub(super) fn relay(terminal: Terminal, child: i32) -> u8 {
     let nonblocking = fcntl(&terminal, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
     let caller = File::options().write(true).open("/dev/tty");
     let (Ok(signals), Ok(mut caller), Ok(_)) = (sys::signal_fd(received()), caller, nonblocking) else {
-        return super::FAILED;
+        return FAILED;
     };
     // Without a terminal as its input, the child has that of the caller.
     let raw = io::stdin().is_terminal().then(Raw::enter).flatten();
@@ -149,11 +152,9 @@ fn show_rest(terminal: &mut File, caller: &mut File) {
 
 fn exit_code(child: i32) -> Option<u8> {
     match waitpid(Pid::from_raw(child), Some(WaitPidFlag::WNOHANG)) {
-        Ok(WaitStatus::Exited(_, code)) => Some(u8::try_from(code).unwrap_or(super::FAILED)),
-        Ok(WaitStatus::Signaled(_, signal, _)) => {
-            Some(u8::try_from(128 + signal as i32).unwrap_or(super::FAILED))
-        }
+        Ok(WaitStatus::Exited(_, code)) => Some(u8::try_from(code).unwrap_or(FAILED)),
+        Ok(WaitStatus::Signaled(_, signal, _)) => Some(u8::try_from(128 + signal as i32).unwrap_or(FAILED)),
         Ok(_) => None,
-        Err(_) => Some(super::FAILED),
+        Err(_) => Some(FAILED),
     }
 }

@@ -9,7 +9,7 @@ use containerpilot_command_line::terminal::{Cell, Screen, Tone, sanitized};
 use containerpilot_core::files::waiting_for_watches;
 use containerpilot_core::report::words;
 
-use super::{health, state};
+use super::cells::{health, state};
 
 /// All facts about a job. `now` is the supervisor's time.
 pub(super) fn job(screen: Screen, now: &str, job: &Job) -> String {
