@@ -20,8 +20,7 @@ fn run_case(case: &str) {
         "its output is not read" => fail(Mode::Plain, Stdout::Unread, JOB),
         "log file" => fail(Mode::Plain, Stdout::Closed, &format!("logging: {{ output: '@/log' }}, {JOB}")),
         "refuses its configuration" => {
-            let (code, _) = Supervisor::start(Mode::Plain, "{ jobs: [{ from the job: 'job=a' }] }").wait();
-            assert_eq!(code, 0);
+            assert_eq!(Supervisor::start(Mode::Plain, "{ jobs: [{ from the job: 'job=a' }] }").wait().0, 0);
         }
         "has exited" | "passes" => {
             let config = "{ jobs: [{ name: 'a', exec: 'echo from the job' }] }";

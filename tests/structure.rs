@@ -186,7 +186,7 @@ fn paths(text: &str) -> Vec<(String, bool)> {
     for statement in text.split(';') {
         let lines: Vec<&str> = statement.lines().map(str::trim_start).collect();
         let (code, import) =
-            lines.split_at(lines.iter().position(|line| is_use(&line)).unwrap_or(lines.len()));
+            lines.split_at(lines.iter().position(is_use).unwrap_or(lines.len()));
         let (code, import) = (code.join(" "), import.join(" "));
         let named = code.split(|letter: char| !matches!(letter, '_' | ':') && !letter.is_alphanumeric());
         paths.extend(named.filter(|path| path.contains("::")).map(|path| (path.to_owned(), false)));

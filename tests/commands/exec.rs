@@ -57,7 +57,7 @@ fn x12_exec_has_the_environment_directory_and_limits_of_the_job() {
     let (_, shown, _) = run(&it, "web", &["sh", "-c", "echo $GREETING, $LATER"]);
     assert_eq!(shown, "two words, added\n");
     let log = it.log_so_far();
-    assert!(!log.contains("hunter2") && !log.contains("two words"), "{log}");
+    assert!(!log.contains("hunter2") && !log.contains("two words"));
 }
 
 #[test]

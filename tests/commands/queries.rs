@@ -250,8 +250,8 @@ fn x7_a_job_that_never_ran_is_skipped_and_never_called_complete() {
     assert!(events.contains("setup stopped, failed"), "{events}");
     it.signal("-TERM");
     let (_, log) = it.wait();
-    assert!(log.contains("setup failed") && log.contains("app skipped"), "{log}");
-    assert!(!log.contains("complete"), "{log}");
+    assert!(log.contains("setup failed") && log.contains("app skipped"));
+    assert!(!log.contains("complete"));
 }
 
 #[test]

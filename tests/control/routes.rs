@@ -113,7 +113,7 @@ fn l5_values_set_by_environ_appear_in_no_log_status_event_or_error() {
     pilot.supervisor.wait_for_line("SIGTERM");
     let (code, log) = pilot.supervisor.wait();
     assert_eq!(code, 0);
-    assert!(log.contains("set environment variable TOKEN") && !log.contains(secret), "{log}");
+    assert!(log.contains("set environment variable TOKEN") && !log.contains(secret));
 }
 
 #[test]

@@ -27,10 +27,10 @@ fn consul_example_finds_its_database_and_deregisters_before_the_agent_stops() {
     run.signal("-TERM");
     let stopping = std::time::Instant::now();
     let (code, log) = run.wait();
-    assert_eq!(code, 0, "{log}");
-    assert!(stopping.elapsed() < Duration::from_secs(30), "{log}");
-    assert!(!log.contains("deregistration not confirmed"), "{log}");
-    let position = |text: &str| log.find(text).unwrap_or_else(|| panic!("no `{text}` in\n{log}"));
+    assert_eq!(code, 0);
+    assert!(stopping.elapsed() < Duration::from_secs(30));
+    assert!(!log.contains("deregistration not confirmed"));
+    let position = |text: &str| log.find(text).unwrap_or_else(|| panic!("no `{text}`"));
     let agent = position("consul-agent stopping: sent");
-    assert!(position("db exited on SIGTERM") < agent && position("web exited on SIGTERM") < agent, "{log}");
+    assert!(position("db exited on SIGTERM") < agent && position("web exited on SIGTERM") < agent);
 }

@@ -28,7 +28,7 @@ fn d5_service_is_registered_again_after_the_agent_lost_its_data() {
     }
     let log = pilot.assert_unharmed();
     // One log entry per change of state, not per attempt.
-    assert_eq!((count(&log, "; retrying"), count(&log, "is available again")), (2, 2), "{log}");
+    assert_eq!((count(&log, "; retrying"), count(&log, "is available again")), (2, 2));
 }
 
 #[test]
@@ -46,12 +46,8 @@ fn d5_deregistered_service_is_registered_again_at_the_next_heartbeat() {
     agent.deregister(&service_id("web"));
     agent.wait_for_status("web", Some("critical"));
     let log = pilot.assert_unharmed();
-    assert_eq!(count(&log, "Consul"), 0, "{log}");
-    assert_eq!(
-        count(&log, "Service registered: web"),
-        1,
-        "an agent that forgets does not fill the log: {log}"
-    );
+    assert_eq!(count(&log, "Consul"), 0);
+    assert_eq!(count(&log, "Service registered: web"), 1, "an agent that forgets does not fill the log");
 }
 
 #[test]
@@ -77,7 +73,7 @@ fn d5_d7_frozen_agent_does_not_affect_jobs_or_watches() {
     // D7: the watch kept its last answer.
     assert_eq!(pilot.run.size("seen"), 2);
     let log = pilot.assert_unharmed();
-    assert_eq!(count(&log, "; retrying"), 1, "{log}");
+    assert_eq!(count(&log, "; retrying"), 1);
     agent.wait_for_status("web", None);
 }
 
@@ -88,7 +84,7 @@ fn s2_frozen_agent_does_not_block_a_stop() {
     agent.wait_for_status("web", Some("passing"));
     agent.signal("-STOP");
     let log = pilot.assert_unharmed();
-    assert!(log.contains("deregistration not confirmed"), "{log}");
+    assert!(log.contains("deregistration not confirmed"));
     agent.signal("-CONT");
 }
 
@@ -118,9 +114,9 @@ fn recovers_from(behaviour: Behaviour, words: &str) {
         if words.contains("refused service") { "accepts service web again" } else { "is available again" };
     pilot.run.wait_for_lines(back, 1);
     let log = pilot.assert_unharmed();
-    assert!(!agent.has(&service_id("web")), "{log}");
-    assert_eq!(count(&log, words), 1, "{behaviour:?}: {log}");
-    assert!(!log.contains("the-secret-token"), "{log}");
+    assert!(!agent.has(&service_id("web")));
+    assert_eq!(count(&log, words), 1, "{behaviour:?}");
+    assert!(!log.contains("the-secret-token"));
 }
 
 #[test]
@@ -188,7 +184,7 @@ fn d5_consul_address_that_resolves_only_later() {
     pilot.run.wait_for_line("is available again");
     agent.wait_for_status("web", Some("passing"));
     let log = pilot.assert_unharmed();
-    assert_eq!(count(&log, "; retrying"), 1, "{log}");
+    assert_eq!(count(&log, "; retrying"), 1);
 }
 
 #[test]
@@ -202,7 +198,7 @@ fn d5_no_process_listens_at_the_consul_address() {
         pilot.run.log_so_far()
     );
     let log = pilot.assert_unharmed();
-    assert_eq!(count(&log, "; retrying"), 1, "{log}");
+    assert_eq!(count(&log, "; retrying"), 1);
 }
 
 #[cfg(debug_assertions)]
@@ -218,7 +214,7 @@ fn d5_panic_while_talking_to_consul_is_recovered() {
         pilot.run.wait_for_line("failpoints.rs:");
         agent.wait_for_status("web", Some("passing"));
         let log = pilot.assert_unharmed();
-        assert!(log.contains("on the network thread: on purpose"), "{log}");
+        assert!(log.contains("on the network thread: on purpose"));
         agent.wait_for_status("web", None);
     }
 }

@@ -44,7 +44,7 @@ fn command(run: &Supervisor, args: &[&str]) -> String {
 fn stop(run: Supervisor) -> String {
     run.signal("-TERM");
     let (code, log) = run.wait();
-    assert_eq!(code, 0, "{log}");
+    assert_eq!(code, 0);
     log
 }
 
@@ -125,11 +125,11 @@ fn d10_an_id_of_a_living_supervisor_is_reported_and_not_fought_over() {
 
     // The first one leaves: the second one follows.
     let log = stop(first);
-    assert_eq!(count(&log, "another supervisor"), 0, "{log}");
+    assert_eq!(count(&log, "another supervisor"), 0);
     second.wait_for_line("service web: no other supervisor holds its id any more");
     wait_until("the second one is registered", || port(&agent, &id) == Some(8002));
     let log = stop(second);
-    assert_eq!(count(&log, "another supervisor"), 1, "{log}");
+    assert_eq!(count(&log, "another supervisor"), 1);
     assert_eq!(agent.get("/v1/agent/services"), json!({}));
 }
 
@@ -179,7 +179,7 @@ fn d10_a_predecessor_with_another_address_or_a_critical_check_is_replaced_at_onc
     wait_until("it is taken over", || port(&agent, &id) == Some(8003));
     agent.wait_for_status("web", Some("passing"));
     let log = stop(third);
-    assert_eq!(count(&log, "another supervisor"), 0, "{log}");
+    assert_eq!(count(&log, "another supervisor"), 0);
     assert_eq!(agent.get("/v1/agent/services"), json!({}));
 }
 

@@ -72,14 +72,14 @@ impl Pilot {
         // In a PID namespace the job has another pid here.
         if std::process::id() != 1 && self.run.pid() != 1 {
             let log = self.run.log_so_far();
-            assert!(!log.contains("web exited"), "{log}");
+            assert!(!log.contains("web exited"));
         }
         self.run.signal("-TERM");
         let stopping = Instant::now();
         let (code, log) = self.run.wait();
-        assert_eq!(code, 0, "{log}");
+        assert_eq!(code, 0);
         assert!(stopping.elapsed() < Duration::from_secs(30), "it took {:?} to stop", stopping.elapsed());
-        assert_eq!(count(&log, "web exited on SIGTERM"), 1, "{log}");
+        assert_eq!(count(&log, "web exited on SIGTERM"), 1);
         log
     }
 }

@@ -23,7 +23,7 @@ fn s5_configuration_error_exits_with_1_as_pid_1_and_names_its_location() {
     let container = Container::start("{ jobs: [{ nane: 'a' }] }", &[], scratch());
     assert_eq!(container.exit_code(), "1");
     let log = container.logs();
-    assert!(log.contains("/etc/containerpilot.json5:1:") && log.contains("nane"), "{log}");
+    assert!(log.contains("/etc/containerpilot.json5:1:") && log.contains("nane"));
 }
 
 #[test]

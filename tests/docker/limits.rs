@@ -16,9 +16,9 @@ fn p3_oom_kill_of_a_job_is_logged_and_the_supervisor_survives() {
     let hog = |line: &&str| line.contains("hog exited on SIGKILL");
     let names_oom =
         |line: &str| line.contains("out of memory: the kernel killed a process of this container");
-    assert_eq!(log.lines().filter(hog).count(), 2, "{log}");
-    assert!(log.lines().filter(hog).all(names_oom), "{log}");
-    assert!(log.lines().any(|line| line.contains("shell exited with code 137") && names_oom(line)), "{log}");
+    assert_eq!(log.lines().filter(hog).count(), 2);
+    assert!(log.lines().filter(hog).all(names_oom));
+    assert!(log.lines().any(|line| line.contains("shell exited with code 137") && names_oom(line)));
     assert_eq!(container.inspect("{{.State.Running}}"), "true");
     // Another SIGKILL is not reported as an OOM kill. The container exits with the job and may take the shell of this
     // `exec` with it, so only the exit code of the container is checked.
@@ -67,7 +67,7 @@ fn x1_jobs_run_without_a_control_socket_on_a_read_only_root() {
     let config = "{ jobs: [{ name: 'main', exec: 'sleep 1000' }] }";
     let container = Container::start(config, &["--read-only"], busybox());
     let log = container.wait_for_log("main started");
-    assert!(log.contains("no control socket") && log.contains("read-only file system"), "{log}");
+    assert!(log.contains("no control socket") && log.contains("read-only file system"));
     container.stop(300);
     assert_eq!(container.exit_code(), "0");
 }

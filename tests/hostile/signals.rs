@@ -47,7 +47,7 @@ fn s1_sigquit_shuts_down_gracefully() {
         hostile.send(3);
         wait_until("it exits", || hostile.has_exited());
         let log = fs::read_to_string(hostile.run.file("log")).unwrap();
-        assert!(log.contains("bye"), "the job was not stopped:\n{log}");
+        assert!(log.contains("bye"), "the job was not stopped");
         assert_eq!(hostile.run.wait().0, 0);
     });
 }

@@ -28,7 +28,7 @@ fn t6_every_entry_is_exported_with_its_attributes_and_the_ids_of_its_run() {
         let (records, spans) = (collector.records(), collector.spans());
         let found = |wanted: &str| {
             let mut all = records.iter().filter(|record| text(record) == wanted);
-            let record = all.next().unwrap_or_else(|| panic!("no record `{wanted}`: {log}"));
+            let record = all.next().unwrap_or_else(|| panic!("no record `{wanted}`"));
             assert!(all.next().is_none(), "`{wanted}` twice");
             record
         };
@@ -77,7 +77,7 @@ fn t6_l8_lines_in_files_joined_lines_and_levels_are_exported_as_they_are_logged(
         ),
     );
     let (_, log) = supervisor.wait();
-    assert!(!log.contains("first"), "the lines are in the file: {log}");
+    assert!(!log.contains("first"), "the lines are in the file");
     let records = collector.records();
     let lines: Vec<String> = records
         .iter()
@@ -103,9 +103,9 @@ fn t6_without_traces_records_have_no_ids_and_entries_below_the_level_are_not_sen
             collector.address
         ),
     );
-    let (_, log) = supervisor.wait();
+    supervisor.wait();
     let records = collector.records();
-    assert!(!records.is_empty(), "{log}");
+    assert!(!records.is_empty());
     assert!(
         records.iter().all(|record| record.trace_id.is_empty() && record.severity_number > 9),
         "{records:?}"

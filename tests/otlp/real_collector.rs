@@ -118,7 +118,10 @@ fn t6_a_real_collector_reads_spans_records_and_metrics() {
     supervisor.wait_for_lines("from web", 1);
     supervisor.signal("-TERM");
     let (code, log) = supervisor.wait();
-    assert!(code == 0 && !log.contains("otlp: cannot send") && !log.contains("otlp: the collector"), "{log}");
+    assert!(
+        code == 0 && !log.contains("otlp: cannot send") && !log.contains("otlp: the collector"),
+        "exit code {code}"
+    );
     assert_arrived(&collector);
 }
 
@@ -170,7 +173,7 @@ fn t6_https_verifies_the_collector_and_sends_a_client_certificate() {
     supervisor.wait_for_lines("from web", 1);
     supervisor.signal("-TERM");
     let (code, log) = supervisor.wait();
-    assert!(code == 0 && !log.contains("otlp: cannot send"), "{log}");
+    assert!(code == 0 && !log.contains("otlp: cannot send"), "exit code {code}");
     assert_arrived(&collector);
     fs::remove_dir_all(folder).unwrap();
 }

@@ -125,10 +125,10 @@ fn p7_environment_is_inherited_unless_a_job_overrides_it() {
         { name: 'kept', exec: ['sh', '-c', 'echo kept $CONSUL_HTTP_TOKEN.'], env: { CONSUL_HTTP_TOKEN: '' } } ] }";
     let run = Supervisor::with_setup(Mode::Plain, "export CONSUL_HTTP_TOKEN=hunter2", config);
     let (code, log) = run.wait();
-    assert_eq!(code, 0, "{log}");
-    assert!(log.contains("told hunter2.") && log.contains("kept ."), "{log}");
+    assert_eq!(code, 0);
+    assert!(log.contains("told hunter2.") && log.contains("kept ."));
     // Only the job itself has printed it.
-    assert_eq!(log.matches("hunter2").count(), 1, "{log}");
+    assert_eq!(log.matches("hunter2").count(), 1);
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl Servers {
         }
         self.run.signal("-TERM");
         let (code, log) = self.run.wait();
-        assert!(code == 0 && !log.contains("main exited with"), "{log}");
+        assert!(code == 0 && !log.contains("main exited with"), "exit code {code}");
     }
 }
 

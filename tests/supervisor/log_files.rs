@@ -24,13 +24,9 @@ fn l8_output_of_every_run_is_in_the_rotated_file_and_nothing_is_lost() {
         exec: ['sh', '-c', '@programs/lines.sh 3000; echo no >&2; exit 3'] }] }";
     for mode in modes() {
         let (code, log) = Supervisor::with_setup(mode, "echo before > @/a.log", config).run_to_end();
-        assert_eq!(code, 3, "{log}");
-        assert!(!log.contains("a 1") && !log.contains(" line 5\n"), "{log}");
-        assert_eq!(
-            log.matches("last output: line 2996 | line 2997 | line 2998 | line 2999 | no").count(),
-            3,
-            "{log}"
-        );
+        assert_eq!(code, 3);
+        assert!(!log.contains("a 1") && !log.contains(" line 5\n"));
+        assert_eq!(log.matches("last output: line 2996 | line 2997 | line 2998 | line 2999 | no").count(), 3);
     }
 }
 
@@ -68,7 +64,7 @@ fn l8_level_of_stderr_and_stack_traces() {
     for mode in modes() {
         for level in ["info", "error"] {
             let (code, log) = Supervisor::start(mode, &config.replace("LEVEL", level)).wait();
-            assert_eq!(code, 0, "{log}");
+            assert_eq!(code, 0);
             let entries: Vec<serde_json::Value> =
                 log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
             let of = |stream: &str| -> Vec<(String, String)> {
@@ -77,9 +73,9 @@ fn l8_level_of_stderr_and_stack_traces() {
                 own.map(|entry| (text(&entry["level"]), text(&entry["msg"]))).collect()
             };
             let error = |text: &str| ("error".to_owned(), text.to_owned());
-            assert_eq!(of("stderr"), [error("oh no\n\tat x\nCaused by: y\n  at z"), error("next")], "{log}");
+            assert_eq!(of("stderr"), [error("oh no\n\tat x\nCaused by: y\n  at z"), error("next")]);
             let fine = [("info".to_owned(), "fine".to_owned())];
-            assert_eq!(of("stdout"), if level == "info" { &fine[..] } else { &[] }, "{log}");
+            assert_eq!(of("stdout"), if level == "info" { &fine[..] } else { &[] });
         }
     }
 }

@@ -31,8 +31,8 @@ fn let_it_finish(mut run: Supervisor) -> String {
     run.wait_for_line("saved");
     let signals = signals(&run);
     let (code, log) = run.wait();
-    assert_eq!(code, 0, "{log}");
-    assert!(!log.contains("SIGKILL"), "{log}");
+    assert_eq!(code, 0);
+    assert!(!log.contains("SIGKILL"));
     signals
 }
 
@@ -81,8 +81,8 @@ fn s14_background_process_that_ignores_sigterm_is_killed_at_the_stop_timeout() {
         assert!(line.contains("sleep ("), "{line}");
         let pid = line.rsplit_once('(').unwrap().1.trim_end().trim_end_matches(')').to_owned();
         let (code, log) = run.wait();
-        assert_eq!(code, 0, "{log}");
-        assert!(log.contains("app other processes did not exit within 1s, sending SIGKILL"), "{log}");
+        assert_eq!(code, 0);
+        assert!(log.contains("app other processes did not exit within 1s, sending SIGKILL"));
         if matches!(mode, Mode::Plain) {
             assert!(!std::path::Path::new("/proc").join(&pid).exists(), "{pid} is left behind");
         }
@@ -113,8 +113,8 @@ fn s14_restart_and_reload_start_the_new_process_when_the_group_is_gone() {
         assert_eq!(signals(&run), "TERM\n");
         run.signal("-TERM");
         let (code, log) = run.wait();
-        assert_eq!(code, 0, "{log}");
-        assert_eq!(log.matches("saved").count(), 2, "{log}");
+        assert_eq!(code, 0);
+        assert_eq!(log.matches("saved").count(), 2);
     }
 }
 

@@ -64,8 +64,8 @@ fn s10_a_required_job_stops_after_the_jobs_that_require_it() {
         fs::write(run.file("go"), "").unwrap();
         let (code, log) = run.wait();
         assert_eq!(code, 0);
-        let at = |text: &str| log.find(text).unwrap_or_else(|| panic!("no `{text}`: {log}"));
-        assert!(at("bye") < at("db exited on SIGTERM"), "{log}");
-        assert!(at("app exited with code 0") < at("db stopping: sent SIGTERM"), "{log}");
+        let at = |text: &str| log.find(text).unwrap_or_else(|| panic!("no `{text}`"));
+        assert!(at("bye") < at("db exited on SIGTERM"));
+        assert!(at("app exited with code 0") < at("db stopping: sent SIGTERM"));
     }
 }

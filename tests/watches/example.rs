@@ -94,7 +94,7 @@ fn d13_d15_the_example_without_consul_follows_names_files_and_peers() {
     run.wait_for_line("worker started");
     run.signal("-TERM");
     let (code, log) = run.wait();
-    assert_eq!(code, 0, "{log}");
-    assert_eq!(log.matches("haproxy started").count(), 1, "reloaded, not restarted\n{log}");
+    assert_eq!(code, 0);
+    assert_eq!(log.matches("haproxy started").count(), 1, "reloaded, not restarted");
     std::fs::remove_dir_all(volume).unwrap();
 }
