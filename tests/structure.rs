@@ -185,8 +185,7 @@ fn paths(text: &str) -> Vec<(String, bool)> {
     let mut paths = Vec::new();
     for statement in text.split(';') {
         let lines: Vec<&str> = statement.lines().map(str::trim_start).collect();
-        let (code, import) =
-            lines.split_at(lines.iter().position(is_use).unwrap_or(lines.len()));
+        let (code, import) = lines.split_at(lines.iter().position(is_use).unwrap_or(lines.len()));
         let (code, import) = (code.join(" "), import.join(" "));
         let named = code.split(|letter: char| !matches!(letter, '_' | ':') && !letter.is_alphanumeric());
         paths.extend(named.filter(|path| path.contains("::")).map(|path| (path.to_owned(), false)));

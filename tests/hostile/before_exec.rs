@@ -7,14 +7,20 @@ use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
 use super::fixture::{Hostile, Rank, as_init_and_child, exe, permitted, waits_in};
+use crate::support::config::Config;
 use crate::support::skip::skip;
 use crate::support::supervisor::{child_pids, state, wait_until};
 
 /// Jobs that are started many times a second. `user` is the property with that name, or empty.
-fn many_starts(user: &str) -> String {
-    let job =
-        |n| format!("{{ name: 'tick{n}', exec: '/bin/true', {user} when: {{ interval: '{}ms' }} }}", 10 + n);
-    (0..8).map(job).collect::<Vec<_>>().join(", ")
+fn many_starts(user: &str) -> Config {
+    let starts = |n| format!("exec: '/bin/true', {user} when: {{ interval: '{n}ms' }}");
+    (10..18).fold(Config::new(), |config, n| config.job(format!("tick{n}"), starts(n)))
+}
+
+/// Besides these jobs, one that sends a signal to all processes that it may signal.
+fn storm(user: &str, signal: &str) -> Config {
+    let exec = format!("exec: ['@/hostile', 'storm', '@/own/storm', '{signal}']");
+    many_starts(user).job("storm", format!("{exec}, {user} when: {{ source: 'SIGUSR2' }}"))
 }
 
 /// Whether a child of the supervisor is stopped before it has become its program.
@@ -26,10 +32,7 @@ fn is_stopped_before_exec(pid: u32) -> bool {
 #[test]
 fn p3_s4_child_stopped_before_exec_holds_up_neither_ping_nor_sigterm() {
     as_init_and_child(|rank| {
-        let config = format!(
-            "jobs: [{{ name: 'storm', exec: ['@/hostile', 'storm', '@/own/storm', '19'], user: 'nobody', when: {{ source: 'SIGUSR2' }} }}, {}]",
-            many_starts("user: 'nobody',")
-        );
+        let config = storm("user: 'nobody',", "19");
         let mut hostile = Hostile::start(rank, 2, &config);
         hostile.send(12);
         hostile.await_file("own/storm");
@@ -51,10 +54,7 @@ fn p3_signals_before_exec_to_children_of_the_supervisors_user_do_not_reach_the_s
     }
     for (signal, effect) in [("3", "killed by SIGQUIT"), ("19", "storm")] {
         // Only PID 1 is spared by `kill(-1)`.
-        let config = format!(
-            "jobs: [{{ name: 'storm', exec: ['@/hostile', 'storm', '@/own/storm', '{signal}'], when: {{ source: 'SIGUSR2' }} }}, {}]",
-            many_starts("")
-        );
+        let config = storm("", signal);
         let mut hostile = Hostile::start(Rank::Init, 1, &config);
         hostile.send(12);
         hostile.await_file("own/storm");
@@ -156,10 +156,9 @@ fn stuck_file_system() -> Option<&'static str> {
 fn start_on_stuck_file_system(job: &str) {
     let Some(script) = stuck_file_system() else { return };
     as_init_and_child(|rank| {
-        let config = format!(
-            "jobs: [{{ name: 'main', exec: 'sleep 1000' }},
-                    {{ name: 'victim', when: {{ source: 'SIGUSR2' }}, {job} }}]"
-        );
+        let config = Config::new()
+            .job("main", "exec: 'sleep 1000'")
+            .job("victim", format!("when: {{ source: 'SIGUSR2' }}, {job}"));
         let mut hostile = Hostile::with_setup(rank, script, 1, &config);
         fs::write(hostile.run.file("mount"), "").unwrap();
         hostile.await_file("mounted");
@@ -291,11 +290,9 @@ fn p9_process_that_is_not_yet_its_program_cannot_be_traced_or_read() {
     if !permitted() {
         return;
     }
-    let config = format!(
-        "jobs: [{{ name: 'spy', exec: ['@/hostile', 'spy'], user: 'nobody' }}, {},
-                {{ name: 'counter', exec: 'true', user: 'nobody', restarts: 'unlimited', restartBackoff: false }}]",
-        many_starts("user: 'nobody',")
-    );
+    let config = many_starts("user: 'nobody',")
+        .job("spy", "exec: ['@/hostile', 'spy'], user: 'nobody'")
+        .job("counter", "exec: 'true', user: 'nobody', restarts: 'unlimited', restartBackoff: false");
     let mut hostile = Hostile::start(Rank::Child, 1, &config);
     hostile.await_ready(1);
     hostile.await_job("counter", "was started 300 times", |job| job["restarts"].as_u64() > Some(300));

@@ -1,6 +1,7 @@
 //! Processes that leave their group, their session or their parent, and exits that are hidden (P4, P5, S4, R3).
 
 use super::fixture::{Hostile, Rank, as_init_and_child, permitted, request};
+use crate::support::config::Config;
 use crate::support::skip::skip;
 use crate::support::supervisor::wait_until;
 
@@ -9,7 +10,7 @@ const LEAVES_ITS_GROUP: &str = "exec: ['@/hostile', 'leave-group'], user: 'nobod
 #[test]
 fn s4_job_that_left_its_process_group_is_killed_at_shutdown() {
     as_init_and_child(|rank| {
-        let mut hostile = Hostile::start(rank, 1, &format!("jobs: [{{ name: 'a', {LEAVES_ITS_GROUP} }}]"));
+        let mut hostile = Hostile::start(rank, 1, &Config::new().job("a", LEAVES_ITS_GROUP));
         hostile.await_ready(1);
         hostile.stops();
     });
@@ -34,10 +35,9 @@ fn p4_processes_cannot_pretend_to_belong_to_the_run_of_another_job() {
 #[test]
 fn p5_run_that_left_its_process_group_is_killed_at_its_timeout() {
     as_init_and_child(|rank| {
-        let config = format!(
-            "jobs: [{{ name: 'a', {LEAVES_ITS_GROUP}, timeout: '300ms' }},
-                    {{ name: 'next', exec: 'sleep 1000', when: {{ source: 'a', once: 'exitFailed' }} }}]"
-        );
+        let config = Config::new()
+            .job("a", format!("{LEAVES_ITS_GROUP}, timeout: '300ms'"))
+            .job("next", "exec: 'sleep 1000', when: { source: 'a', once: 'exitFailed' }");
         let mut hostile = Hostile::start(rank, 1, &config);
         hostile.await_ready(1);
         wait_until("the run has ended", || hostile.job("next")["state"] == "running");
@@ -64,8 +64,7 @@ fn x2_job_that_left_its_process_group_is_stopped_and_restarted_by_hand() {
     if !permitted() {
         return;
     }
-    let config =
-        format!("jobs: [{{ name: 'a', {LEAVES_ITS_GROUP} }}, {{ name: 'main', exec: 'sleep 1000' }}]");
+    let config = Config::new().job("a", LEAVES_ITS_GROUP).job("main", "exec: 'sleep 1000'");
     let mut hostile = Hostile::start(Rank::Init, 1, &config);
     hostile.await_ready(1);
     let pid = hostile.pid_of("a");
@@ -85,10 +84,8 @@ fn x2_job_that_left_its_process_group_is_stopped_and_restarted_by_hand() {
 #[test]
 fn r3_reload_completes_when_a_changed_job_has_left_its_process_group() {
     as_init_and_child(|rank| {
-        let main = "{ name: 'main', exec: 'sleep 1000' }";
-        let config = |word: &str| {
-            format!("jobs: [{{ name: 'a', {LEAVES_ITS_GROUP}, env: {{ WORD: '{word}' }} }}, {main}]")
-        };
+        let main = Config::new().job("main", "exec: 'sleep 1000'");
+        let config = |word| main.clone().job("a", format!("{LEAVES_ITS_GROUP}, env: {{ WORD: '{word}' }}"));
         let mut hostile = Hostile::start(rank, 1, &config("one"));
         hostile.await_ready(1);
         let reload = |config: &str| {
@@ -103,7 +100,7 @@ fn r3_reload_completes_when_a_changed_job_has_left_its_process_group() {
             job["state"] == "running" && job["pid"] != pid
         });
         hostile.await_ready(2);
-        reload(&format!("jobs: [{main}, {{ name: 'late', exec: 'sleep 1000' }}]"));
+        reload(&main.job("late", "exec: 'sleep 1000'"));
         wait_until("the new plan is in force", || {
             request(&hostile.socket(), "GET", "/v3/status").is_ok_and(|status| status.contains("\"late\""))
         });
@@ -139,10 +136,9 @@ fn p4_setsid_daemon_of_another_user_is_found_without_the_ptrace_capability() {
 #[test]
 fn s4_setsid_daemons_do_not_outlive_the_supervisor() {
     as_init_and_child(|rank| {
-        let job = |kind: &str| {
-            format!("{{ name: '{kind}', exec: ['@/hostile', 'daemon', '{kind}', 'stay'], user: 'nobody' }}")
-        };
-        let config = format!("jobs: [{}, {}, {}]", job("single"), job("double"), job("namespace"));
+        let exec = |kind| format!("exec: ['@/hostile', 'daemon', '{kind}', 'stay'], user: 'nobody'");
+        let kinds = ["single", "double", "namespace"];
+        let config = kinds.into_iter().fold(Config::new(), |config, kind| config.job(kind, exec(kind)));
         let mut hostile = Hostile::start(rank, 1, &config);
         hostile.await_ready(3);
         hostile.stops();
@@ -166,13 +162,11 @@ fn p4_group_member_whose_parent_lives_elsewhere_is_killed_after_the_stop_timeout
 #[test]
 fn s4_exit_status_withheld_by_a_tracer_does_not_delay_the_shutdown() {
     as_init_and_child(|rank| {
-        let job = |end: &str| {
-            format!(
-                "{{ name: '{end}', exec: ['@/hostile', 'traced', '{end}'], user: 'nobody', timeout: '1s' }}"
-            )
-        };
-        let config =
-            format!("jobs: [{}, {}, {{ name: 'main', exec: 'sleep 1000' }}]", job("exit"), job("stay"));
+        let traced = |end| format!("exec: ['@/hostile', 'traced', '{end}'], user: 'nobody', timeout: '1s'");
+        let config = Config::new()
+            .job("exit", traced("exit"))
+            .job("stay", traced("stay"))
+            .job("main", "exec: 'sleep 1000'");
         let mut hostile = Hostile::start(rank, 1, &config);
         hostile.await_ready(2);
         hostile.stops();
@@ -195,7 +189,7 @@ fn s4_process_whose_command_line_cannot_be_read_holds_up_neither_ping_nor_sigter
     as_init_and_child(|rank| {
         let long = "x".repeat(32 << 10);
         // As root, because userfaultfd is not permitted to other users by default.
-        let config = format!("jobs: [{{ name: 'a', exec: ['@/hostile', 'unreadable', '{long}'] }}]");
+        let config = Config::new().job("a", format!("exec: ['@/hostile', 'unreadable', '{long}']"));
         let mut hostile = Hostile::start(rank, 1, &config);
         hostile.await_ready(1);
         if hostile.log().contains("refused") {
@@ -208,10 +202,10 @@ fn s4_process_whose_command_line_cannot_be_read_holds_up_neither_ping_nor_sigter
 #[test]
 fn s4_hook_that_left_its_process_group_is_killed() {
     as_init_and_child(|rank| {
-        let config = format!(
-            "jobs: [{{ name: 'main', exec: 'sleep 1000' }},
-                    {{ name: 'hook', {LEAVES_ITS_GROUP}, timeout: '1s', when: {{ source: 'main', once: 'stopping' }} }}]"
-        );
+        let when = "timeout: '1s', when: { source: 'main', once: 'stopping' }";
+        let config = Config::new()
+            .job("main", "exec: 'sleep 1000'")
+            .job("hook", format!("{LEAVES_ITS_GROUP}, {when}"));
         let mut hostile = Hostile::start(rank, 1, &config);
         hostile.stops_with_hooks();
     });

@@ -101,7 +101,7 @@ pub(crate) struct Hostile {
 }
 
 impl Hostile {
-    /// Starts it with the keys of a configuration, without the outer braces, and waits until the control socket answers.
+    /// Starts it with the keys of a configuration, and waits until the control socket answers.
     pub(crate) fn start(rank: Rank, stop_timeout: u64, config: &str) -> Self {
         Self::with_setup(rank, "", stop_timeout, config)
     }
@@ -385,10 +385,11 @@ fn prelude(rank: Rank, script: &str) -> String {
     )
 }
 
-/// A whole configuration from some of its keys.
+/// A whole configuration from some of its keys, with or without the outer braces.
 pub(crate) fn whole(stop_timeout: u64, config: &str) -> String {
+    let keys = config.strip_prefix('{').and_then(|keys| keys.strip_suffix('}')).unwrap_or(config);
     let logging = if config.contains("logging:") { "" } else { "logging: { output: '@/log' }, " };
-    format!("{{ stopTimeout: {stop_timeout}, {logging}{config} }}")
+    format!("{{ stopTimeout: {stop_timeout}, {logging}{keys} }}")
 }
 
 /// All pids in the namespace of the test.

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::fixture::{Hostile, Rank, as_init_and_child, permitted, request};
+use crate::support::config::Config;
 use crate::support::deadline::holds_within;
 use crate::support::program::with_paths;
 use crate::support::supervisor::{child_pids, wait_until};
@@ -112,9 +113,9 @@ fn p15_p3_job_whose_program_does_not_answer_fails_after_10s_and_is_reaped() {
 fn p15_fifty_jobs_that_do_not_answer_take_as_long_as_one() {
     let Some(script) = stuck_file_system(true) else { return };
     as_init_and_child(|rank| {
-        let job = |nth| format!("{{ name: 'stuck{nth}', exec: '@/stuck/{nth}', cwd: '@/stuck/d{nth}' }}");
-        let jobs: Vec<String> = (0..50).map(job).collect();
-        let config = format!("jobs: [{}, {{ name: 'main', exec: 'sleep 1000' }}]", jobs.join(", "));
+        let main = Config::new().job("main", "exec: 'sleep 1000'");
+        let stuck = |nth| format!("exec: '@/stuck/{nth}', cwd: '@/stuck/d{nth}'");
+        let config = (0..50).fold(main, |config, nth| config.job(format!("stuck{nth}"), stuck(nth)));
         // The control socket must answer within 20 s.
         let mut hostile = Hostile::with_setup(rank, &script, 2, &config);
         hostile.await_state("main", "running");

@@ -13,6 +13,7 @@ use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::fixture::{Hostile, Rank, as_init_and_child, permitted};
+use crate::support::config::Config;
 use crate::support::supervisor::wait_until;
 
 /// Opens the reading end of a FIFO, which is read only when the test wants it.
@@ -83,10 +84,9 @@ const FORGERIES: [(&str, &str); 3] = [
 fn forge(change: Change, format: &str, forgery: &str) -> Option<String> {
     let quoted = serde_json::to_string(forgery).unwrap();
     let config = |output: &str| {
-        format!(
-            "logging: {{ output: '{output}', format: '{format}' }}, jobs: [{{ name: 'liar', user: 'nobody',
-            exec: ['@/hostile', 'long-line', '400000', {quoted}] }}]"
-        )
+        Config::new()
+            .keys(format!("logging: {{ output: '{output}', format: '{format}' }}"))
+            .job("liar", format!("user: 'nobody', exec: ['@/hostile', 'long-line', '400000', {quoted}]"))
     };
     let mut hostile = Hostile::with_setup(Rank::Child, "mkfifo @/log; exec 8<>@/log", 1, &config("@/log"));
     let _reader = fifo(&hostile.run.file("log"));
@@ -230,10 +230,9 @@ fn assert_loss_is_counted(hostile: &Hostile, log: &[u8]) {
 
 /// A job writes lines while the log is not read; from SIGTERM on they are read at 80 KB/s. Returns the log.
 fn stop_with_slow_reader(lines: u64) -> (Hostile, Vec<u8>) {
-    let config = format!(
-        "logging: {{ output: 'stdout' }}, jobs: [{{ name: 'a', user: 'nobody',
-            exec: ['@/hostile', 'count', '@/own/count', '{lines}'] }}]"
-    );
+    let config = Config::new()
+        .keys("logging: { output: 'stdout' }")
+        .job("a", format!("user: 'nobody', exec: ['@/hostile', 'count', '@/own/count', '{lines}']"));
     let mut hostile = Hostile::with_setup(Rank::Child, "mkfifo @/out; exec 1<>@/out", 2, &config);
     let mut reader = fifo(&hostile.run.file("out"));
     await_full(&hostile, lines);
@@ -286,10 +285,10 @@ fn s6_l4_lines_that_a_stuck_reader_loses_are_counted_on_standard_error() {
 /// the log are read.
 fn lateness_beside(floods: usize) -> Vec<u128> {
     let quiet = "exec: ['sh', '-c', 'while :; do date +tick=%s%3N; sleep 0.05; done'], user: 'nobody'";
-    let flood = |nth: usize| format!("{{ name: 'flood{nth}', exec: 'yes', user: 'nobody' }}");
-    let floods: Vec<String> = (0..floods).map(flood).collect();
-    let jobs = format!("{}, {{ name: 'a', {quiet} }}, {{ name: 'b', {quiet} }}", floods.join(", "));
-    let config = format!("logging: {{ output: 'stdout' }}, jobs: [{jobs}]");
+    let config = Config::new()
+        .keys("logging: { output: 'stdout' }")
+        .jobs((0..floods).map(|nth| format!("flood{nth}")), "exec: 'yes', user: 'nobody'")
+        .jobs(["a", "b"], quiet);
     let setup = "mkfifo @/out; exec 1<>@/out";
     let mut hostile = Hostile::with_setup(Rank::Child, setup, 2, &config);
     let mut reader = fifo(&hostile.run.file("out"));
@@ -421,8 +420,9 @@ fn l9_no_entry_of_the_supervisor_is_dropped_in_a_burst_while_the_log_takes_it() 
         return;
     }
     let count = 3_000;
-    let jobs: Vec<String> = (0..count).map(|n| format!("{{ name: 'j{n}', exec: '/bin/true' }}")).collect();
-    let config = format!("logging: {{ output: '@/log', format: 'json' }}, jobs: [{}]", jobs.join(","));
+    let config = Config::new()
+        .keys("logging: { output: '@/log', format: 'json' }")
+        .jobs((0..count).map(|n| format!("j{n}")), "exec: '/bin/true'");
     let hostile = Hostile::unanswered(Rank::Child, "", 1, &config);
     wait_until("all jobs are complete", || hostile.run.file("counted").exists());
     let log = hostile.log();

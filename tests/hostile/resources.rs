@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted};
+use crate::support::config::Config;
 use crate::support::deadline::holds_within;
 use crate::support::http_request;
 use crate::support::skip::skip;
@@ -18,11 +19,10 @@ use crate::support::supervisor::{cpu_ticks, wait_until};
 fn p1_s4_fork_bomb_within_a_process_limit_holds_up_neither_ping_nor_sigterm() {
     as_init_and_child(|rank| {
         // A user of its own, because the limit counts all processes of the user on the machine.
-        let config = format!(
-            "jobs: [{{ name: 'bomb', exec: ['@/hostile', 'bomb'], user: {}, limits: {{ nproc: 40 }} }},
-                    {{ name: 'other', exec: '/bin/true', restarts: 'unlimited', restartBackoff: false }}]",
-            own_user()
-        );
+        let bomb = format!("exec: ['@/hostile', 'bomb'], user: {}, limits: {{ nproc: 40 }}", own_user());
+        let config = Config::new()
+            .job("bomb", bomb)
+            .job("other", "exec: '/bin/true', restarts: 'unlimited', restartBackoff: false");
         let mut hostile = Hostile::start(rank, 2, &config);
         hostile.await_ready(1);
         hostile.await_job("other", "is started 50 times", |job| job["restarts"].as_u64() > Some(50));
@@ -206,14 +206,11 @@ fn d5_r4_memory_does_not_grow_with_the_number_of_service_names_ever_used() {
     const AT_ONCE: usize = 100;
     let (agent, registered) = agreeable_agent();
     let config = |round: usize| {
-        let job = |n: usize| {
-            format!(
-                "{{ name: 'service-{round}-{n}', port: 80, interfaces: 'lo',
-                    health: {{ tcp: '{agent}', interval: 1, timeout: '5s', ttl: 60 }} }}"
-            )
-        };
-        let jobs: Vec<String> = (0..AT_ONCE).map(job).collect();
-        format!("consul: '{agent}', jobs: [{{ name: 'main', exec: 'sleep 1000' }}, {}]", jobs.join(","))
+        let health = format!("health: {{ tcp: '{agent}', interval: 1, timeout: '5s', ttl: 60 }}");
+        Config::new().consul(agent).job("main", "exec: 'sleep 1000'").jobs(
+            (0..AT_ONCE).map(|n| format!("service-{round}-{n}")),
+            format!("port: 80, interfaces: 'lo', {health}"),
+        )
     };
     let mut hostile = Hostile::start(Rank::Init, 1, &config(0));
     let mut measured = Vec::new();

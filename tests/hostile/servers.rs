@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::fixture::{Hostile, Rank, as_init_and_child, own_address, own_user, permitted, request};
+use crate::support::config::Config;
 use crate::support::deadline::InTime;
 use crate::support::supervisor::{child_pids, wait_until};
 
@@ -35,10 +36,9 @@ fn get(address: (Ipv4Addr, u16), path: &str) -> Result<String, std::io::Error> {
 fn livez_beside_300_connections(sent: &[&str]) {
     as_init_and_child(|rank| {
         let address = (own_address(), 9090);
-        let config = format!(
-            "telemetry: {{ port: 9090, interfaces: 'static:{}' }}, jobs: [{{ name: 'main', exec: 'sleep 1000' }}]",
-            address.0
-        );
+        let config = Config::new()
+            .keys(format!("telemetry: {{ port: 9090, interfaces: 'static:{}' }}", address.0))
+            .job("main", "exec: 'sleep 1000'");
         let mut hostile = Hostile::start(rank, 1, &config);
         wait_until("telemetry is served", || livez(address).is_ok());
         for bytes in sent {
@@ -77,11 +77,9 @@ fn t1_livez_is_answered_beside_300_connections_that_stop_halfway() {
 fn t1_livez_and_readyz_are_answered_beside_300_clients_that_ask_for_explanations() {
     as_init_and_child(|rank| {
         let address = (own_address(), 9090);
-        let config = format!(
-            "telemetry: {{ port: 9090, interfaces: 'static:{}', page: {{}} }},
-             jobs: [{{ name: 'main', exec: 'sleep 1000' }}]",
-            address.0
-        );
+        let config = Config::new()
+            .keys(format!("telemetry: {{ port: 9090, interfaces: 'static:{}', page: {{}} }}", address.0))
+            .job("main", "exec: 'sleep 1000'");
         let mut hostile = Hostile::start(rank, 1, &config);
         wait_until("telemetry is served", || get(address, "/livez").is_ok());
         for _ in 0..3 {
@@ -139,9 +137,8 @@ fn first_connection_fails(
         0..4 => "restarts: 'unlimited', restartBackoff: { initial: '50ms', max: '50ms' }",
         _ => "restarts: 0",
     };
-    let job = |n: usize| format!("{{ name: 'j{n}', exec: 'sleep 1000', {} }}", restarts(n));
-    let jobs: Vec<String> = (0..40).rev().map(job).collect();
-    let config = format!("jobs: [{}, {{ name: 'main', exec: 'sleep 1000' }}]", jobs.join(","));
+    let job = |config: Config, n| config.job(format!("j{n}"), format!("exec: 'sleep 1000', {}", restarts(n)));
+    let config = (0..40).rev().fold(Config::new(), job).job("main", "exec: 'sleep 1000'");
     let mut hostile = Hostile::unanswered(rank, script, 1, &config);
     wait_until("the resource is used up", || exhausted(&hostile));
     let first = UnixStream::connect(hostile.socket()).unwrap();
@@ -178,20 +175,16 @@ fn h3_checks_without_a_free_descriptor_make_no_job_unhealthy() {
                 let _ = connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
             }
         });
-        let job = |name: &str, check: &str| {
-            format!(
-                "{{ name: '{name}', exec: 'sleep 1000', health: {{ {check}, interval: '100ms', ttl: 10 }} }}"
-            )
-        };
         let jobs = [
-            ("program", job("program", "exec: '/bin/true'")),
-            ("tcp", job("tcp", &format!("tcp: '{address}'"))),
-            ("http", job("http", &format!("http: 'http://{address}/'"))),
-            ("body", job("body", &format!("http: {{ url: 'http://{address}/', body: 'ok' }}"))),
+            ("program", "exec: '/bin/true'".to_owned()),
+            ("tcp", format!("tcp: '{address}'")),
+            ("http", format!("http: 'http://{address}/'")),
+            ("body", format!("http: {{ url: 'http://{address}/', body: 'ok' }}")),
         ];
-        let list = jobs.each_ref().map(|(_, job)| job.as_str()).join(", ");
+        let keys = |check| format!("exec: 'sleep 1000', health: {{ {check}, interval: '100ms', ttl: 10 }}");
+        let config = jobs.iter().fold(Config::new(), |config, (name, check)| config.job(name, keys(check)));
         // Its control socket closes connections while there are no descriptors.
-        let mut hostile = Hostile::unanswered(rank, "ulimit -n 4096", 1, &format!("jobs: [{list}]"));
+        let mut hostile = Hostile::unanswered(rank, "ulimit -n 4096", 1, &config);
         for (name, _) in &jobs {
             hostile.await_log(&format!("{name} healthy"));
         }
@@ -260,15 +253,11 @@ fn checks_by_name(name: impl Fn(usize) -> String) -> (usize, usize) {
     silent.set_nonblocking(true).unwrap();
     let script =
         format!("echo nameserver {server} > @/resolv.conf; mount --bind @/resolv.conf /etc/resolv.conf");
-    let job = |n: usize| {
-        format!(
-            "{{ name: 'service{n}', port: 80, interfaces: 'lo',
-                health: {{ http: 'http://{}:8000/', interval: 1, timeout: '500ms', ttl: 60 }} }}",
-            name(n)
-        )
+    let check = |n| format!("http: 'http://{}:8000/', interval: 1, timeout: '500ms', ttl: 60", name(n));
+    let job = |config: Config, n| {
+        config.job(format!("service{n}"), format!("port: 80, interfaces: 'lo', health: {{ {} }}", check(n)))
     };
-    let jobs: Vec<String> = (0..100).map(job).collect();
-    let config = format!("jobs: [{{ name: 'main', exec: 'sleep 1000' }}, {}]", jobs.join(","));
+    let config = (0..100).fold(Config::new().job("main", "exec: 'sleep 1000'"), job);
     let mut hostile = Hostile::with_setup(Rank::Child, &script, 1, &config);
     let began = Instant::now();
     let (mut queries, mut most_threads) = (0, 0);

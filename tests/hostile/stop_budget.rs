@@ -4,6 +4,7 @@
 use std::net::TcpListener;
 
 use super::fixture::{Hostile, Rank, as_init_and_child, own_address};
+use crate::support::config::Config;
 
 /// A Consul agent that accepts connections and never responds.
 fn silent_agent() -> TcpListener {
@@ -55,11 +56,11 @@ fn s4_s15_everything_slow_at_once_with_hooks_shares_two_stop_timeouts_and_their_
 fn s4_d5_silent_consul_alone_does_not_exceed_the_stop_timeout() {
     let agent = silent_agent();
     as_init_and_child(|rank| {
-        let config = format!(
-            "consul: '{}', jobs: [{{ name: 'service', exec: ['sh', '-c', 'trap \"\" TERM; while :; do sleep 0.1; done'],
-                port: 80, interfaces: 'lo', initial_status: 'passing',
-                health: {{ exec: 'true', interval: 1, ttl: 5 }} }}]",
-            agent.local_addr().unwrap()
+        let config = Config::new().consul(agent.local_addr().unwrap()).job(
+            "service",
+            "exec: ['sh', '-c', 'trap \"\" TERM; while :; do sleep 0.1; done'], port: 80,
+                     interfaces: 'lo', initial_status: 'passing',
+                     health: { exec: 'true', interval: 1, ttl: 5 }",
         );
         let mut hostile = Hostile::start(rank, 2, &config);
         hostile.await_job("service", "is healthy", |job| job["health"] == "healthy");

@@ -1,6 +1,7 @@
 //! What users of 3.8 meet besides its integration tests: log texts, the environment, and files without work.
 
 use super::container::{init, page, stop, wait_for_instances};
+use crate::support::config::Config;
 use crate::support::consul::{Agent, own_address};
 use crate::support::supervisor::Supervisor;
 
@@ -48,10 +49,10 @@ fn d1_l1_proxies_and_time_zones_are_for_the_jobs() {
     let run = Supervisor::with_setup(
         init(),
         "export HTTP_PROXY=http://127.0.0.1:1 http_proxy=http://127.0.0.1:1 TZ=America/New_York",
-        &format!(
-            "{{ consul: '{}', jobs: [{{ name: 'web', exec: ['sh', '-c', 'echo $HTTP_PROXY $TZ; exec sleep 60'], port: 80,
-                interfaces: 'static:10.1.1.1', health: {{ exec: 'true', interval: 1, ttl: 30 }} }}] }}",
-            agent.address()
+        &Config::new().consul(agent.address()).job(
+            "web",
+            "exec: ['sh', '-c', 'echo $HTTP_PROXY $TZ; exec sleep 60'], port: 80,
+                     interfaces: 'static:10.1.1.1', health: { exec: 'true', interval: 1, ttl: 30 }",
         ),
     );
     wait_for_instances(&agent, "web", 1);
@@ -66,9 +67,9 @@ fn t3_no_metrics_about_scrapes() {
     let ip = own_address();
     let mut run = Supervisor::start(
         init(),
-        &format!(
-            "{{ telemetry: {{ port: 9090, interfaces: 'static:{ip}' }}, jobs: [{{ name: 'a', exec: 'sleep 60' }}] }}"
-        ),
+        &Config::new()
+            .keys(format!("telemetry: {{ port: 9090, interfaces: 'static:{ip}' }}"))
+            .job("a", "exec: 'sleep 60'"),
     );
     run.wait_for_line("telemetry: serving at ");
     let metrics = page(&format!("{ip}:9090"), "/metrics").unwrap();

@@ -1,5 +1,6 @@
 //! The 13 integration tests of ContainerPilot 3.8.0.
 
+use std::fmt::Display;
 use std::fs;
 use std::process::Command;
 use std::time::Instant;
@@ -10,12 +11,37 @@ use super::container::{
     execute, follow_route, init, lines, metric, page, passing, reload, restarts_once_after_each_reload,
     running, stop, wait_for_instances, wait_for_lines, wait_for_process, zombies,
 };
+use crate::support::config::Config;
 use crate::support::consul::{Agent, own_address, service_id};
 use crate::support::deadline::InTime;
 use crate::support::supervisor::{Supervisor, wait_until};
 
 const LOGGING: &str = "logging: { level: 'DEBUG', format: 'text' }";
-const HEALTH: &str = "health: { exec: 'true', interval: 1, ttl: 30 }";
+const AFTER_PRE_START: &str = "when: { source: 'preStart', once: 'exitSuccess' }";
+
+/// A configuration with an agent.
+fn with(consul: impl Display) -> Config {
+    Config::new().consul(consul).keys(LOGGING)
+}
+
+/// A job with an address, healthy as soon as it runs.
+fn service(ip: &str, port: u16, keys: &str) -> String {
+    format!(
+        "port: {port}, interfaces: 'static:{ip}', health: {{ exec: 'true', interval: 1, ttl: 30 }}, {keys}"
+    )
+}
+
+/// The service `app` of most tests.
+fn app() -> String {
+    service("10.1.1.1", 8000, "exec: 'sleep 1111'")
+}
+
+/// A job that writes a line to a file at each change of a watch.
+fn each_change(watch: &str, file: &str) -> String {
+    format!(
+        "when: {{ source: 'watch.{watch}', each: 'changed' }}, exec: ['sh', '-c', 'echo run >> @/{file}']"
+    )
+}
 
 /// `test_config_reload`: one `-reload` loads the configuration again and the control socket serves afterwards; after 200 in a row
 /// another one still succeeds.
@@ -25,17 +51,12 @@ const HEALTH: &str = "health: { exec: 'true', interval: 1, ttl: 30 }";
 #[test]
 fn r1_r4_original_3_config_reload() {
     let agent = Agent::dev();
-    let config = format!(
-        "{{ consul: '{}', {LOGGING}, jobs: [
-            {{ name: 'app', port: 8000, interfaces: 'static:10.1.1.1', tags: ['application'], {HEALTH},
-               when: {{ source: 'preStart', once: 'exitSuccess' }}, exec: 'sleep 1111' }},
-            {{ name: 'preStart', exec: ['sh', '-c', 'echo run >> @/prepared'] }},
-            {{ name: 'on-change', when: {{ source: 'watch.app', each: 'changed' }}, exec: ['sh', '-c', 'echo run >> @/changes'] }} ],
-          watches: [{{ name: 'app', interval: 5, tag: 'application' }}],
-          telemetry: {{ port: 9090, interfaces: 'static:{}', metrics: [] }} }}",
-        agent.address(),
-        agent.ip
-    );
+    let config = with(agent.address())
+        .job("app", format!("{}, {AFTER_PRE_START}, tags: ['application']", app()))
+        .job("preStart", "exec: ['sh', '-c', 'echo run >> @/prepared']")
+        .job("on-change", each_change("app", "changes"))
+        .keys("watches: [{ name: 'app', interval: 5, tag: 'application' }]")
+        .keys(format!("telemetry: {{ port: 9090, interfaces: 'static:{}', metrics: [] }}", agent.ip));
     let mut run = Supervisor::start(init(), &config);
     wait_for_instances(&agent, "app", 1);
     wait_for_lines(&run, "changes", 1);
@@ -58,12 +79,9 @@ fn r1_r4_original_3_config_reload() {
 #[test]
 fn w6_r3_original_3_coprocess() {
     let agent = Agent::dev();
-    let config = format!(
-        "{{ consul: '{}', {LOGGING}, jobs: [
-            {{ name: 'app', port: 8000, interfaces: 'static:10.1.1.1', exec: 'sleep 1111', {HEALTH} }},
-            {{ name: 'beside', exec: ['sh', '-c', 'while :; do sleep 0.1; done', 'first-words'], restarts: 1 }} ] }}",
-        agent.address()
-    );
+    let config = with(agent.address())
+        .job("app", app())
+        .job("beside", "exec: ['sh', '-c', 'while :; do sleep 0.1; done', 'first-words'], restarts: 1");
     let run = Supervisor::start(init(), &config);
     restarts_once_after_each_reload(run, reload);
 }
@@ -76,26 +94,29 @@ fn w6_r3_original_3_coprocess() {
 fn d4_d7_original_3_discovery_consul() {
     let agent = Agent::dev();
     let (consul, ip) = (agent.address(), agent.ip.as_str());
-    let app = format!(
-        "{{ consul: '{consul}', {LOGGING}, jobs: [
-            {{ name: 'app', port: 8000, interfaces: 'static:{ip}', tags: ['application'],
-               when: {{ source: 'preStart', once: 'exitSuccess' }},
-               exec: ['python3', '-m', 'http.server', '--bind', '{ip}', '--directory', '@/', '{{{{ .APP_PORT }}}}'],
-               health: {{ exec: 'curl --fail -s -o /dev/null http://{ip}:8000/', interval: 1, timeout: '20s', ttl: 30 }} }},
-            {{ name: 'preStart', exec: 'curl --fail -s -o @/leader http://{consul}/v1/status/leader' }},
-            {{ name: 'on-front', when: {{ source: 'watch.front', each: 'changed' }}, exec: ['sh', '-c', 'echo run >> @/fronts'] }},
-            {{ name: 'on-app', when: {{ source: 'watch.app', each: 'changed' }}, exec: ['sh', '-c', 'echo run >> @/apps'] }} ],
-          watches: [{{ name: 'front', interval: 7 }}, {{ name: 'app', interval: 5 }}] }}"
-    );
-    let front = format!(
-        "{{ consul: '{consul}', {LOGGING}, jobs: [
-            {{ name: 'front', port: 80, interfaces: 'static:{ip}', exec: 'sleep 1000', {HEALTH},
-               when: {{ source: 'preStart', once: 'exitSuccess' }} }},
-            {{ name: 'preStart', exec: ['sh', '-c', 'echo [] > @/route'] }},
-            {{ name: 'onChange', when: {{ source: 'watch.app', each: 'changed' }},
-               exec: ['sh', '-c', 'curl -s http://{consul}/v1/health/service/app?passing > @/new && mv @/new @/route'] }} ],
-          watches: [{{ name: 'app', interval: 1 }}] }}"
-    );
+    let app = with(&consul)
+        .job(
+            "app",
+            format!(
+                "port: 8000, interfaces: 'static:{ip}', tags: ['application'], {AFTER_PRE_START},
+                 exec: ['python3', '-m', 'http.server', '--bind', '{ip}', '--directory', '@/', '{{{{ .APP_PORT }}}}'],
+                 health: {{ exec: 'curl --fail -s -o /dev/null http://{ip}:8000/',
+                            interval: 1, timeout: '20s', ttl: 30 }}"
+            ),
+        )
+        .job("preStart", format!("exec: 'curl --fail -s -o @/leader http://{consul}/v1/status/leader'"))
+        .job("on-front", each_change("front", "fronts"))
+        .job("on-app", each_change("app", "apps"))
+        .keys("watches: [{ name: 'front', interval: 7 }, { name: 'app', interval: 5 }]");
+    let route = format!("curl -s http://{consul}/v1/health/service/app?passing > @/new && mv @/new @/route");
+    let front = with(&consul)
+        .job("front", format!("{}, {AFTER_PRE_START}", service(ip, 80, "exec: 'sleep 1000'")))
+        .job("preStart", "exec: ['sh', '-c', 'echo [] > @/route']")
+        .job(
+            "onChange",
+            format!("when: {{ source: 'watch.app', each: 'changed' }}, exec: ['sh', '-c', '{route}']"),
+        )
+        .keys("watches: [{ name: 'app', interval: 1 }]");
     let app = Supervisor::with_setup(init(), "export APP_PORT=8000", &app);
     let front = Supervisor::start(init(), &front);
     wait_for_instances(&agent, "app", 1);
@@ -112,13 +133,14 @@ fn d4_d7_original_3_discovery_consul() {
 /// process of the other one in `CONTAINERPILOT_TESTPID_PID`, also if there is no Consul at the configured address.
 #[test]
 fn p7_d5_original_3_envvars() {
-    let config = format!(
-        "{{ consul: '{}:8500', logging: {{ level: 'DEBUG' }}, jobs: [
-            {{ name: 'testpid', port: 8000, interfaces: 'static:10.1.1.1', {HEALTH}, exec: ['sh', '-c', 'echo pid $$; exec sleep 1000'] }},
-            {{ name: 'testenvvar', port: 8500, interfaces: 'static:10.2.2.2', exec: 'env', {HEALTH},
-               when: {{ source: 'testpid', once: 'healthy' }} }} ] }}",
-        own_address()
-    );
+    let config = Config::new()
+        .consul(format!("{}:8500", own_address()))
+        .keys("logging: { level: 'DEBUG' }")
+        .job("testpid", service("10.1.1.1", 8000, "exec: ['sh', '-c', 'echo pid $$; exec sleep 1000']"))
+        .job(
+            "testenvvar",
+            service("10.2.2.2", 8500, "exec: 'env', when: { source: 'testpid', once: 'healthy' }"),
+        );
     let mut run = Supervisor::start(init(), &config);
     let line = run.wait_for_line(" pid ");
     let pid = line.rsplit(' ').next().unwrap();
@@ -135,16 +157,15 @@ fn p7_d5_original_3_envvars() {
 #[test]
 fn l1_l2_original_3_logging() {
     let agent = Agent::dev();
-    let config = format!(
-        "{{ consul: '{}', {LOGGING}, jobs: [
-            {{ name: 'job1', exec: 'echo first job' }},
-            {{ name: 'job2', exec: 'echo second job', logging: {{ raw: true }} }},
-            {{ name: 'job3', port: 8000, interfaces: 'static:10.1.1.1', exec: 'sleep 1000',
-               health: {{ exec: 'echo third check', logging: {{ raw: true }}, interval: 1, ttl: 30 }} }},
-            {{ name: 'job4', port: 9000, interfaces: 'static:10.1.1.1', exec: 'sleep 1000',
-               health: {{ exec: 'echo fourth check', interval: 1, ttl: 30 }} }} ] }}",
-        agent.address()
-    );
+    let checked = |port, check| {
+        let health = format!("health: {{ {check}, interval: 1, ttl: 30 }}");
+        format!("port: {port}, interfaces: 'static:10.1.1.1', exec: 'sleep 1000', {health}")
+    };
+    let config = with(agent.address())
+        .job("job1", "exec: 'echo first job'")
+        .job("job2", "exec: 'echo second job', logging: { raw: true }")
+        .job("job3", checked(8000, "exec: 'echo third check', logging: { raw: true }"))
+        .job("job4", checked(9000, "exec: 'echo fourth check'"));
     let mut run = Supervisor::start(init(), &config);
     // On a busy machine the others are registered before they have written anything.
     for text in ["first job", "second job"] {
@@ -171,13 +192,9 @@ fn l1_l2_original_3_logging() {
 /// Its image gives the program its own path as an argument by mistake, which is ignored, as by 3.8 (`stray-words`).
 #[test]
 fn c1_x4_original_3_no_command() {
-    let config = format!(
-        "{{ consul: '{}:8500', {LOGGING}, jobs: [
-            {{ name: 'app', port: 8000, interfaces: 'static:10.1.1.1', exec: 'sleep 1111', {HEALTH},
-               when: {{ source: 'preStart', once: 'exitSuccess' }} }},
-            {{ name: 'preStart', exec: ['sh', '-c', 'echo waits for Consul; exec sleep 1000'] }} ] }}",
-        own_address()
-    );
+    let config = with(format!("{}:8500", own_address()))
+        .job("app", format!("{}, {AFTER_PRE_START}", app()))
+        .job("preStart", "exec: ['sh', '-c', 'echo waits for Consul; exec sleep 1000']");
     let setup = "export CONTAINERPILOT=@/config.json5; set -- \"$1\" \"$1\"";
     let mut run = Supervisor::with_setup(init(), setup, &config);
     run.wait_for_line("waits for Consul");
@@ -191,15 +208,18 @@ fn c1_x4_original_3_no_command() {
 #[test]
 fn p1_p4_original_3_reap_zombies() {
     let agent = Agent::dev();
-    let config = format!(
-        "{{ consul: '{}', stopTimeout: 1, jobs: [
-            {{ name: 'zombies', port: 8000, interfaces: 'static:10.1.1.1', exec: 'sleep 1111',
-               health: {{ interval: '300ms', timeout: '20s', ttl: 30,
-                         exec: ['sh', '-c', 'echo run >> @/checks; sleep 0.1 & exec sleep 0.2'] }} }},
-            {{ name: 'slow-zombies',
-               exec: ['sh', '-c', '(sleep 0.3 & sleep 0.3 & setsid sleep 0.3 &); echo run >> @/left; exec sleep 2222'] }} ] }}",
-        agent.address()
-    );
+    let config = Config::new()
+        .consul(agent.address())
+        .keys("stopTimeout: 1")
+        .job(
+            "zombies",
+            "port: 8000, interfaces: 'static:10.1.1.1', exec: 'sleep 1111', health: { interval: '300ms', timeout: '20s',
+             ttl: 30, exec: ['sh', '-c', 'echo run >> @/checks; sleep 0.1 & exec sleep 0.2'] }",
+        )
+        .job(
+            "slow-zombies",
+            "exec: ['sh', '-c', '(sleep 0.3 & sleep 0.3 & setsid sleep 0.3 &); echo run >> @/left; exec sleep 2222']",
+        );
     let run = Supervisor::start(init(), &config);
     wait_for_instances(&agent, "zombies", 1);
     wait_for_lines(&run, "left", 1);
@@ -215,11 +235,10 @@ fn p1_p4_original_3_reap_zombies() {
 /// the lines go to a new file under the old name.
 #[test]
 fn l1_original_3_reopen() {
-    let config = format!(
-        "{{ consul: '{}:8500', logging: {{ level: 'DEBUG', format: 'text', output: '@/log' }},
-            jobs: [{{ name: 'app', exec: \"echo 'hello'\", when: {{ interval: '200ms' }}, timeout: '20s' }}] }}",
-        own_address()
-    );
+    let config = Config::new()
+        .consul(format!("{}:8500", own_address()))
+        .keys("logging: { level: 'DEBUG', format: 'text', output: '@/log' }")
+        .job("app", "exec: \"echo 'hello'\", when: { interval: '200ms' }, timeout: '20s'");
     let run = Supervisor::start(init(), &config);
     let hellos = |name: &str| {
         let text = fs::read_to_string(run.file(name)).unwrap_or_default();
@@ -239,13 +258,10 @@ fn l1_original_3_reopen() {
 #[test]
 fn w3_original_3_sighup() {
     let agent = Agent::dev();
-    let config = format!(
-        "{{ consul: '{}', {LOGGING}, jobs: [
-            {{ name: 'app', port: 8000, interfaces: 'static:10.1.1.1', exec: 'sleep 1111', {HEALTH} }},
-            {{ name: 'on-hup', exec: \"echo 'ran at SIGHUP'\", when: {{ source: 'SIGHUP' }} }},
-            {{ name: 'on-usr2', exec: \"echo 'ran at SIGUSR2'\", when: {{ source: 'SIGUSR2' }} }} ] }}",
-        agent.address()
-    );
+    let config = with(agent.address())
+        .job("app", app())
+        .job("on-hup", "exec: \"echo 'ran at SIGHUP'\", when: { source: 'SIGHUP' }")
+        .job("on-usr2", "exec: \"echo 'ran at SIGUSR2'\", when: { source: 'SIGUSR2' }");
     let mut run = Supervisor::start(init(), &config);
     wait_for_instances(&agent, "app", 1);
     let app = wait_for_process(&run, "1111");
@@ -265,13 +281,11 @@ fn w3_original_3_sighup() {
 #[test]
 fn s2_s3_original_3_sigterm() {
     let agent = Agent::dev();
-    let config = format!(
-        "{{ consul: '{}', {LOGGING}, stopTimeout: 20, jobs: [
-            {{ name: 'app', port: 8000, interfaces: 'static:10.1.1.1', exec: 'sleep 1111', {HEALTH} }},
-            {{ name: 'preStop', exec: \"echo 'ran at stopping'\", when: {{ source: 'app', once: 'stopping' }} }},
-            {{ name: 'postStop', exec: \"echo 'ran at stopped'\", when: {{ source: 'app', once: 'stopped' }} }} ] }}",
-        agent.address()
-    );
+    let config = with(agent.address())
+        .keys("stopTimeout: 20")
+        .job("app", app())
+        .job("preStop", "exec: \"echo 'ran at stopping'\", when: { source: 'app', once: 'stopping' }")
+        .job("postStop", "exec: \"echo 'ran at stopped'\", when: { source: 'app', once: 'stopped' }");
     let run = Supervisor::start(init(), &config);
     wait_for_instances(&agent, "app", 1);
     let log = stop(run);
@@ -287,24 +301,17 @@ fn s2_s3_original_3_sigterm() {
 /// `restarts` it runs until the end, once per interval.
 #[test]
 fn w4_p5_original_3_tasks() {
-    let task = |name: &str, seconds: &str| {
+    let task = |name, seconds, more| {
         let script = format!(
             "trap 'echo INTERRUPTED >> @/{name}' INT TERM QUIT; echo run >> @/{name}; sleep {seconds} & wait"
         );
-        format!("name: '{name}', exec: ['sh', '-c', \"{script}\"]")
+        format!("exec: ['sh', '-c', \"{script}\"], {more}")
     };
-    let config = format!(
-        "{{ consul: '{}:8500', {LOGGING}, jobs: [
-            {{ {}, when: {{ interval: '2s' }}, restarts: '5' }},
-            {{ {}, when: {{ interval: '2s' }}, restarts: '5', timeout: '2s' }},
-            {{ {}, when: {{ interval: '2s' }}, restarts: '5', timeout: '1s' }},
-            {{ {}, when: {{ interval: '1s' }} }} ] }}",
-        own_address(),
-        task("task1", "0.2"),
-        task("task2", "0.2"),
-        task("task3", "1000"),
-        task("task4", "0")
-    );
+    let config = with(format!("{}:8500", own_address()))
+        .job("task1", task("task1", "0.2", "when: { interval: '2s' }, restarts: '5'"))
+        .job("task2", task("task2", "0.2", "when: { interval: '2s' }, restarts: '5', timeout: '2s'"))
+        .job("task3", task("task3", "1000", "when: { interval: '2s' }, restarts: '5', timeout: '1s'"))
+        .job("task4", task("task4", "0", "when: { interval: '1s' }"));
     let began = Instant::now();
     let mut run = Supervisor::start(init(), &config);
     run.wait_for_lines(" job=task3 ", 1);
@@ -334,18 +341,19 @@ fn w4_p5_original_3_tasks() {
 fn t1_t2_t3_original_3_telemetry() {
     let agent = Agent::dev();
     let address = format!("{}:9090", agent.ip);
-    let config = format!(
-        "{{ consul: '{}', {LOGGING}, jobs: [
-            {{ name: 'app', port: 8000, interfaces: 'static:10.1.1.1', exec: 'sleep 1111', {HEALTH} }},
-            {{ name: 'sensor', exec: ['{}', '-putmetric', 'containerpilot_app_some_counter=42'],
-               when: {{ interval: '1s' }}, timeout: '20s' }} ],
-          watches: [{{ name: 'elsewhere', interval: 1 }}],
-          telemetry: {{ port: 9090, interfaces: ['static:{}'], metrics: [
-            {{ namespace: 'containerpilot', subsystem: 'app', name: 'some_counter', help: 'Counts.', type: 'counter' }}] }} }}",
-        agent.address(),
-        env!("CARGO_BIN_EXE_containerpilot"),
-        agent.ip
+    let put = format!(
+        "exec: ['{}', '-putmetric', 'containerpilot_app_some_counter=42']",
+        env!("CARGO_BIN_EXE_containerpilot")
     );
+    let config = with(agent.address())
+        .job("app", app())
+        .job("sensor", format!("{put}, when: {{ interval: '1s' }}, timeout: '20s'"))
+        .keys("watches: [{ name: 'elsewhere', interval: 1 }]")
+        .keys(format!(
+            "telemetry: {{ port: 9090, interfaces: ['static:{}'], metrics: [
+                {{ namespace: 'containerpilot', subsystem: 'app', name: 'some_counter', help: 'Counts.', type: 'counter' }}] }}",
+            agent.ip
+        ));
     let run = Supervisor::start(init(), &config);
     let counter = || metric(&address, "containerpilot_app_some_counter").unwrap_or_default();
     wait_until("the value was sent", || counter() >= 42.0);

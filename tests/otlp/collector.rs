@@ -16,6 +16,7 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 
+use crate::support::config::Config;
 use crate::support::supervisor::wait_until;
 
 /// How requests are answered.
@@ -53,6 +54,11 @@ pub(crate) struct Collector {
 impl Collector {
     pub(crate) fn start(behaviour: Behaviour) -> Self {
         Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), behaviour)
+    }
+
+    /// A configuration that sends to it, with more keys of `otlp`.
+    pub(crate) fn config(&self, keys: &str) -> Config {
+        Config::new().keys(format!("otlp: {{ endpoint: 'http://{}', {keys} }}", self.address))
     }
 
     pub(crate) fn accepting() -> Self {

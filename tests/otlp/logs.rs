@@ -12,17 +12,19 @@ fn t6_every_entry_is_exported_with_its_attributes_and_the_ids_of_its_run() {
         let supervisor = Supervisor::with_setup(
             mode,
             "printf hunter2 > @/secret",
-            &format!(
-                "{{ otlp: {{ endpoint: 'http://{}', metrics: false }},
-                jobs: [
-                    {{ name: 'web', exec: ['sh', '-c', 'echo to stdout; echo to stderr >&2; echo $KEY; printf last; exit 3'],
-                       secrets: {{ KEY: {{ file: '@/secret' }} }} }},
-                    {{ name: 'checked', exec: ['sh', '-c', 'while ! [ -e @/done ]; do sleep 0.1; done'],
-                       health: {{ name: 'probe', exec: ['sh', '-c', 'echo from check; touch @/done'], interval: 1, ttl: 5 }} }},
-                    {{ name: 'quiet', exec: ['sh', '-c', 'echo passed by'], logging: {{ raw: true }} }},
-                ] }}",
-                collector.address
-            ),
+            &collector
+                .config("metrics: false")
+                .job(
+                    "web",
+                    "exec: ['sh', '-c', 'echo to stdout; echo to stderr >&2; echo $KEY; printf last; exit 3'],
+                     secrets: { KEY: { file: '@/secret' } }",
+                )
+                .job(
+                    "checked",
+                    "exec: ['sh', '-c', 'while ! [ -e @/done ]; do sleep 0.1; done'],
+                     health: { name: 'probe', exec: ['sh', '-c', 'echo from check; touch @/done'], interval: 1, ttl: 5 }",
+                )
+                .job("quiet", "exec: ['sh', '-c', 'echo passed by'], logging: { raw: true }"),
         );
         let (_, log) = supervisor.wait();
         let (records, spans) = (collector.records(), collector.spans());
@@ -69,11 +71,10 @@ fn t6_l8_lines_in_files_joined_lines_and_levels_are_exported_as_they_are_logged(
     let collector = Collector::accepting();
     let supervisor = Supervisor::start(
         Mode::Plain,
-        &format!(
-            "{{ otlp: {{ endpoint: 'http://{}', metrics: false }},
-                jobs: [{{ name: 'a', exec: ['sh', '-c', 'echo one; echo bad >&2; echo first; echo \" second\"; echo last'],
-                          logging: {{ file: '@/a.log', stderr: 'error', join: '^ ' }} }}] }}",
-            collector.address
+        &collector.config("metrics: false").job(
+            "a",
+            "exec: ['sh', '-c', 'echo one; echo bad >&2; echo first; echo \" second\"; echo last'],
+             logging: { file: '@/a.log', stderr: 'error', join: '^ ' }",
         ),
     );
     let (_, log) = supervisor.wait();
@@ -96,12 +97,10 @@ fn t6_without_traces_records_have_no_ids_and_entries_below_the_level_are_not_sen
     let collector = Collector::accepting();
     let supervisor = Supervisor::start(
         Mode::Plain,
-        &format!(
-            "{{ logging: {{ level: 'WARN' }},
-                otlp: {{ endpoint: 'http://{}', metrics: false, traces: false }},
-                jobs: [{{ name: 'a', exec: ['sh', '-c', 'echo line; exit 1'] }}] }}",
-            collector.address
-        ),
+        &collector
+            .config("metrics: false, traces: false")
+            .keys("logging: { level: 'WARN' }")
+            .job("a", "exec: ['sh', '-c', 'echo line; exit 1']"),
     );
     supervisor.wait();
     let records = collector.records();
@@ -116,15 +115,12 @@ fn t6_without_traces_records_have_no_ids_and_entries_below_the_level_are_not_sen
 fn flood(behaviour: Behaviour, lines: usize) -> (usize, usize, String, Duration) {
     let collector = Collector::start(behaviour);
     let started = std::time::Instant::now();
-    let mut supervisor = Supervisor::start(
-        Mode::Plain,
-        &format!(
-            "{{ otlp: {{ endpoint: 'http://{}', metrics: false, traces: false, timeout: '1s' }},
-                jobs: [{{ name: 'flood', exec: ['sh', '-c', 'seq -f \"line %.0f of many, with some text in it\" {lines}; echo end'] }},
-                       {{ name: 'stays', exec: 'sleep 1000' }}] }}",
-            collector.address
-        ),
-    );
+    let script = format!("seq -f \"line %.0f of many, with some text in it\" {lines}; echo end");
+    let config = collector
+        .config("metrics: false, traces: false, timeout: '1s'")
+        .job("flood", format!("exec: ['sh', '-c', '{script}']"))
+        .job("stays", "exec: 'sleep 1000'");
+    let mut supervisor = Supervisor::start(Mode::Plain, &config);
     supervisor.wait_for_line("flood exited");
     let took = started.elapsed();
     if matches!(collector.behaviour(), Behaviour::Hang) {

@@ -12,16 +12,16 @@ fn t6_metrics_are_sent_at_an_interval_and_at_the_end() {
         Mode::Plain,
         "export OTEL_SERVICE_NAME=shop OTEL_RESOURCE_ATTRIBUTES='deployment.environment=a%20b,team=x' \
          OTEL_EXPORTER_OTLP_HEADERS=x-key=%74oken",
-        &format!(
-            "{{ otlp: {{ endpoint: 'http://{}', logs: false, traces: false, interval: '1s',
-                         resource: {{ team: 'mine' }} }},
-                telemetry: {{ port: 0, interfaces: 'lo', metrics: [
-                    {{ name: 'orders', type: 'counter', exec: ['echo', '2'], interval: 1000 }},
-                    {{ name: 'sizes', type: 'histogram', buckets: [1, 5], exec: ['echo', '3'], interval: 1000 }},
-                    {{ name: 'times', type: 'summary', exec: ['echo', '4'], interval: 1000 }} ] }},
-                jobs: [{{ name: 'fails', exec: ['sh', '-c', 'exit 7'] }}, {{ name: 'stays', exec: 'sleep 1000' }}] }}",
-            collector.address
-        ),
+        &collector
+            .config("logs: false, traces: false, interval: '1s', resource: { team: 'mine' }")
+            .keys(
+                "telemetry: { port: 0, interfaces: 'lo', metrics: [
+                    { name: 'orders', type: 'counter', exec: ['echo', '2'], interval: 1000 },
+                    { name: 'sizes', type: 'histogram', buckets: [1, 5], exec: ['echo', '3'], interval: 1000 },
+                    { name: 'times', type: 'summary', exec: ['echo', '4'], interval: 1000 } ] }",
+            )
+            .job("fails", "exec: ['sh', '-c', 'exit 7']")
+            .job("stays", "exec: 'sleep 1000'"),
     );
     supervisor.wait_for_line("fails exited");
     wait_until("metrics arrive twice", || collector.metrics().len() > 1);

@@ -9,17 +9,19 @@ use opentelemetry_proto::tonic::collector::trace::v1::{
 use prost::Message;
 
 use super::collector::{Behaviour, Collector};
+use crate::support::config::Config;
 use crate::support::idle::wait_until_idle_for;
 use crate::support::supervisor::{Mode, Supervisor};
 
 /// Traces to an address, and a job that makes a span now and then.
-fn config(address: impl std::fmt::Display) -> String {
-    format!(
-        "{{ otlp: {{ endpoint: 'http://{address}', logs: false, metrics: false, timeout: '1s',
-                     headers: {{ authorization: 'Bearer s3cret-token' }} }},
-            jobs: [{{ name: 'tick', exec: 'true', when: {{ interval: '100ms' }} }},
-                   {{ name: 'stays', exec: 'sleep 1000' }}] }}"
-    )
+fn config(address: impl std::fmt::Display) -> Config {
+    Config::new()
+        .keys(format!(
+            "otlp: {{ endpoint: 'http://{address}', logs: false, metrics: false, timeout: '1s',
+                      headers: {{ authorization: 'Bearer s3cret-token' }} }}"
+        ))
+        .job("tick", "exec: 'true', when: { interval: '100ms' }")
+        .job("stays", "exec: 'sleep 1000'")
 }
 
 /// An address at which nothing listens.
@@ -55,10 +57,7 @@ fn t6_collector_that_is_away_at_the_start_gets_everything_when_it_comes() {
 #[test]
 fn t6_export_without_anything_to_send_wakes_nothing_up() {
     let collector = Collector::accepting();
-    let config = format!(
-        "{{ otlp: {{ endpoint: 'http://{}', interval: '10m' }}, jobs: [{{ name: 'stays', exec: 'sleep 1000' }}] }}",
-        collector.address
-    );
+    let config = collector.config("interval: '10m'").job("stays", "exec: 'sleep 1000'");
     let supervisor = Supervisor::start(Mode::Plain, &config);
     collector.wait_for_span("start stays");
     wait_until_idle_for(Duration::from_secs(3), supervisor.pid());

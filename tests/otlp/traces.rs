@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::collector::{Collector, attribute, hex};
-use crate::support::supervisor::{Supervisor, modes};
+use crate::support::config::Config;
+use crate::support::supervisor::{Mode, Supervisor, modes};
 
 #[test]
 fn t6_the_life_of_a_container_is_one_trace_with_the_right_parents() {
@@ -11,18 +12,19 @@ fn t6_the_life_of_a_container_is_one_trace_with_the_right_parents() {
         let collector = Collector::accepting();
         let mut supervisor = Supervisor::start(
             mode,
-            &format!(
-                "{{ otlp: {{ endpoint: 'http://{}/prefix/', logs: false, metrics: false }},
-                jobs: [
-                    {{ name: 'migrate', exec: ['sh', '-c', 'exit 0'] }},
-                    {{ name: 'web', exec: ['sh', '-c', 'echo parent $TRACEPARENT; exec sleep 1000'],
-                      when: {{ source: 'migrate', once: 'exitSuccess' }},
-                      health: {{ exec: 'true', interval: 1, ttl: 10 }} }},
-                    {{ name: 'warm', exec: 'true', when: {{ source: 'web', once: 'healthy' }} }},
-                    {{ name: 'pre-stop', exec: 'true', when: {{ source: 'web', once: 'stopping' }} }},
-                ] }}",
-                collector.address
-            ),
+            &Config::new()
+                .keys(format!(
+                    "otlp: {{ endpoint: 'http://{}/prefix/', logs: false, metrics: false }}",
+                    collector.address
+                ))
+                .job("migrate", "exec: ['sh', '-c', 'exit 0']")
+                .job(
+                    "web",
+                    "exec: ['sh', '-c', 'echo parent $TRACEPARENT; exec sleep 1000'],
+                     when: { source: 'migrate', once: 'exitSuccess' }, health: { exec: 'true', interval: 1, ttl: 10 }",
+                )
+                .job("warm", "exec: 'true', when: { source: 'web', once: 'healthy' }")
+                .job("pre-stop", "exec: 'true', when: { source: 'web', once: 'stopping' }"),
         );
         // The two lines come in any order: one is written by a job.
         supervisor.wait_for_lines("parent 00-", 1);
@@ -75,16 +77,10 @@ fn t6_the_life_of_a_container_is_one_trace_with_the_right_parents() {
 #[test]
 fn t6_without_traces_jobs_get_no_traceparent_and_nothing_is_sent() {
     let collector = Collector::accepting();
-    let config = |otlp: &str| {
-        format!("{{ {otlp} jobs: [{{ name: 'a', exec: ['sh', '-c', 'echo parent=$TRACEPARENT.'] }}] }}")
-    };
-    let only_metrics =
-        format!("otlp: {{ endpoint: 'http://{}', logs: false, traces: false }},", collector.address);
-    for otlp in [only_metrics.as_str(), ""] {
+    for config in [collector.config("logs: false, traces: false"), Config::new()] {
+        let config = config.job("a", "exec: ['sh', '-c', 'echo parent=$TRACEPARENT.']");
         let setup = format!("export OTEL_EXPORTER_OTLP_ENDPOINT=http://{}", collector.address);
-        let supervisor =
-            Supervisor::with_setup(crate::support::supervisor::Mode::Plain, &setup, &config(otlp));
-        let (code, log) = supervisor.wait();
+        let (code, log) = Supervisor::with_setup(Mode::Plain, &setup, &config).wait();
         assert!(code == 0 && log.contains("parent=."), "exit code {code}");
     }
     assert_eq!(collector.recorded("/v1/traces").len(), 0);
@@ -94,28 +90,24 @@ fn t6_without_traces_jobs_get_no_traceparent_and_nothing_is_sent() {
 #[test]
 fn t6_reload_adds_changes_and_removes_the_export_within_one_trace() {
     let (first, second) = (Collector::accepting(), Collector::accepting());
-    let config = |otlp: &str, nth: u32| {
-        format!(
-            "{{ {otlp} jobs: [{{ name: 'stays', exec: 'sleep 1000' }},
-                {{ name: 'once-{nth}', exec: ['sh', '-c', 'echo ran {nth} with $TRACEPARENT.'] }}] }}"
-        )
+    let config = |otlp: Config, nth: u32| {
+        let once = format!("exec: ['sh', '-c', 'echo ran {nth} with $TRACEPARENT.']");
+        otlp.job("stays", "exec: 'sleep 1000'").job(format!("once-{nth}"), once)
     };
-    let otlp = |to: &Collector| {
-        format!("otlp: {{ endpoint: 'http://{}', logs: false, metrics: false }},", to.address)
-    };
-    let mut supervisor = Supervisor::start(crate::support::supervisor::Mode::Plain, &config("", 1));
+    let otlp = |to: &Collector| to.config("logs: false, metrics: false");
+    let mut supervisor = Supervisor::start(Mode::Plain, &config(Config::new(), 1));
     supervisor.wait_for_line("ran 1 with .");
     let mut reload = |text: &str, line: &str| {
         std::fs::write(supervisor.file("config.json5"), text).unwrap();
         supervisor.signal("-HUP");
         supervisor.wait_for_line(line)
     };
-    reload(&config(&otlp(&first), 2), "ran 2 with 00-");
+    reload(&config(otlp(&first), 2), "ran 2 with 00-");
     let run = first.wait_for_span("run once-2");
-    reload(&config(&otlp(&second), 3), "ran 3 with 00-");
+    reload(&config(otlp(&second), 3), "ran 3 with 00-");
     assert_eq!(second.wait_for_span("run once-3").trace_id, run.trace_id, "it is the same trace");
-    reload(&config("", 4), "ran 4 with .");
-    reload(&config(&otlp(&first), 5), "ran 5 with 00-");
+    reload(&config(Config::new(), 4), "ran 4 with .");
+    reload(&config(otlp(&first), 5), "ran 5 with 00-");
     assert_eq!(first.wait_for_span("run once-5").trace_id, run.trace_id);
     supervisor.signal("-TERM");
     assert_eq!(supervisor.wait().0, 0);

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 use super::{job, wait_healthy};
+use crate::support::config::Config;
 use crate::support::deadline::InTime;
 use crate::support::skip::skip;
 use crate::support::supervisor::{Mode, Supervisor, is_root, modes, wait_until};
@@ -22,11 +23,10 @@ fn perl(script: &str) -> String {
 fn h11_a_job_that_notifies_is_ready_and_healthy_and_its_status_is_shown() {
     let exec =
         perl(r#"sleep 1 until -e "@/go"; notify("READY=1\nSTATUS=Serving \x1b[31m5 clients"); sleep 1000"#);
-    let config = format!(
-        "{{ jobs: [ {{ name: 'web', exec: {exec}, ready: 'notify' }},
-          {{ name: 'app', exec: 'echo after it', when: {{ source: 'web', once: 'ready' }} }},
-          {{ name: 'too', exec: 'echo healthy, too', when: {{ source: 'web', once: 'becameHealthy' }} }} ] }}"
-    );
+    let config = Config::new()
+        .job("web", format!("exec: {exec}, ready: 'notify'"))
+        .job("app", "exec: 'echo after it', when: { source: 'web', once: 'ready' }")
+        .job("too", "exec: 'echo healthy, too', when: { source: 'web', once: 'becameHealthy' }");
     for mode in modes() {
         let mut run = Supervisor::start(mode, &config);
         wait_until("it runs", || job(&run, "web")["state"] == "running");
@@ -101,10 +101,9 @@ fn h11_a_line_of_output_makes_a_job_ready() {
 #[test]
 fn h11_a_process_that_is_ready_and_exits_at_once_was_ready() {
     let exec = perl(r#"notify("READY=1"); exit 0"#);
-    let config = format!(
-        "{{ jobs: [ {{ name: 'once', exec: {exec}, ready: 'notify' }},
-          {{ name: 'app', exec: 'echo after it', when: {{ source: 'once', once: 'ready' }} }} ] }}"
-    );
+    let config = Config::new()
+        .job("once", format!("exec: {exec}, ready: 'notify'"))
+        .job("app", "exec: 'echo after it', when: { source: 'once', once: 'ready' }");
     for mode in modes() {
         let (code, log) = Supervisor::start(mode, &config).wait();
         assert_eq!(code, 0);
@@ -116,10 +115,13 @@ fn h11_a_process_that_is_ready_and_exits_at_once_was_ready() {
 fn h12_a_job_that_hangs_misses_its_watchdog_and_is_restarted() {
     let script = r#"die "pid $ENV{WATCHDOG_PID}" if $ENV{WATCHDOG_PID} != $$; print "usec $ENV{WATCHDOG_USEC}\n"; notify("READY=1");
         for (1 .. 5) { select(undef, undef, undef, 0.2); notify("WATCHDOG=1"); } print "it hangs\n"; sleep 1000"#;
-    let config = format!(
-        "{{ jobs: [ {{ name: 'web', exec: {}, ready: 'notify', watchdog: '2s', restarts: 1,
-            health: {{ interval: 10, ttl: 30, onUnhealthy: 'restart' }} }} ] }}",
-        perl(script)
+    let config = Config::new().job(
+        "web",
+        format!(
+            "exec: {}, ready: 'notify', watchdog: '2s', restarts: 1,
+                 health: {{ interval: 10, ttl: 30, onUnhealthy: 'restart' }}",
+            perl(script)
+        ),
     );
     for mode in modes() {
         let mut run = Supervisor::start(mode, &config);
@@ -197,9 +199,9 @@ fn h11_a_job_gets_no_socket_without_ready() {
 #[test]
 fn p11_h11_secrets_are_hidden_in_what_a_process_says_about_itself() {
     let script = perl(r#"notify("STATUS=the key is $ENV{KEY}!\nREADY=1"); sleep 1000"#);
-    let config = format!(
-        "{{ secrets: {{ KEY: {{ file: '@/key' }} }}, jobs: [{{ name: 'a', exec: {script}, ready: 'notify' }}] }}"
-    );
+    let config = Config::new()
+        .keys("secrets: { KEY: { file: '@/key' } }")
+        .job("a", format!("exec: {script}, ready: 'notify'"));
     let run = Supervisor::with_setup(Mode::Plain, "printf hunter2-hunter2 > @/key", &config);
     wait_healthy(&run, "a");
     assert_eq!(job(&run, "a")["processStatus"], "the key is ***!");
