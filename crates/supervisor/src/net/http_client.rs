@@ -71,7 +71,7 @@ pub(crate) enum NoResponse {
     #[error("no response within {}", fmt_duration(*.0))]
     Timeout(Duration),
     #[error("the response is not HTTP")]
-    NotHttp(#[source] hyper::Error),
+    NotHttp,
     #[error("the headers of the response are too long")]
     LongHead(#[source] hyper::Error),
     #[error("the connection was closed before the response was complete")]
@@ -90,7 +90,7 @@ impl From<hyper::Error> for NoResponse {
         if error.is_parse_too_large() {
             Self::LongHead(error)
         } else if error.is_parse() {
-            Self::NotHttp(error)
+            Self::NotHttp
         } else if is_end || error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
             Self::Closed(error)
         } else {

@@ -27,6 +27,7 @@ use containerpilot_process::sys;
 use self::look_ups::LookUps;
 use self::remote::RemoteChecks;
 use crate::messages::LoopSender;
+use crate::net::http_client::NoResponse;
 use crate::net::{LazyNet, http_probe, resolve};
 
 /// The result of a check: passed, or the reason why not.
@@ -290,7 +291,7 @@ impl State {
                             head.extend(buffer.iter().take(read));
                             match status(head) {
                                 None if read > 0 && head.len() < MAX_STATUS_LINE => {}
-                                None => return Progress::Done(Err("the response is not HTTP".into())),
+                                None => return Progress::Done(Err(NoResponse::NotHttp.to_string().into())),
                                 Some(status) => {
                                     discard_pending(stream);
                                     return Progress::Done(http.check_status(status).map_err(Into::into));
