@@ -336,7 +336,7 @@ pub struct Watch {
     pub kind: String,
     /// `None` before the first answer.
     pub healthy: Option<bool>,
-    /// What is there, in words.
+    /// The current answer, in words.
     pub state: Option<String>,
     /// `None` before the first answer, and if it watches something that has no instances.
     pub instances: Option<Vec<Instance>>,

@@ -1,4 +1,4 @@
-//! What a watch is answered (E6, D13). An adapter only tells what is there now; `rules/watch.rs` decides what is an
+//! The answers to watches (E6, D13). An adapter only reports the current state; `rules/watch.rs` decides what is an
 //! event.
 
 use alloc::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub type Entries = BTreeMap<String, ValueBytes>;
 /// The longest value, and the largest sum of the names and values of entries. What is larger is not an answer.
 pub const MAX_VALUE_BYTES: usize = 1024 * 1024;
 
-/// What is there now.
+/// What a watch finds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {
     /// These instances, in any order.
@@ -34,7 +34,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Returns true if something is there.
+    /// Returns true unless it is empty, absent or down.
     #[must_use]
     pub fn is_healthy(&self) -> bool {
         match self {

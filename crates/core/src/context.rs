@@ -1,8 +1,8 @@
 //! The interface of the parts of the core that have a state of their own: watches, rendered files and locks.
 //!
-//! A part is told that something has happened. It changes its own state, and nothing else; what is to be done in the
-//! rest of the core it returns as [`Decision`]s, which `Core` carries out in their order (`rules/parts.rs`). It sees
-//! the plan, but no job: `Core` knows which jobs require a file, and what it means for them.
+//! A method of a part changes the state of the part only. What the rest of the core must do is returned as
+//! [`Decision`]s, which `Core` carries out in their order (`rules/parts.rs`). A part can read the plan, but not the
+//! state of jobs: `Core` decides what a file means for the jobs that require it.
 
 use alloc::format;
 use alloc::string::String;
@@ -27,7 +27,7 @@ use crate::variables::JobVariables;
 /// What a part may use beside its own state.
 pub(crate) struct Context<'a> {
     pub(crate) now: Time,
-    /// The time since 1970, as the system clock says.
+    /// The time since 1970 by the system clock.
     pub(crate) unix_now: Duration,
     /// How long the machine was asleep since the supervisor started.
     pub(crate) asleep: Duration,

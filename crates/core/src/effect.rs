@@ -22,7 +22,7 @@ pub enum Effect {
         /// Variables in addition to the supervisor's own (P7).
         environment: ProcessEnvironment,
     },
-    /// Tell how a start stands whose time is over (P3). The result is `Started`, `StartFailed`, `StartPending` or
+    /// Inspect a start that has timed out (P3). The result is `Started`, `StartFailed`, `StartPending` or
     /// `StartDelayed`.
     InspectStart {
         /// The run.
@@ -34,8 +34,8 @@ pub enum Effect {
         run: RunId,
     },
     /// Send a signal to the process of a run and to its process group, also before its program was executed. SIGKILL
-    /// also goes to processes of the run that have left the group. If the process has exited, send it to all that is
-    /// left of the run (S14).
+    /// also goes to processes of the run that have left the group. If the process has exited, send it to the other
+    /// processes of the run (S14).
     Kill {
         /// The run.
         run: RunId,
@@ -143,7 +143,7 @@ pub enum Effect {
         /// The reply.
         reply: Reply,
     },
-    /// Another plan is in force (R3). Indices in earlier effects refer to the old plan, indices in later effects to the
+    /// Another plan is current (R3). Indices in earlier effects refer to the old plan, indices in later effects to the
     /// new one. State that the runtime keeps by index, and inputs it has queued, must be translated with `moves`.
     PlanReplaced {
         /// The new plan.
@@ -159,7 +159,7 @@ pub enum Effect {
     Exit(Exit),
 }
 
-/// What the supervisor tells its own service manager.
+/// A notice to the service manager of the supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ManagerNotice {
     /// Every job that starts at startup is ready.
@@ -193,7 +193,7 @@ pub struct Exit {
 /// Until when the runtime waits for what it does before it exits (S4, S6). Each step ends earlier if it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExitDeadlines {
-    /// Processes that no job knows have exited after SIGKILL.
+    /// Processes that belong to no job have exited after SIGKILL.
     pub descendants: Time,
     /// All services are deregistered, and all locks released.
     pub deregister: Time,
@@ -205,8 +205,8 @@ pub struct ExitDeadlines {
     pub connections: Time,
 }
 
-/// Why a signal is sent. It tells the runtime whether the signal ends the run ([`KillReason::ends_run`]), and spans
-/// name it (T6). Tests judge by it whether the signal was right, since SIGKILL may also be a job's stop signal.
+/// Why a signal is sent: whether it ends the run ([`KillReason::ends_run`]), and the name in spans (T6). Tests use it
+/// to check that the signal was right, since SIGKILL may also be a job's stop signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KillReason {
     /// The job stops (S2).

@@ -16,7 +16,7 @@ pub enum Code {
     EnterMaintenance,
     /// Maintenance mode ends.
     ExitMaintenance,
-    /// A run of the job exited with code 0, or as `successCodes` says (W13).
+    /// A run of the job exited with code 0, or with one of `successCodes` (W13).
     ExitSuccess,
     /// A run of the job exited with another code or on a signal, or could not be started.
     ExitFailed,
@@ -34,7 +34,7 @@ pub enum Code {
     BecameHealthy,
     /// The job is unhealthy and was not.
     BecameUnhealthy,
-    /// The process of the job has told that it is ready (H11).
+    /// The process of the job has reported that it is ready (H11).
     Ready,
     /// The set of healthy instances of a watched service changed, or a rendered file was written.
     Changed,

@@ -1,8 +1,8 @@
 //! The health of jobs: when their checks run, what the results mean, and what follows from that (H1–H9, H12).
 //!
-//! The health of a job is told that its checks begin or end, and what has become of them ([`checks`]); that its process
-//! says it is ready or alive ([`watchdog`]); and which timers have fired. It decides whether the job is healthy. What
-//! that means for the service of the job and for other jobs is not known here.
+//! Its inputs are the begin, the end and the results of checks ([`checks`]), the notices of the process that it is ready
+//! or alive ([`watchdog`]), and timers. It decides whether the job is healthy. `rules/health.rs` decides what follows
+//! for the service of the job and for other jobs.
 
 pub(crate) mod checks;
 pub(crate) mod state;
@@ -37,7 +37,7 @@ pub(crate) struct Health {
 pub(crate) struct ProcessState {
     /// When the current or last run started.
     pub(crate) started_at: Time,
-    /// True if it is ready, as it says itself (H11).
+    /// True if it has reported that it is ready, and not that it stops (H11).
     pub(crate) is_ready: bool,
     /// Why the telemetry server does not listen, of its job (T1).
     pub(crate) telemetry_error: Option<String>,

@@ -48,7 +48,7 @@ pub enum Input {
         run: RunId,
         /// How it exited.
         status: ExitStatus,
-        /// What is left of the run.
+        /// Its other processes.
         remains: Remains,
     },
     /// Processes of a run that has ended were found, for example daemons in a session of their own (P4). They have
@@ -69,7 +69,7 @@ pub enum Input {
         processes: u64,
     },
     /// The process of a check, the test of a file or a drain program has executed its program. Only needed while
-    /// [`crate::Core::starts_wait`]: `CheckDone` says the same.
+    /// [`crate::Core::starts_wait`]: `CheckDone` implies it.
     CheckStarted {
         /// The check's run.
         check: CheckRunId,
@@ -92,7 +92,7 @@ pub enum Input {
     Watched {
         /// The watch.
         watch: WatchIx,
-        /// What is there now, or why that is not known. Then the last answer stays (D7).
+        /// The answer, or why there is none. Then the last answer stays (D7).
         answer: WatchResult,
     },
     /// A file was rendered (D15).
@@ -146,7 +146,7 @@ pub enum Input {
 }
 
 impl Moves {
-    /// Translates an input that was created before a reload. Returns `None` if it is about something removed. A request
+    /// Translates an input that was created before a reload. Returns `None` if its subject was removed. A request
     /// about a removed job stays, because it must be answered.
     #[must_use]
     pub fn input(&self, input: Input) -> Option<Input> {
@@ -160,7 +160,7 @@ impl Moves {
     }
 }
 
-/// What is left of a run whose process has exited.
+/// The other processes of a run whose process has exited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remains {
     /// No other process.
@@ -215,7 +215,7 @@ pub struct StartError {
 pub enum CheckError {
     /// It has failed.
     Failed(String),
-    /// The supervisor had no descriptor for it. That says nothing about the job or the file (H3).
+    /// The supervisor had no descriptor for it. The health of the job and the file stay the same (H3).
     NotRun(String),
 }
 

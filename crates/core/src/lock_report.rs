@@ -26,7 +26,7 @@ pub enum LockReport {
 pub enum LockWait {
     /// The first request has not been answered.
     Unknown,
-    /// Another holder has it, or as many as there are slots; with the name of a holder, if it tells its name.
+    /// All slots are taken by other holders. The name of one of them, if it is known.
     Taken(Option<String>),
     /// The last holder has not released it. It is left alone for this time, because that holder may not know yet that
     /// it has lost the lock.

@@ -155,7 +155,7 @@ impl Locks {
         match state.hold {
             Hold::Held { until: Some(until), .. } if give_up_at(lock, until, context) <= context.now => {
                 state.wait = LockWait::NotRenewed;
-                // It comes here again, for the processes to kill.
+                // The timer fires again, to kill the processes.
                 self.lost(lock, until, "given up", context);
             }
             Hold::Ending { until } if kill_at(lock, until, context) <= context.now => {

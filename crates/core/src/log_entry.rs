@@ -18,7 +18,7 @@ use crate::signal::Signal;
 pub struct LogEntry {
     /// The level.
     pub level: Level,
-    /// The job it is about.
+    /// Its job.
     pub job: Option<JobIx>,
     /// The sentence.
     pub message: String,
@@ -33,9 +33,9 @@ pub struct LogEntry {
 pub struct Fields {
     /// What happened.
     pub event: LogEvent,
-    /// The process it is about.
+    /// Its process.
     pub pid: Option<u32>,
-    /// The check it is about.
+    /// Its check.
     pub check: Option<Box<str>>,
     /// The exit code of a process, or of the supervisor.
     pub code: Option<u8>,
@@ -84,7 +84,7 @@ pub enum LogEvent {
     Deadlock,
     /// Too many events were pending, and the oldest were dropped (W21).
     EventsDropped,
-    /// A new configuration is in force.
+    /// A new configuration was loaded.
     Reloaded,
     /// The supervisor exits (S12).
     Exiting,

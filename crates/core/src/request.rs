@@ -69,7 +69,7 @@ pub enum Reply {
     Updated(bool),
     /// Done, with a message.
     Done(String),
-    /// The new plan is in force.
+    /// The new plan is current.
     Reloaded(Changes),
     /// Refused, with the reason.
     Refused(Refusal),

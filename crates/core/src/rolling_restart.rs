@@ -1,5 +1,5 @@
-//! A rolling restart: jobs are restarted one at a time, each healthy before the next (W20). It knows whose turn it is;
-//! `rules/rolling_restart.rs` tells it what the jobs do.
+//! A rolling restart: jobs are restarted one at a time, each healthy before the next (W20). It decides which job is
+//! next; `rules/rolling_restart.rs` stops and starts the jobs.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -70,7 +70,7 @@ impl RollingRestart {
         self.current = self.current.and_then(|(job, number)| Some((moves.job(job)?, number)));
     }
 
-    /// Ends it: the answer, and what the log says; `why` if it is incomplete.
+    /// Ends it. Returns the answer and the log entry. `why` is the reason if it is incomplete.
     pub(crate) fn end<'a>(
         mut self,
         why: Option<Refusal>,

@@ -8,11 +8,11 @@
 //! fresh state (`generation.rs`). Events from before a generation are not for it (`created_after`). A stop hook runs
 //! once per generation of the job whose stop it waits for, so a new generation of a job is one of its hooks, too.
 //!
-//! *Pending.* An event that comes while the job runs is not lost: it starts the next run (W7). By default the last of
+//! *Pending.* An event during a run of the job is not lost: it starts the next run (W7). By default the last of
 //! them counts, with `queue: "all"` each of them (W21). The pending event is kept in the job, not in the queue of
 //! events: the queue is always emptied within a step, and a run takes longer.
 //!
-//! *Deferred.* A start whose time has come, but not what the job requires, is deferred (`defer.rs`, W18). It is one of
+//! *Deferred.* A start that is due while a requirement does not hold is deferred (`defer.rs`, W18). It is one of
 //! three: the pending event, the pending tick, or a [`Deferred`] start that has neither. The job is `Waiting`
 //! meanwhile, and `status` names what is missing. Nothing polls: the job is rechecked when a source changes.
 //!
@@ -34,7 +34,7 @@
 //! Who calls whom: `step` calls everything here. `start`, `stop`, `exit`, `restart`, `periodic`, `defer` and
 //! `start_limit` call each other: the end of a run starts the next one or stops the job. No other file does. Questions
 //! about jobs are answered by `facts`; watches, files, locks, the health of jobs and the rolling restart have folders of
-//! their own, and are told what they need (`parts.rs`).
+//! their own, and are called with what they need (`parts.rs`).
 //!
 //! [`Deferred`]: crate::state::job::Deferred
 

@@ -43,7 +43,7 @@ pub(crate) const SAME_REQUEST: Duration = Duration::from_millis(100);
 /// A supervisor: its plan, and the state of everything in it.
 #[derive(Clone, Debug)]
 pub struct Core {
-    /// The plan in force and everything that belongs to it.
+    /// The current plan and everything that belongs to it.
     pub(crate) plan_state: PlanState,
     pub(crate) now: Time,
     /// The last reading of the system clock.
@@ -95,18 +95,18 @@ pub struct Core {
     pub(crate) rolling_restart: Option<Box<RollingRestart>>,
     /// Why the telemetry server does not listen; `None` if it does.
     pub(crate) telemetry_error: Option<String>,
-    /// What the service manager of the supervisor still has to be told.
+    /// The notices that the service manager has not received yet.
     pub(crate) manager: Manager,
 }
 
-/// What the service manager of the supervisor still has to be told (H11).
+/// The notices that the service manager of the supervisor has not received yet (H11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Manager {
-    /// Nothing: there is none, or it was told everything.
+    /// None: there is no service manager, or it has received all of them.
     Silent,
-    /// That all jobs are ready, and then that they stop.
+    /// READY and STOPPING.
     AwaitsReady,
-    /// That they stop.
+    /// STOPPING.
     AwaitsStop,
 }
 
@@ -169,18 +169,18 @@ impl Core {
         }
     }
 
-    /// Has the service manager told when all jobs are ready, and when they stop (H11).
+    /// Notifies the service manager when all jobs are ready, and when they stop (H11).
     pub fn notify_manager(&mut self) {
         self.manager = Manager::AwaitsReady;
     }
 
-    /// The plan in force.
+    /// The current plan.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan_state.plan
     }
 
-    /// The plan in force, shared.
+    /// The current plan, shared.
     #[must_use]
     pub fn shared_plan(&self) -> Arc<Plan> {
         Arc::clone(&self.plan_state.plan)
@@ -228,7 +228,7 @@ impl Core {
         self.starts.set_most(most);
     }
 
-    /// The time since 1970, as the system clock says.
+    /// The time since 1970 by the system clock.
     #[must_use]
     pub fn unix_now(&self) -> Duration {
         self.clock.unix + self.now.since(self.clock.at)
@@ -246,7 +246,7 @@ impl Core {
         }
     }
 
-    /// The definition of a job. A `JobIx` is always an index of the plan in force.
+    /// The definition of a job. A `JobIx` is always an index of the current plan.
     pub(crate) fn planned(&self, job: JobIx) -> &Job {
         &self.plan_state.plan.jobs[job.index()]
     }

@@ -59,7 +59,7 @@ impl Watches {
         self.state(watch).is_some_and(WatchState::is_healthy)
     }
 
-    /// Returns true if an answer says that nothing exists.
+    /// Returns true if the last answer is empty, absent or down.
     pub(crate) fn is_unhealthy(&self, watch: WatchIx) -> bool {
         self.state(watch).is_some_and(WatchState::is_unhealthy)
     }

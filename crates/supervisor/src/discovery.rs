@@ -113,10 +113,10 @@ impl Discovery {
                 }
             }
         }
-        // The task of an absent service continues: it knows whether Consul has confirmed the deregistration.
+        // The task of an absent service continues: its deregistration may not be confirmed yet.
         self.desired.retain(|_, (desired, _)| *desired != DesiredService::Absent);
         match &mut self.backend {
-            // At the start the catalog is empty. Only files must be told that (D15).
+            // At the start the catalog is empty. Only files need that answer (D15).
             Backend::Embedded(_) if self.desired.is_empty() && plan.files.is_empty() => {}
             Backend::Embedded(catalog) => inputs.extend(catalog.inputs(plan)),
             Backend::Consul(consul) => consul.follow(plan),

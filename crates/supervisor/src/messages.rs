@@ -53,7 +53,7 @@ pub(crate) enum LoopMessage {
     Loaded(Box<FinishedLoad>),
     /// What was found out about orphans.
     OrphansRead(OrphanReport),
-    /// A process has printed the line by which it tells that it is ready (H11).
+    /// A process has printed the line that makes it ready (H11).
     ReadyLine(RunId),
     /// The telemetry server listens at this address of the plan, or cannot.
     TelemetryListens(SocketAddr, Result<(), String>),

@@ -73,7 +73,7 @@ pub(crate) trait Decider {
     fn plan(&self) -> Arc<Plan>;
     fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>);
     fn next_deadline(&self) -> Option<Time>;
-    /// The service manager wants to be told about readiness (H11).
+    /// Notices to the service manager are enabled (H11).
     fn notify_manager(&mut self) {}
     /// The core, if it is one: it answers queries.
     fn core(&self) -> Option<&Core> {

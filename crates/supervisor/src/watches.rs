@@ -2,7 +2,7 @@
 //!
 //! `tcp`, `http` and `dns` are polled by tasks on the network thread (`poll`), which share the timers of its runtime.
 //! Files are followed with inotify on a thread of their own (`files`), because a file system may not answer. Both only
-//! tell the event loop what is there now, when that has changed; the core decides what is an event.
+//! report the current state to the event loop when it has changed; the core decides what is an event.
 
 mod files;
 mod find_file;

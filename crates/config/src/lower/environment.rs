@@ -31,7 +31,7 @@ impl Lower<'_> {
         let env = self.variables(&fields.env_file, &fields.env);
         let own = self.secrets(&fields.secrets, &fields.env);
         let (env, own) = (env?, own?);
-        // Only what the job itself says is about this job: its variables win over secrets of the top level.
+        // The variables of the job replace secrets of the top level.
         let shared = self.shared.secrets.iter().filter(|(name, _)| !env.contains_key(*name));
         let mut secrets: Variables = inserted(shared.map(|(name, file)| (name.clone(), file.clone())));
         secrets.extend(own);

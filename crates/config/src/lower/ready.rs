@@ -16,7 +16,7 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 const TTL: Duration = Duration::from_secs(30);
 
 impl Lower<'_> {
-    /// How a job tells that it is ready. `None` if that is wrong.
+    /// How a job reports that it is ready. `None` after an error.
     pub(super) fn ready(&mut self, fields: &JobFields) -> Option<Option<Ready>> {
         let watchdog = self.watchdog(fields);
         let Some(given) = &fields.ready else {

@@ -62,7 +62,7 @@ impl Lower<'_> {
         Some(when)
     }
 
-    /// W21: `queue` says which events of an `each` count.
+    /// W21: `queue`, the events of an `each` that count.
     fn queue(&mut self, fields: &WhenFields, when: Option<&mut When>) -> Option<()> {
         let Some(given) = &fields.queue else { return Some(()) };
         let repeat = when.and_then(|when| match &mut when.trigger {

@@ -113,7 +113,7 @@ impl Checker<'_> {
 }
 
 impl Checker<'_> {
-    /// Reports a SIGKILL that the global `stopTimeout` sends earlier than the job says (S9).
+    /// Reports a job that takes longer to stop than the global `stopTimeout`, after which it gets SIGKILL (S9).
     pub(super) fn long_stops(&mut self, draft: &Draft) {
         let Some(timeout) = draft.stop_timeout() else { return };
         for (fields, job) in self.pairs.clone() {

@@ -180,7 +180,7 @@ impl<K: Ord> Connectivity<K> {
         self.unavailable.remove(client);
     }
 
-    /// The trouble that has lasted longest; that the catalog is unavailable comes before that it refuses requests.
+    /// The problem to report: an unavailable catalog, or else the request that it has refused for the longest time.
     #[must_use]
     pub fn trouble(&self) -> Option<&Trouble> {
         let refused = self.refused.values().map(|(trouble, _)| trouble);

@@ -28,7 +28,7 @@ impl Core {
         matches!(key, Some(SourceKey::Name(id)) if self.needs_all_replicas(*id, code))
     }
 
-    /// The jobs that an event concerns. What it clears comes before what it sets.
+    /// The jobs that subscribe to an event. Conditions that it clears come before those that it sets.
     pub(crate) fn subscribers(&self, event: &Event) -> Vec<Subscription> {
         let graph = &self.plan_state.graph;
         let mut all = graph.subscribers(event.origin, event.code).to_vec();
@@ -95,7 +95,7 @@ impl Core {
         match code {
             Code::Healthy | Code::BecameHealthy => healthy == Some(true),
             Code::Unhealthy | Code::BecameUnhealthy => healthy == Some(false),
-            // E3: what a process says before its start has not been sent yet.
+            // E3: a notice from before the job is running has not become an event yet.
             Code::Ready => {
                 state.state() == State::Running && state.run().is_some_and(|run| run.readiness().is_ready())
             }

@@ -118,7 +118,7 @@ impl Core {
         self.only_waits(job) && !self.can_be_started(job, &|_| true, Stops::FromOutside)
     }
 
-    /// Returns true if a job does nothing until its trigger comes. A job with a pending start timeout does not count:
+    /// Returns true if a job does nothing before its trigger. A job with a pending start timeout does not count:
     /// it sends `timerExpired` by itself (W5).
     fn only_waits(&self, job: JobIx) -> bool {
         let state = self.job(job);
@@ -251,7 +251,7 @@ impl Core {
         unreachable.into_iter().collect()
     }
 
-    /// The jobs that wait for an event of this one, or for a watch that sees its service.
+    /// The jobs that wait for an event of this one, or for a watch of its service.
     fn startable_by(&self, job: JobIx) -> impl Iterator<Item = JobIx> + '_ {
         let graph = &self.plan_state.graph;
         let starts = self.planned(job).exec.action().is_some_and(Action::starts);
@@ -270,7 +270,7 @@ impl Core {
     }
 }
 
-/// Why an event of a source that does not exist never comes.
+/// Why an event cannot happen if its source does not exist.
 fn unknown_source(EventPattern { source, code }: &EventPattern) -> String {
     match source {
         Source::Watch(name) => format!("`{source} {code}` cannot happen: there is no watch `{name}`"),

@@ -7,7 +7,7 @@ use crate::state::job::{State, StopReason};
 use crate::supervisor::{Core, PendingReload};
 
 impl Core {
-    /// The plan of the reload in progress, or else the one in force.
+    /// The plan of the reload in progress, or else the current one.
     pub(crate) fn next_plan(&self) -> &Plan {
         self.reload.as_ref().map_or(self.plan(), |pending| &pending.plan)
     }

@@ -20,7 +20,7 @@ impl Core {
         self.planned(job).requires.iter().zip(self.plan_state.graph.required(job).iter().copied())
     }
 
-    /// Returns true if everything that a job requires is there.
+    /// Returns true if all requirements of a job hold.
     pub(crate) fn requirements_hold(&self, job: JobIx) -> bool {
         self.missing(job).next().is_none()
     }

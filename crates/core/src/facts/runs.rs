@@ -17,8 +17,8 @@ use crate::time::fmt_duration;
 const SHORTEST_DELAY: Duration = Duration::from_millis(1);
 
 impl Core {
-    /// The level of a failed exit. That of a program without a file is the exit of the supervisor (S7), which its
-    /// caller sees.
+    /// The level of a failed exit. Without a configuration file, the program's exit code is that of the supervisor
+    /// (S7): the caller gets it anyway.
     pub(crate) fn exit_failure_level(&self, job: JobIx, status: ExitStatus, out_of_memory: bool) -> Level {
         match self.failure_level(job, status) {
             Level::Error if self.plan().pass_signals && !out_of_memory => Level::Info,

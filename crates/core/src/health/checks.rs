@@ -41,7 +41,7 @@ impl JobHealth {
             return;
         };
         if planned.probe == Probe::Ready && !(context.process.is_ready && state.failures == 0) {
-            // Its process has not told anything else since. A notice or the watchdog changes that.
+            // The result stays the same until a notice arrives or the watchdog fires.
             return;
         }
         // A check without a process does not wait for the process of another check that had this index before a reload.
@@ -173,7 +173,7 @@ impl JobHealth {
         self.schedule_check(check, false, context);
     }
 
-    /// A check has failed; `logged` if the log says so already.
+    /// A check has failed; `logged` if that was logged already.
     pub(super) fn check_failed(
         &mut self,
         check: CheckIx,

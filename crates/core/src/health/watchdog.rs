@@ -1,4 +1,4 @@
-//! What the process says about itself, as a check (H11, H12): it passes while the process is ready and alive.
+//! The notices of the process as a check (H11, H12): it passes while the process is ready and alive.
 
 use alloc::format;
 
@@ -10,8 +10,8 @@ use crate::state::timers::JobTimer;
 use crate::time::fmt_duration;
 
 impl JobHealth {
-    /// The process has said that it is ready, for the first time. While it reloads, it stays healthy, and its watchdog
-    /// goes on.
+    /// The process has sent READY for the first time. While it reloads, it stays healthy, and its watchdog keeps
+    /// running.
     pub(crate) fn became_ready(&mut self, context: &mut HealthContext<'_>) {
         if self.active {
             if let Some(check) = ready_check(context) {

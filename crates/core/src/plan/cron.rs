@@ -1,4 +1,4 @@
-//! Times of day and date, as cron knows them (W15).
+//! Cron schedules (W15).
 //!
 //! A schedule is a set of local times. Each of them becomes one moment: a time that the clock skips becomes the moment
 //! after the gap, and one that the clock shows twice becomes the first of both. Moments are in the order of their local

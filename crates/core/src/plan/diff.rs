@@ -159,7 +159,7 @@ fn keeps_process(old: &Job, new: &Job) -> bool {
         let service = job.service.as_ref()?;
         Some((service.name.clone(), service.id.clone(), service.port, service.legacy_check))
     };
-    // Without checks its health could not be told any more, also to the jobs that wait for it.
+    // Without checks its health would become unknown, and jobs that wait for it could not start.
     let loses_checks = old.health.is_some() && new.health.is_none();
     let adjusted = Job {
         restarts: new.restarts,

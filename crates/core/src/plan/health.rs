@@ -45,7 +45,7 @@ pub struct Check {
 pub enum Probe {
     /// The job is healthy as long as it runs.
     Running,
-    /// The process has told that it is ready (H11), and has not missed its watchdog (H12).
+    /// The process has reported that it is ready (H11), and has not missed its watchdog (H12).
     Ready,
     /// A program must exit with code 0.
     Exec(Command),
@@ -61,7 +61,7 @@ pub enum Probe {
 }
 
 impl Probe {
-    /// Returns true if it runs no program and opens no connection: the core knows the result.
+    /// Returns true if it runs no program and opens no connection: the core has the result.
     #[must_use]
     pub const fn is_passive(&self) -> bool {
         matches!(self, Self::Running | Self::Ready)

@@ -1,9 +1,9 @@
-//! How a process tells that it is ready.
+//! How a process reports that it is ready.
 
 use alloc::string::String;
 use core::time::Duration;
 
-/// How a process tells that it is ready (H11).
+/// How a process reports that it is ready (H11).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ready {
     /// By a datagram to `NOTIFY_SOCKET`, the protocol of `sd_notify`.

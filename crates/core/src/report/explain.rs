@@ -331,7 +331,7 @@ impl Core {
         reasons
     }
 
-    /// H11: what the process says about itself, unless it is ready and says nothing else.
+    /// H11: the readiness of the process and its status; `None` if it is ready and has no status.
     fn unready(&self, job: JobIx) -> Option<String> {
         let ready = self.planned(job).ready.as_ref()?;
         let status = self.job_overview(job).process_status.map(|text| format!("; it says: {text}"));

@@ -288,7 +288,7 @@ impl Builder {
             Source::Job(_) | Source::Watch(_) | Source::File(_) | Source::Lock(_) => {
                 let name = source.to_string();
                 let node = self.nodes_of(source).first().and_then(|at| self.graph.nodes.get(*at));
-                // An edge of one replica says of which.
+                // The edge of a single replica has the name of the replica.
                 let one = match node {
                     Some(node) if node.name != name => format!("{name}: "),
                     _ => String::new(),

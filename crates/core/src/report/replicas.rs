@@ -19,7 +19,7 @@ impl Core {
         jobs.first().is_some_and(|job| self.planned(*job).is_replica_of(source))
     }
 
-    /// What replicas are doing: `1 of 3 replicas; 2 running, 1 waiting`. The first figure is there if the event must
+    /// The states of replicas: `1 of 3 replicas; 2 running, 1 waiting`. The first figure is shown if the event must
     /// hold for all of them.
     pub(super) fn replica_states(&self, replicas: &[JobIx], code: Code) -> String {
         let mut states: BTreeMap<&str, usize> = BTreeMap::new();

@@ -46,9 +46,9 @@ pub struct JobStatus {
     pub run: Option<RunId>,
     /// Its process.
     pub pid: Option<i32>,
-    /// What its checks say; `None` if unknown. [`JobStatus::health`] is the health of the job.
+    /// The result of its checks; `None` if unknown. [`JobStatus::health`] is the health of the job.
     pub healthy: Option<bool>,
-    /// Whether its process is ready, as it says itself; `None` without `ready` or without a process (H11).
+    /// The readiness that its process has reported; `None` without `ready` or without a process (H11).
     pub readiness: Option<Readiness>,
     /// Restarts since it was last started by an event. For a periodic job, the ticks after the first.
     pub restarts: u64,
@@ -224,7 +224,7 @@ pub struct JobOverview {
     pub manual: bool,
     /// The restarts left; `None` if unlimited.
     pub restarts_left: Option<u64>,
-    /// What its process says that it does (H11).
+    /// The status that its process has reported (H11).
     pub process_status: Option<String>,
     /// Its timers, the next one first.
     pub deadlines: Vec<Deadline>,

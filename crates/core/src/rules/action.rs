@@ -43,7 +43,7 @@ impl Core {
         self.current_event = None;
     }
 
-    /// The run of an action is over: with success, or with the reason why it was refused.
+    /// Ends the run of an action: with success, or with the reason why it was refused.
     fn action_ended(&mut self, job: JobIx, run: RunId, result: Result<String, Refusal>) {
         let status = ExitStatus::Code(u8::from(result.is_err()));
         let cause = self.cause_words(job);

@@ -11,7 +11,7 @@ use crate::supervisor::Core;
 use crate::supervisor::plan_state::PlanState;
 
 impl Core {
-    /// Applies the new definition of a job that was `old` before. The plan in force is the new one.
+    /// Applies the new definition of a job that was `old` before. The current plan is the new one.
     pub(crate) fn adjust(&mut self, job: JobIx, old: &Job) {
         let new = self.planned(job);
         let (health, service) = (old.health != new.health, old.service != new.service);

@@ -41,7 +41,7 @@ impl Core {
         state.set_failure((!expected).then_some(status.code()), false);
         state.start_error = Some(why.message.clone());
         let ended_by = self.end_reason(job, false);
-        // W13: `successCodes` is about programs that ran.
+        // W13: `successCodes` applies only to programs that ran.
         let exit = LastExit {
             ended_by,
             successful: false,
@@ -107,7 +107,7 @@ impl Core {
         }
     }
 
-    /// S14: says who is left of a run, if they do not exit together with its process.
+    /// S14: logs the other processes of a run, if they do not exit together with its process.
     pub(crate) fn report_rest(&mut self, job: JobIx) {
         if let Some(run) = self.job_mut(job).run_mut() {
             run.timeout = None;

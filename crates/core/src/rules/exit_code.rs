@@ -113,7 +113,7 @@ impl Core {
         Some(ExitReason { code: 1, words, cause: format!("{name} skipped") })
     }
 
-    /// The level of the last entry. A program without a file passes its code on, which its caller sees (S7).
+    /// The level of the last entry. Without a configuration file, the caller gets the exit code of the program (S7).
     pub(crate) fn exit_level(&self, code: u8) -> Level {
         if code == 0 || self.plan().pass_signals { Level::Info } else { Level::Error }
     }

@@ -1,4 +1,4 @@
-//! Tells the health of jobs what has happened, and carries out what follows from it for services (D4, H6).
+//! Passes events to the health of jobs, and carries out its decisions for services (D4, H6).
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -16,7 +16,7 @@ use crate::supervisor::plan_state::PlanState;
 use crate::time::Time;
 
 impl Core {
-    /// Tells the health of a job something, if it has checks, and carries out what that has decided.
+    /// Calls the health of a job, if it has checks, and carries out its decisions.
     pub(crate) fn tell_health(
         &mut self,
         job: JobIx,

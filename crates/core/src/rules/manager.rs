@@ -1,4 +1,4 @@
-//! What the service manager of the supervisor is told (H11).
+//! Notices to the service manager of the supervisor (H11).
 
 use crate::effect::{Effect, ManagerNotice};
 use crate::ids::JobIx;
@@ -9,7 +9,7 @@ use crate::state::run::LastExit;
 use crate::supervisor::{Core, Manager};
 
 impl Core {
-    /// Tells the service manager of the supervisor that every job that starts at startup is ready, and that they stop.
+    /// Sends READY when every job that starts at startup is ready, and STOPPING at shutdown.
     pub(crate) fn report_to_manager(&mut self) {
         let notice = match (self.manager, self.phase) {
             (Manager::Silent, _) | (_, Phase::Starting) => return,

@@ -59,7 +59,7 @@ impl Core {
     }
 
     /// P6: SIGKILL has not ended a process: it hangs in the kernel, or a debugger withholds its exit status. It
-    /// executes no more code of the program, so the run is over, as if it had exited on SIGKILL.
+    /// executes no more code of the program, so the run ends as if it had exited on SIGKILL.
     pub(crate) fn abandon(&mut self, job: JobIx) {
         let Some(run) = self.job_mut(job).run_mut() else { return };
         run.abandon_timer = None;

@@ -15,7 +15,7 @@ use crate::supervisor::Core;
 use crate::supervisor::plan_state::{Parts, PlanState};
 
 impl Core {
-    /// Tells a part something, and carries out what it has decided.
+    /// Calls a part, and carries out its decisions.
     pub(crate) fn tell<T>(&mut self, message: impl FnOnce(&mut Parts, &mut Context<'_>) -> T) -> T {
         let (unix_now, is_paused) = (self.unix_now(), self.is_paused());
         let PlanState { plan, graph, variables, parts, .. } = &mut self.plan_state;

@@ -114,9 +114,9 @@ impl Core {
         (ticks.due, ticks.timer) = (due, Some(timer));
     }
 
-    /// W15: the system clock was read, because it was set or the machine was asleep. A time that has passed unnoticed
-    /// is made up once. A clock that was set back runs no time twice, unless it is set to before the schedule started:
-    /// then the schedule starts again, because it may have started with a clock that was years ahead.
+    /// W15: the system clock was read, because it was set or the machine was asleep. A scheduled time that was
+    /// missed is run once. A clock that was set back runs no time twice, unless it is set to before the schedule
+    /// started: then the schedule starts again, because it may have started with a clock that was years ahead.
     pub(crate) fn set_clock(&mut self, unix: Duration) {
         let (before, now) = (self.unix_now().as_secs(), unix.as_secs());
         self.clock = Clock { at: self.now, unix };
@@ -180,7 +180,7 @@ impl Core {
             }
             // C8: a skipped tick is not counted.
             State::Waiting if paused => self.set_next_tick(job),
-            // W18: the first of the skipped ticks is made up, and counted then.
+            // W18: the first of the missed ticks runs later, and counts then.
             State::Waiting if !self.requirements_hold(job) => {
                 self.job_mut(job).triggered_at.get_or_insert(newest_generation);
                 self.set_next_tick(job);

@@ -1,4 +1,4 @@
-//! Readiness: what a process says about itself (H11).
+//! Readiness: the notices of a process (H11).
 
 use crate::event::Code;
 use crate::health::state::JobHealth;
@@ -11,8 +11,8 @@ use crate::state::run::{Readiness, Run};
 use crate::supervisor::Core;
 
 impl Core {
-    /// A process reported something about itself. What it says after `STOPPING=1` changes only its status: it has no
-    /// way back.
+    /// A process sent a notice. After `STOPPING=1` a notice changes only the status: the process cannot become ready
+    /// again.
     pub(crate) fn notified(&mut self, run: RunId, notice: Notice) {
         let job = self.plan_state.runs.get(&run).copied();
         let Some(job) = job.filter(|job| self.planned(*job).ready.is_some()) else { return };
@@ -79,7 +79,7 @@ impl Core {
         self.job(job).run().is_some_and(|run| run.readiness() == Readiness::Stopping)
     }
 
-    /// Whether the process of a job is ready, as it says itself.
+    /// The readiness that the process of a job has reported.
     pub(crate) fn readiness(&self, job: JobIx) -> Option<Readiness> {
         let run = self.job(job).run().filter(|_| self.planned(job).ready.is_some());
         run.map(Run::readiness)

@@ -1,10 +1,10 @@
 //! Reload: another plan replaces the current one, and unchanged jobs keep running (R1–R4).
 //!
-//! 1. While the old plan is still in force, every job that is not the same in the new plan is stopped like any other
+//! 1. While the old plan is still current, every job that is not the same in the new plan is stopped like any other
 //!    job, with its hooks. Jobs that have not stopped within the stop timeout are killed. Another request meanwhile
 //!    replaces the plan that is waited for; all requests get the same answer (R4).
 //! 2. When the last of them is complete and no event is queued, the [`PlanState`] is replaced in one instant, and
-//!    everything that continues is moved into it. A [`JobIx`] is always an index of the plan in force: effects before
+//!    everything that continues is moved into it. A [`JobIx`] is always an index of the current plan: effects before
 //!    [`Effect::PlanReplaced`] use the old indices, effects after it the new ones.
 //!
 //! Then `startup` is sent to jobs that are new or changed, or were unreachable before they ever ran. They also get the

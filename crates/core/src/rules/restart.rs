@@ -28,7 +28,7 @@ impl Core {
             let state = self.job_mut(job);
             if core::mem::take(&mut state.ticks.pending) && !paused {
                 if !self.requirements_hold(job) {
-                    // It is counted when it is made up.
+                    // A missed tick counts once it has run.
                     let state = self.job_mut(job);
                     state.restarts = state.restarts.saturating_sub(1);
                     return self.defer_tick(job);

@@ -1,4 +1,4 @@
-//! What the jobs of a rolling restart do (W20). Whose turn it is, `crate::rolling_restart` knows.
+//! Stops and starts the jobs of a rolling restart (W20). `crate::rolling_restart` decides which one is next.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -41,7 +41,7 @@ impl Core {
         self.rolling_restart = Some(Box::new(RollingRestart::new(id, jobs)));
     }
 
-    /// Goes on with a rolling restart when nothing is queued. Returns true if something follows.
+    /// Continues a rolling restart when no event is queued. Returns true if it has done something.
     pub(crate) fn continue_rolling_restart(&mut self) -> bool {
         let Some(rolling) = &self.rolling_restart else { return false };
         if let Some((job, generation)) = rolling.current() {

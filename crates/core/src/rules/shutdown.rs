@@ -119,8 +119,8 @@ impl Core {
         StopBudget::new(self.plan(), &self.plan_state.graph, self.now)
     }
 
-    /// S4: the time for the order, deregistration and drain is over. Every process gets its stop signal, but those of
-    /// hooks, which have a time of their own (S15).
+    /// S4: the time for the order, deregistration and drain has passed. Every process gets its stop signal, except for
+    /// hooks, which have a timeout of their own (S15).
     pub(crate) fn signal_all(&mut self) {
         let Some(mut budget) = self.stop_budget else { return };
         self.phase = Phase::Terminating;
@@ -137,7 +137,7 @@ impl Core {
         self.set_shutdown_timer(budget.kill_by, TimerKind::ShutdownTimeout);
     }
 
-    /// S4: the time of the whole shutdown is over.
+    /// S4: the timeout of the whole shutdown has passed.
     pub(crate) fn shutdown_timeout(&mut self) {
         let stop_timeout = self.plan().stop_timeout;
         let longest = self.stop_budget.map_or(stop_timeout, |budget| budget.longest);

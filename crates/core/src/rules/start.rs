@@ -170,7 +170,7 @@ impl Core {
         }
     }
 
-    /// P3: a process has reported nothing, although its time is over.
+    /// P3: a process has not reached exec within its timeout.
     pub(crate) fn start_pending(&mut self, run: RunId) {
         let Some(job) = self.plan_state.runs.get(&run).copied() else { return };
         let timeout = fmt_duration(EXEC_TIMEOUT);

@@ -11,8 +11,8 @@ use crate::state::phase::Phase;
 use crate::supervisor::Core;
 
 impl Core {
-    /// Records a start. Returns false if the job may not be started: it has failed then. Ticks of a periodic job are as
-    /// many as the file says, and during a shutdown a hook runs once, so neither counts.
+    /// Records a start. Returns false if the job may not be started: it has failed then. The
+    /// configuration sets the number of ticks of a periodic job, and a hook runs once at shutdown: neither counts.
     pub(crate) fn count_start(&mut self, job: JobIx) -> bool {
         let planned = self.planned(job);
         let counts = planned.exec.is_some() && !planned.when.is_periodic() && self.phase == Phase::Running;

@@ -240,7 +240,7 @@ impl Core {
         }
         self.change_stage(job, Stage::Terminate);
         if self.job(job).state() == State::Outlived {
-            // What is left of its run has its signal, and its time (S14).
+            // The other processes of its run have been sent the signal, and have a timeout (S14).
             return;
         }
         let signal = self.planned(job).stop.signal;

@@ -65,7 +65,7 @@ pub(crate) struct DependencyGraph {
     starters: Vec<Vec<JobIx>>,
     /// For each name, its stop hooks: the jobs that wait for its `stopping` (S2).
     hooks: Vec<Vec<JobIx>>,
-    /// For each watch of a service of the embedded catalog, the jobs whose services it sees. `None` for any other
+    /// For each watch of a service of the embedded catalog, the jobs with that service. `None` for any other
     /// watch, which may change at any time.
     pub(crate) advertisers: Vec<Option<Vec<JobIx>>>,
     /// For each watch, the jobs that wait for its events.
@@ -551,7 +551,7 @@ fn add(lists: &mut [Vec<JobIx>], index: usize, job: JobIx) {
     }
 }
 
-/// For each watch of a service of the embedded catalog, the jobs whose services it sees (D2).
+/// For each watch of a service of the embedded catalog, the jobs with that service (D2).
 fn advertisers(plan: &Plan) -> Vec<Option<Vec<JobIx>>> {
     let of = |watch: &Watch| {
         let jobs = plan.jobs.iter().enumerate().filter(|(_, job)| job.is_seen_by(watch));

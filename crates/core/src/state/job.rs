@@ -147,10 +147,10 @@ pub(crate) enum Activity {
     Ended(Outcome),
 }
 
-/// What is left of a run whose process has exited (S14).
+/// The other processes of a run whose process has exited (S14).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rest {
-    /// Who was in its process group then, until that was logged.
+    /// The names of the processes in its group at the exit, until they are logged.
     pub(crate) names: Option<String>,
     /// True if daemons were found.
     pub(crate) has_daemons: bool,
@@ -523,7 +523,7 @@ impl JobState {
         self.has_run || self.queued_run().is_some()
     }
 
-    /// What is left of the current run, if its process has exited.
+    /// The other processes of the current run, if its process has exited.
     pub(crate) const fn rest_mut(&mut self) -> Option<&mut Rest> {
         match &mut self.activity {
             Activity::Outlived(_, rest) => Some(rest),
@@ -593,7 +593,7 @@ impl JobState {
             (Transition::Stop { reason, then_start }, stop @ None) => {
                 let stage = Stage::Requirers;
                 *stop = Some(StopState { reason, then_start, by: None, timer: None, stage });
-                // What is left of a run has its signal, and keeps its time (S14).
+                // The other processes of a run have been sent the signal, and keep their timeout (S14).
                 let run = if from.0 == State::Outlived { None } else { self.run_mut() };
                 Ok([run.and_then(|run| run.kill_timer.take()), None, None, None])
             }

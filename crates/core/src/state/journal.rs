@@ -41,7 +41,7 @@ pub struct Event {
     pub origin: Origin,
     /// Its code.
     pub code: Code,
-    /// What it tells beside its code.
+    /// Its details.
     pub detail: Detail,
 }
 
@@ -56,7 +56,7 @@ impl Event {
     }
 }
 
-/// What an event tells beside its code.
+/// The details of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Nothing.

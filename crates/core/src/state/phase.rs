@@ -9,7 +9,7 @@ pub enum Phase {
     Running,
     /// All jobs are being stopped, in order and with their hooks.
     Stopping,
-    /// The time for hooks is over. Every process was sent its stop signal, and nothing starts any more.
+    /// The time for hooks has passed. Every process was sent its stop signal, and nothing starts any more.
     Terminating,
     /// All jobs were sent SIGKILL.
     Killing,

@@ -54,8 +54,8 @@ pub(crate) struct Notified {
     pub(crate) announced: (Time, u8),
 }
 
-/// How many `ready` events one process causes per second. A process that says without end that it is ready must not
-/// fill the log and start other jobs all the time.
+/// How many `ready` events one process causes per second. A process that sends READY in a loop must not fill the
+/// log and start other jobs all the time.
 pub(crate) const MAX_READY_PER_SECOND: u8 = 5;
 
 impl Notified {
@@ -71,7 +71,7 @@ impl Notified {
     }
 }
 
-/// Whether a process is ready, as it says itself (H11).
+/// The readiness that a process has reported (H11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Readiness {
     /// It has not said so yet.
@@ -140,12 +140,12 @@ impl Run {
         }
     }
 
-    /// The same run, once its process has exited before others of it (S14). Their time goes on.
+    /// The same run after the exit of its process, while other processes of it run (S14). Their timeout stays.
     pub(crate) fn outlived(&mut self) -> Self {
         Self { notified: None, ..self.executed() }
     }
 
-    /// Whether its process is ready, as it says itself.
+    /// The readiness that its process has reported.
     pub(crate) fn readiness(&self) -> Readiness {
         self.notified.as_ref().map_or(Readiness::Starting, |notified| notified.readiness)
     }
@@ -177,7 +177,7 @@ pub(crate) struct LastExit {
 }
 
 impl LastExit {
-    /// The record of a run that ended now, by itself as far as this says.
+    /// The record of a run that ended now. The caller sets why, if it did not end by itself.
     pub(crate) fn new(run: RunId, job: &Job, status: ExitStatus, at: Time, pid: Option<i32>) -> Self {
         let successful = job.is_success(status);
         let (timed_out, out_of_memory, ended_by, just_healthy) = (false, false, None, None);

@@ -94,7 +94,7 @@ impl StartQueue {
         }
     }
 
-    /// A process has executed its program, or the start is over in another way.
+    /// Ends a start: the process has executed its program, or cannot.
     pub(crate) fn end(&mut self, process: NewProcess) {
         self.in_progress.retain(|(other, _)| *other != process);
     }

@@ -7,7 +7,7 @@
 //! H + T               T × 3/4             deregistration, drain and order are over: every process gets its signal
 //! H + 2T              T                   every remaining process gets SIGKILL
 //! H + 2T + 400 ms     T + 400 ms          killed processes have exited, or are left behind
-//! H + 2T + 450 ms     T + 450 ms          so have processes that no job knows
+//! H + 2T + 450 ms     T + 450 ms          so have processes that belong to no job
 //! H + 2T + 500 ms     T + 500 ms          the catalog has confirmed the last deregistration, or has not
 //! H + 2T + 700 ms     T + 700 ms          the log is written
 //! H + 2T + 750 ms     T + 750 ms          connections are closed; what is exported is sent, or dropped

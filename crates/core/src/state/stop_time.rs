@@ -86,11 +86,11 @@ pub fn stop_time(plan: &Plan) -> StopTime {
     StopTime { longest: last.map(|(end, _)| end).unwrap_or_default() + EXIT, steps }
 }
 
-/// What is known about a job. With its step comes the job that it has waited for.
+/// The computed stop step of a job, with the job that it has waited for.
 #[derive(Clone, Copy)]
 enum Found {
     Nothing,
-    /// It is being computed: a job that asks for it now waits for itself.
+    /// It is being computed: a job that needs it now waits for itself.
     Open,
     /// Its run. A hook may still wait for hooks of its own.
     Run(StopStep, Option<JobIx>),
@@ -146,7 +146,7 @@ impl<'a> Search<'a> {
         end
     }
 
-    /// When the run of a job is over.
+    /// The time at which the run of a job ends.
     fn run(&mut self, job: JobIx) -> Duration {
         match self.found.get(job.index()) {
             Some(Found::Run(step, _) | Found::Closing(step) | Found::Ended(step, ..)) => return step.to,

@@ -11,7 +11,7 @@ impl Core {
         self.send_with(origin, code, Detail::None);
     }
 
-    /// Queues an event that tells more than its code.
+    /// Queues an event with details.
     pub(crate) fn send_with(&mut self, origin: Origin, code: Code, detail: Detail) {
         self.last_ids.event += 1;
         let id = EventId(self.last_ids.event);

@@ -12,8 +12,8 @@ use crate::supervisor::plan_state::{Parts, PlanState};
 use crate::supervisor::{Core, PendingReload, SAME_REQUEST};
 
 impl Core {
-    /// Adds everything that decides the future of this supervisor, except for the plans in force and in a pending
-    /// reload, which the caller must add. Only for a state between two steps.
+    /// Adds everything that decides the future of this supervisor, except for the current plan and the one of
+    /// a pending reload, which the caller must add. Only for a state between two steps.
     pub fn fingerprint(&self, print: &mut Fingerprint) {
         let Self {
             plan_state,

@@ -17,8 +17,8 @@ use crate::variables::JobVariables;
 use crate::watches::Watches;
 use crate::{SortedMap, inserted};
 
-/// What is in a plan beside jobs. Each has a state of its own, and talks to the rest of the core as
-/// [`crate::context`] says.
+/// The watches, files and locks of a plan. Each has a state of its own; [`crate::context`] is its interface to the
+/// rest of the core.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parts {
     pub(crate) watches: Watches,
@@ -56,8 +56,8 @@ pub(crate) struct PlanState {
     pub(crate) variables: Arc<JobVariables>,
     pub(crate) runs: SortedMap<RunId, JobIx>,
     pub(crate) check_runs: SortedMap<CheckRunId, (JobIx, CheckIx)>,
-    /// Jobs to check again when the event queue is empty: what they wait for may have come, or cannot come any more, or
-    /// their hooks may be done. The first of the configuration comes first (W18).
+    /// Jobs to check again when the event queue is empty, in the order of the configuration (W18): a requirement may
+    /// hold now or have become impossible, or their hooks may be done.
     pub(crate) recheck: BTreeSet<JobIx>,
     /// Complete jobs that start a new generation when the event queue is empty.
     pub(crate) start_again: VecDeque<JobIx>,
@@ -70,7 +70,7 @@ pub(crate) struct PlanState {
     pub(crate) waiting: BTreeSet<JobIx>,
     /// True if a job may have become unreachable since reachability was last computed (W10).
     pub(crate) reachability_dirty: bool,
-    /// True if the log says that nothing can happen any more, and nothing has happened since.
+    /// True while a deadlock that was logged lasts.
     pub(crate) deadlock_reported: bool,
     /// The number of jobs that keep the supervisor running (W10).
     pub(crate) holding_open: usize,

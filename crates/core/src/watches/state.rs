@@ -132,7 +132,7 @@ impl WatchState {
         self.known.as_ref().is_some_and(Answer::is_healthy)
     }
 
-    /// Returns true if an answer has told that nothing is there.
+    /// Returns true if the last answer is empty, absent or down.
     pub(crate) fn is_unhealthy(&self) -> bool {
         self.known.as_ref().is_some_and(|answer| !answer.is_healthy())
     }

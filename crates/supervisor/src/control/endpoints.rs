@@ -343,8 +343,8 @@ impl ControlApi {
     }
 }
 
-/// Answers a request when it is done. If that takes longer than a request may, the response is 202 (accepted), and its
-/// body comes when it is done: `late` makes it of the outcome, or of the reason of a refusal.
+/// Answers a request when it is done. After the longest wait the response is 202 (accepted), and its body follows when
+/// it is done: `late` renders it from the outcome or the refusal.
 async fn when_done(
     outcome: impl Future<Output = Result<String, HttpError>> + Send + 'static,
     in_time: impl FnOnce(String) -> String,

@@ -223,7 +223,7 @@ pub(super) fn query_path(watch: &Watch, query: Query) -> String {
     path
 }
 
-/// What a response tells a watch. A key that does not exist has the status 404.
+/// The answer of a watch in a response. A key that does not exist has the status 404.
 pub(super) fn answer(watch: &Watch, status: u16, body: &[u8]) -> WatchResult {
     match &watch.kind {
         WatchKind::Key { .. } | WatchKind::Prefix { .. } if status == 404 => Ok(Answer::Absent),

@@ -1,4 +1,4 @@
-//! Requests to the Consul agent: its address, its token, and what a response says.
+//! Requests to the Consul agent: its address, its token, and its responses.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,7 +58,7 @@ impl ConsulClient {
         }
     }
 
-    /// Which token was sent, and where it comes from: never the token itself (L5).
+    /// The source of the token that was sent, never the token itself (L5).
     pub(super) fn describe_token(&self) -> String {
         let is_empty = self.token.lock().unwrap_or_else(PoisonError::into_inner).is_none();
         let Some(source) = self.token_source.map(TokenSource::name) else {

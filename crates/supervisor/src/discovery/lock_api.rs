@@ -139,7 +139,7 @@ fn session_body(lock: &Lock, holder: &str) -> Bytes {
     json(&Session {
         name: format!("containerpilot lock {} of {holder}", lock.name),
         ttl: format!("{}ms", milliseconds(lock.ttl)),
-        // A contender key is of no use without its session. A key that stays tells when it was unlocked.
+        // A contender key is useless without its session. A key that stays shows when it was unlocked.
         behavior: if lock.slots > 1 { "delete" } else { "release" },
         lock_delay: format!("{}ms", milliseconds(lock.ttl.min(LONGEST_DELAY))),
     })
@@ -357,7 +357,7 @@ mod tests {
             (key.value.holder.as_deref(), key.value.ttl),
             (Some("web-1"), Some(Duration::from_secs(15)))
         );
-        // A foreign value says nothing.
+        // The value of another program is ignored.
         let body = r#"[{"Key":"a b/c","CreateIndex":2,"ModifyIndex":5,"Value":"aGVsbG8="}]"#;
         let Some(LockOutcome::Seen(seen)) = of(look(), 200, body) else { panic!("{body}") };
         assert_eq!(seen.key.unwrap().value, LockValue::default());

@@ -136,7 +136,7 @@ impl LockTask {
                     tokio::select! {
                         done = &mut done => break Ok(done),
                         command = commands.recv(), if !self.is_releasing || !commands.is_closed() => match command {
-                            // A second release only adds a sender: the request in progress goes on.
+                            // A second release only adds a sender: the request in progress continues.
                             Some(LockCommand::Release(sender)) if self.is_releasing => released.extend(sender),
                             None if self.is_releasing => {}
                             command => break Err(command),
@@ -172,7 +172,7 @@ impl LockTask {
         }
     }
 
-    /// Tells the loop what is known, if that has changed.
+    /// Reports the state of the lock to the loop, if it has changed.
     fn report(&mut self) {
         let report = self.requests.report();
         if self.reported.as_ref() != Some(&report) && !self.is_releasing {

@@ -241,7 +241,7 @@ fn open_at(entry: &FolderEntry) -> io::Result<File> {
     let flags = OFlag::O_RDWR | OFlag::O_APPEND | OFlag::O_CREAT;
     let file = entry.open(entry.name(), flags, 0o666).map_err(|error| match error.raw_os_error() {
         Some(libc::ELOOP) => io::Error::other("it is a symbolic link"),
-        // It would be writable later, but nothing tells when.
+        // It becomes writable later, but there is no notification.
         Some(libc::EWOULDBLOCK) => io::Error::other("a process has a lease on it"),
         _ => error,
     })?;

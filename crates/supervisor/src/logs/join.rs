@@ -27,7 +27,7 @@ pub(super) struct Join {
     pub(super) last_read: Instant,
     /// Whether the log thread has a timer for it.
     pub(super) timed: bool,
-    /// Whether the time is over: the entry is written as soon as possible.
+    /// True if its time has passed: the entry is written as soon as possible.
     pub(super) due: bool,
 }
 

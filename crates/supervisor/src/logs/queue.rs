@@ -51,7 +51,7 @@ pub(super) struct QueuedEntry {
     pub(super) output_of: Option<u32>,
     /// These lines, if another thread reads them (L8).
     pub(super) last_lines: Option<LastLines>,
-    /// The run it is about.
+    /// Its run.
     pub(super) run: Option<RunId>,
 }
 

@@ -1,4 +1,4 @@
-//! The line of output by which a process tells that it is ready (H11).
+//! The line of output that makes a process ready (H11).
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -339,7 +339,7 @@ impl OutputStream {
         }
     }
 
-    /// Writes the entries that are complete, and the last one if its time is over (L8). Afterwards the stream may be
+    /// Writes the entries that are complete, and the last one if its time has passed (L8). Afterwards the stream may be
     /// queued.
     fn write_entries(&mut self, context: &mut StreamContext<'_>) {
         let Some(mut join) = self.join.take() else { return };
@@ -423,7 +423,7 @@ impl OutputStream {
         Some(join.last_read + DELAY)
     }
 
-    /// The time that [`OutputStream::await_continuation`] returned is over. Returns the next one if there was output since.
+    /// The time that [`OutputStream::await_continuation`] returned has passed. Returns the next one after more output.
     /// Otherwise the entry is due, and the stream is queued.
     pub(super) fn end_entry(&mut self, now: Instant) -> Option<Instant> {
         let join = self.join.as_mut()?;
@@ -502,7 +502,7 @@ impl OutputStream {
         }
     }
 
-    /// Looks for the line by which the process tells that it is ready, in complete lines.
+    /// Looks for the line that makes the process ready, in complete lines.
     fn look_for_ready(&mut self, lines: &[u8]) {
         let ready = self.ready_line.as_ref().filter(|_| !lines.is_empty());
         if ready.is_some_and(|line| line.look(lines)) {

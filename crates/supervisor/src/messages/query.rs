@@ -1,6 +1,6 @@
 //! Queries and control requests of other threads, and what the loop replies.
 //!
-//! The loop only copies what it knows; the client renders names, times and formats.
+//! The loop only copies its state; the client renders names, times and formats.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(crate) enum LoopQuery {
     Reload(ReloadRequest),
 }
 
-/// What an explanation is about.
+/// The subject of an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub(crate) kind: SubjectKind,

@@ -94,7 +94,7 @@ type TlsReading = oneshot::Receiver<Result<Arc<ClientConfig>, TlsError>>;
 /// Reads the files on a thread, because their file system may not answer (P15).
 fn read_tls_files(tls: Tls) -> TlsReading {
     let (sender, reading) = oneshot::channel();
-    // Without a thread, the closed channel tells that they were not read.
+    // Without a thread the channel is closed, and the reader gets an error.
     let _ = std::thread::Builder::new().name("tls".to_owned()).spawn(move || {
         let _ = sender.send(tls::client_config(&tls));
     });

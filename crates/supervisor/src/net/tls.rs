@@ -110,7 +110,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// Why a handshake failed. If it may be for want of an algorithm, the error says which ones are supported.
+/// Why a handshake failed. If a missing algorithm may be the reason, the error lists the supported ones.
 pub(crate) fn handshake_error(error: &io::Error) -> String {
     use rustls::CertificateError::{
         UnsupportedSignatureAlgorithmContext, UnsupportedSignatureAlgorithmForPublicKeyContext,

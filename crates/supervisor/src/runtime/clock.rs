@@ -19,7 +19,7 @@ pub(crate) struct SystemClock {
 }
 
 impl SystemClock {
-    /// A clock that also tells how long the machine was asleep.
+    /// A clock that also measures how long the machine was asleep.
     pub(crate) fn new(boot: BootClock) -> Self {
         Self { timer: None, boot }
     }

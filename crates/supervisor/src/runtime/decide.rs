@@ -88,7 +88,7 @@ impl<D: Decider> Runtime<D> {
     }
 
     /// Lets the core decide. After a panic the input is passed once more, because an event cannot be undone and the
-    /// core ignores what it knows already; a command is refused instead. If a stop signal fails twice, all jobs are
+    /// core ignores duplicates; a command is refused instead. If a stop signal fails twice, all jobs are
     /// killed and the supervisor exits.
     fn decide(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) -> ControlFlow<Exit> {
         let (mut refused, again) = match &input {

@@ -17,7 +17,7 @@ use crate::logs::Logs;
 /// The variables of `sd_notify`. They are for the supervisor, and a job gets its own or none.
 const VARIABLES: [&[u8]; 3] = [b"NOTIFY_SOCKET", b"WATCHDOG_USEC", b"WATCHDOG_PID"];
 
-/// The service manager, if it wants to be told when the supervisor is ready.
+/// The service manager, if `NOTIFY_SOCKET` is set.
 #[derive(Debug, Default)]
 pub(crate) struct ServiceManager {
     /// The address in `NOTIFY_SOCKET`: a path, or an abstract name after `@`.

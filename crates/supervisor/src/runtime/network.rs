@@ -110,7 +110,7 @@ impl<D: Decider> Runtime<D> {
         self.record_network_use(WATCHES, runtime.and(followed));
     }
 
-    /// Serves telemetry as the plan says.
+    /// Starts, changes or stops the telemetry server as the plan requires.
     pub(super) fn follow_telemetry(&mut self) {
         let wanted = self.plan.telemetry.clone();
         if self.telemetry.is_none() && wanted.is_none() {
@@ -124,7 +124,7 @@ impl<D: Decider> Runtime<D> {
         self.record_network_use(TELEMETRY, followed);
     }
 
-    /// Exports telemetry as the plan says (T6).
+    /// Starts, changes or stops the export as the plan requires (T6).
     pub(super) fn follow_export(&mut self) {
         let wanted = self.plan.otlp.clone();
         if self.export.is_none() && wanted.is_none() {
@@ -143,7 +143,7 @@ impl<D: Decider> Runtime<D> {
         self.record_network_use(EXPORT, followed);
     }
 
-    /// Tries again to start what has failed, if that is due. The control socket follows when the loop sees that it is
+    /// Tries again to start what has failed, if that is due. The control socket follows when it becomes
     /// readable.
     pub(super) fn retry_network(&mut self) {
         if self.network.retry_at.take_if(|at| *at <= Instant::now()).is_none() {

@@ -2,8 +2,8 @@
 //!
 //! The configuration is loaded on its own thread, because a disk may be slow and a configuration long; the loop only
 //! passes the new plan to the core. Requests that arrive during a load share one more load, which starts afterwards: it
-//! sees all changes made before the requests, and a hundred requests at once cost two loads. A load that takes too
-//! long, such as one that waits for a FIFO, fails; its thread is left to itself.
+//! has all changes made before the requests, and a hundred requests at once cost two loads. A load that takes too
+//! long, such as one that waits for a FIFO, fails; its thread is abandoned.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -237,7 +237,7 @@ fn changed_settings(old: &Plan, new: &Plan) -> Vec<&'static str> {
     sections.into_iter().filter(|(_, changed)| *changed).map(|(name, _)| name).collect()
 }
 
-/// The log says which file is waited for (P15).
+/// Logs the file that the load waits for (P15).
 fn load(source: &ConfigSource, environment: Environment, log: LoopSender) -> ReadResult {
     let looks = Looks::new(move |path| {
         log.send(LoopMessage::Log(Level::Warn, format!("reload: {}", looks::waiting_for(path))));

@@ -42,7 +42,7 @@ struct PendingStart {
     source: LogSource,
     /// The metric of a sensor, whose output is the value.
     metric: Option<String>,
-    /// The line by which it tells that it is ready.
+    /// The line of output that makes it ready.
     line: Option<ReadyLine>,
 }
 
@@ -251,7 +251,7 @@ impl EffectExecutor {
         let owner = exited.owner;
         let Some(pending) = self.starts.pending.get_mut(&owner) else { return Ok(None) };
         match pending.start.outcome(exited) {
-            // The result of a check follows, and says that it was started.
+            // The result of a check follows, and implies its start.
             Ok(()) => Ok(self.executed(owner).filter(|_| matches!(owner, Owner::Run(_)))),
             Err(why) => {
                 self.starts.pending.remove(&owner);

@@ -50,7 +50,7 @@ impl<D: Decider> Runtime<D> {
         }
     }
 
-    /// W15: tells the core the time, and from now on when the system clock is set, if the plan needs it.
+    /// W15: passes the time to the core, now and whenever the system clock is set, if the plan needs it.
     pub(super) fn follow_clock(&mut self) {
         if let Err(errno) = self.clock.follow(&self.plan) {
             let message =

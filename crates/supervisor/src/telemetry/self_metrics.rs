@@ -347,7 +347,7 @@ fn log_lines(page: &mut MetricsPage, snapshot: &Snapshot, lines: &BTreeMap<Box<s
     });
 }
 
-/// What `/readyz` says. In maintenance mode, the container is meant not to be ready.
+/// The result of `/readyz`. It has no value in maintenance mode: the container is not ready on purpose.
 fn ready(page: &mut MetricsPage, snapshot: &Snapshot) {
     let overview = &snapshot.overview;
     let ready = (!overview.maintenance).then(|| f64::from(u8::from(overview.not_ready().is_empty())));

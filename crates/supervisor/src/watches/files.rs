@@ -57,7 +57,7 @@ const SILENT: [FsType; 9] = [
     FsType(0x6367_7270), // cgroup v2
 ];
 
-/// What the event loop tells the thread.
+/// A command of the event loop to the thread.
 #[derive(Debug)]
 enum Command {
     Follow(Vec<(String, Followed)>),
@@ -125,7 +125,7 @@ impl Thread {
         Self { commands, inotify: None, files, interests: SortedMap::new(), is_reported: false }
     }
 
-    /// Follows files until it is told to stop. Starts over after a panic.
+    /// Follows files until the stop command. Starts over after a panic.
     fn run(mut self) {
         loop {
             match catch_unwind(AssertUnwindSafe(|| self.turn())) {
@@ -255,7 +255,7 @@ impl Thread {
         }
     }
 
-    /// Reads a file, follows what is on the way to it, and tells what has changed.
+    /// Reads a file, follows the directories and links of its path, and reports a change.
     fn read(&mut self, nth: usize) {
         if self.inotify.is_none() {
             self.inotify = self.open();
@@ -269,7 +269,7 @@ impl Thread {
             must_poll |= interest == Interest::Contents && is_silent(path);
             match self.inotify.as_ref().map(|inotify| add(inotify, path, &interest)) {
                 Some(Ok(descriptor)) => added.push((descriptor, interest)),
-                // It is gone, or may not be read: the look-up says so.
+                // It does not exist or is not readable: the look-up reports that.
                 Some(Err(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES)) | None => {}
                 Some(Err(errno)) => failed = Some(errno),
             }
@@ -330,7 +330,7 @@ impl Thread {
         }
     }
 
-    /// Says once that files are polled.
+    /// Logs once that files are polled.
     fn report(&mut self, errno: Errno) {
         let Some(file) = self.files.first().filter(|_| !self.is_reported) else { return };
         let help = match errno {

@@ -36,11 +36,11 @@ pub struct Awaited {
 pub struct RequirementOverview {
     /// What it requires, as in a configuration.
     pub source: String,
-    /// True if the job is stopped when it is no longer there.
+    /// True if the job is stopped when the requirement ends.
     pub bind: bool,
-    /// True if it is there.
+    /// True if the requirement holds.
     pub holds: bool,
-    /// True if it is there, or can still be.
+    /// True if it holds, or can still hold.
     pub possible: bool,
     /// The jobs with that name.
     pub jobs: Vec<JobIx>,

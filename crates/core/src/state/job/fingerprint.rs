@@ -17,7 +17,7 @@ impl JobState {
         let Self {
             activity,
             stop,
-            // A generation sees the events after its creation; between two steps none is queued.
+            // A generation gets only events after its creation; between two steps none is queued.
             generation: Generation { number: _, serial, created_after: _ },
             triggered_at,
             conditions,

@@ -67,7 +67,7 @@ impl CollectorClient {
         self.target.to_string()
     }
 
-    /// Sends a request, and tells what has become of it.
+    /// Sends a request, and returns its outcome.
     pub(super) async fn send(&self, body: Bytes) -> DeliveryOutcome {
         let sent = match self.request(body) {
             Ok(request) => self.http.send(request, &|_| Wanted::Start(ANSWER_BYTES), self.timeout).await,
@@ -120,7 +120,7 @@ impl CollectorClient {
     }
 }
 
-/// The delay that `Retry-After` asks for, in seconds or as a date.
+/// The delay in `Retry-After`, in seconds or as a date.
 fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     match value.parse() {

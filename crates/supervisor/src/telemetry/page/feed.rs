@@ -42,7 +42,7 @@ pub(super) struct Feed {
     settings: watch::Receiver<Option<plan::Page>>,
     board: Mutex<Board>,
     picture: Mutex<Picture>,
-    /// Tells viewers that the board has changed. Its receivers are the viewers.
+    /// Wakes the viewers when the board has changed. Each has a receiver.
     updated: watch::Sender<()>,
     /// The last state that was requested without a stream.
     latest: tokio::sync::Mutex<Option<(Instant, Disclosure, Bytes)>>,
@@ -98,7 +98,7 @@ impl Board {
         }
     }
 
-    /// What a viewer that has seen the version `seen` has to be told, and the version it then has seen.
+    /// The message for a viewer with the version `seen`, and the version it then has.
     fn message(&mut self, seen: Option<u64>) -> Option<(u64, Bytes)> {
         if self.items.is_empty() || seen == Some(self.version) {
             return None;
@@ -236,8 +236,7 @@ async fn keep_until_exit(feed: &Feed) -> Option<()> {
     }
 }
 
-/// Tells one viewer what changes, until it leaves, the page is configured in another way, the server stops or the event
-/// loop has exited.
+/// Sends changes to one viewer until it leaves, the page is reconfigured, the server stops or the event loop exits.
 async fn view(
     feed: Arc<Feed>,
     mut sender: StreamSender,

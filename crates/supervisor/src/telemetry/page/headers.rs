@@ -70,8 +70,8 @@ pub(super) fn add(mut response: ServerResponse, policy: &str) -> ServerResponse 
     response
 }
 
-/// Whether a browser says that another site makes the request. It could not read the response, but use up streams and
-/// queries.
+/// Returns true if the browser marks the request as one of another site. That site cannot read the response, but it
+/// could use up streams and queries.
 pub(super) fn is_cross_site(headers: &HeaderMap) -> bool {
     headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin" && site != "none")
 }
