@@ -11,8 +11,10 @@ use containerpilot_api::responses::{Event, Start, Status};
 use containerpilot_api::timestamps::short_duration;
 use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::Arguments;
-use containerpilot_command_line::output::{self, pretty_json};
-use containerpilot_command_line::terminal::{Cell, Screen, Tone, sanitized, table};
+use containerpilot_command_line::output;
+use containerpilot_command_line::terminal::stdout_screen;
+use containerpilot_text::json::pretty_json;
+use containerpilot_text::screen::{Cell, Screen, Tone, sanitized, table};
 
 use self::path::{Analysis, PathStep, StartJournal, StepKind, analyze as find_path};
 use super::client::{Client, DEFAULT_TIMEOUT};
@@ -36,7 +38,7 @@ pub(super) fn analyze(args: &Arguments) -> Result<(), Failure> {
     let journal = StartJournal { status: &status, events: &events, starts: &starts };
     let analysis = find_path(&journal).map_err(|error| Failure::Failed(error.to_string()))?;
     let out = args.text("out");
-    let screen = if matches!(out, "" | "-") { Screen::of_stdout() } else { Screen::default() };
+    let screen = if matches!(out, "" | "-") { stdout_screen() } else { Screen::default() };
     output::write(out, draw(screen, &analysis).as_bytes())
 }
 

@@ -9,7 +9,6 @@ use containerpilot_command_line::options::as_json;
 use containerpilot_command_line::options::config_path;
 use containerpilot_command_line::output::print;
 use containerpilot_command_line::report::print_report;
-use containerpilot_command_line::summary;
 use containerpilot_config::LoadedConfig;
 use containerpilot_config::diagnostics::{Problem, Severity};
 use containerpilot_core::plan::Plan;
@@ -17,6 +16,7 @@ use containerpilot_load::command_line;
 use containerpilot_load::find_files;
 use containerpilot_load::looks::Looks;
 use containerpilot_process::cgroups;
+use containerpilot_text::summary;
 
 use super::{Supervisor, control};
 

@@ -7,8 +7,8 @@ use containerpilot_api::responses::Status;
 use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::Arguments;
 use containerpilot_command_line::output::print;
-use containerpilot_command_line::terminal::sanitized;
 use containerpilot_core::inserted;
+use containerpilot_text::screen::sanitized;
 
 use crate::client::Client;
 

@@ -10,7 +10,7 @@ use containerpilot_command_line::flags::Arguments;
 use containerpilot_command_line::options::as_json;
 use containerpilot_command_line::options::line_limit;
 use containerpilot_command_line::output::write_stdout;
-use containerpilot_command_line::terminal::sanitized;
+use containerpilot_text::screen::sanitized;
 
 use super::client::{Client, DEFAULT_TIMEOUT, Message};
 

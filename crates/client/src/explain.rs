@@ -7,7 +7,7 @@ use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::Arguments;
 use containerpilot_command_line::options::as_json;
 use containerpilot_command_line::output::print;
-use containerpilot_command_line::terminal::sanitized;
+use containerpilot_text::screen::sanitized;
 use serde::Deserialize;
 
 use super::client::{ApiResponse, Client};

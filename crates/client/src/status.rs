@@ -11,8 +11,9 @@ use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::Arguments;
 use containerpilot_command_line::options::as_json;
 use containerpilot_command_line::output::print;
-use containerpilot_command_line::terminal::{Cell, Screen, Tone, sanitized, table};
+use containerpilot_command_line::terminal::stdout_screen;
 use containerpilot_core::report::words;
+use containerpilot_text::screen::{Cell, Screen, Tone, sanitized, table};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -28,7 +29,7 @@ pub(super) fn status(args: &Arguments) -> Result<(), Failure> {
         if json {
             return print(&format!("{}\n", response.text().trim_end()));
         }
-        return print(&overview(Screen::of_stdout(), &response.json()?));
+        return print(&overview(stdout_screen(), &response.json()?));
     };
     let status: Status = response.json()?;
     let replicas = status.jobs.iter().zip(0..).filter(|(job, _)| job.replica_of.as_ref() == Some(&name));
@@ -40,7 +41,7 @@ pub(super) fn status(args: &Arguments) -> Result<(), Failure> {
             format!("{}\n", Value::Array(jobs.collect()))
         } else {
             let jobs = status.jobs.iter().filter(|job| job.replica_of.as_ref() == Some(&name));
-            jobs_table(Screen::of_stdout(), &status.now, jobs)
+            jobs_table(stdout_screen(), &status.now, jobs)
         });
     }
     if groups::is_group(&name) {
@@ -52,10 +53,10 @@ pub(super) fn status(args: &Arguments) -> Result<(), Failure> {
             return print(&format!("{}\n", Value::from(jobs)));
         }
         let jobs = chosen.iter().filter_map(|nth| status.jobs.get(*nth));
-        return print(&jobs_table(Screen::of_stdout(), &status.now, jobs));
+        return print(&jobs_table(stdout_screen(), &status.now, jobs));
     }
     let subject = subject(&status, &name)?;
-    print(&if json { subject.json(response.json()?) } else { subject.text(Screen::of_stdout(), &status) })
+    print(&if json { subject.json(response.json()?) } else { subject.text(stdout_screen(), &status) })
 }
 
 /// What a name on the command line means: an index into the jobs, the watches, the files or the locks.

@@ -24,11 +24,12 @@ use containerpilot_command_line::flags::Arguments;
 use containerpilot_command_line::options::invalid_value;
 use containerpilot_command_line::options::parse_duration;
 use containerpilot_command_line::output::write_stdout;
-use containerpilot_command_line::terminal::{Screen, sanitized, table};
+use containerpilot_command_line::terminal::stdout_screen;
 use containerpilot_core::plan::Signal;
 use containerpilot_core::sort_by;
 use containerpilot_process::failpoints::failpoint;
 use containerpilot_process::sys::{self, SignalSet};
+use containerpilot_text::screen::{sanitized, table};
 use serde_json::json;
 
 use self::app::{Act, App, Pane, PaneKind, Reaction, log_lines};
@@ -101,7 +102,7 @@ fn print_table(status: &Status, sort: Column, usage: &mut CpuUsage) -> Result<bo
     let mut rows = rows(status, usage);
     sort_by(&mut rows, |a, b| a.compare(b, sort));
     let cells: Vec<_> = rows.into_iter().map(|row| row.cells).collect();
-    write_stdout(table(Screen::of_stdout(), &Column::ALL.map(Column::head), &cells).as_bytes())
+    write_stdout(table(stdout_screen(), &Column::ALL.map(Column::head), &cells).as_bytes())
 }
 
 /// Shows the table until the user quits.
@@ -115,7 +116,7 @@ fn live(client: &Client, sort: Column, interval: Duration) -> Result<(), Failure
     app.sort = sort;
     // Fails before the screen is cleared, if there is no such socket.
     app.update(&status(client)?);
-    let colour = Screen::of_stdout().colour;
+    let colour = stdout_screen().colour;
     let _restored = RawTerminal::enter()?;
     let mut keys = Keys::default();
     let mut next = Instant::now() + interval;

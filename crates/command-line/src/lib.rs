@@ -14,7 +14,6 @@ pub mod options;
 pub mod output;
 pub mod parse;
 pub mod report;
-pub mod summary;
 pub mod table;
 pub mod terminal;
 #[cfg(test)]

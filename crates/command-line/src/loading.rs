@@ -9,10 +9,10 @@ use containerpilot_core::plan::Plan;
 use containerpilot_load::command_line::OPTIONS;
 use containerpilot_load::host::{self, ThisHost};
 use containerpilot_load::looks::Looks;
+use containerpilot_text::summary::plural;
 
 use crate::failure::Failure;
 use crate::report::print_report;
-use crate::summary;
 
 /// Loads a configuration as the supervisor does: a configuration that can never work gets only a warning. `otherwise`
 /// completes the sentence "the configuration has errors, so".
@@ -34,9 +34,9 @@ pub fn load_with(inputs: Vec<ConfigFile>, looks: Rc<Looks>) -> LoadedConfig {
 pub fn print_totals(report: &Report) {
     let errors = report.count(Severity::Error) + report.count(Severity::Fault);
     let warnings = report.count(Severity::Warning);
-    let mut line = summary::plural(errors, "error");
+    let mut line = plural(errors, "error");
     if warnings > 0 {
-        line += &format!(", {}", summary::plural(warnings, "warning"));
+        line += &format!(", {}", plural(warnings, "warning"));
     }
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -20,14 +20,6 @@ pub fn write_stdout(bytes: &[u8]) -> Result<bool, Failure> {
     }
 }
 
-/// Indented JSON with a newline at the end.
-pub fn pretty_json(value: &impl serde::Serialize) -> String {
-    // Serializing to a string fails only for maps with keys that are not strings; no output has such a map.
-    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
-    text.push('\n');
-    text
-}
-
 /// Writes to the file `out`, or to standard output if it is empty or `-`.
 pub fn write(out: &str, text: &[u8]) -> Result<(), Failure> {
     if !matches!(out, "" | "-") {

@@ -32,6 +32,7 @@ mod quoted_value;
 pub mod reference;
 pub mod schema;
 mod service_name;
+pub mod target_host;
 mod validate;
 pub mod values;
 

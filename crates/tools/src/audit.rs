@@ -16,10 +16,10 @@ use containerpilot_command_line::options::names_configuration;
 use containerpilot_command_line::output::print;
 use containerpilot_command_line::parse::{check_argument_count, unknown_command};
 use containerpilot_command_line::report::print_report;
-use containerpilot_command_line::summary;
 use containerpilot_command_line::table::{COMMANDS, MAIN_FLAGS, Program, TOOLS};
 use containerpilot_config::diagnostics::{FileId, Place, Problem, Report, Severity, SourceFile, position};
 use containerpilot_config::span::{SourceMap, Span};
+use containerpilot_config::target_host::TargetHost;
 use containerpilot_config::{LoadedConfig, load};
 use containerpilot_core::plan::Plan;
 use containerpilot_core::state::stop_time::stop_time;
@@ -29,9 +29,9 @@ use containerpilot_import::files::Text;
 use containerpilot_load::command_line::{self, OPTIONS};
 use containerpilot_load::find_files;
 use containerpilot_load::host::{ThisHost, environment};
+use containerpilot_text::summary;
 
 use crate::on_disk::OnDisk;
-use crate::target_host::TargetHost;
 
 pub(crate) fn audit(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;

@@ -1,19 +1,12 @@
 //! `graph`: the jobs, events and watches of a configuration as a graph.
 
-mod dot;
-mod mermaid;
-mod model;
-mod svg;
-#[cfg(test)]
-mod tests;
-
 use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::Arguments;
 use containerpilot_command_line::options::config_path;
 use containerpilot_command_line::{loading, output};
+use containerpilot_drawing::graph::model::Graph;
+use containerpilot_drawing::graph::{dot, mermaid, svg};
 use containerpilot_load::find_files;
-
-use self::model::Graph;
 
 pub(crate) fn graph(args: &Arguments) -> Result<(), Failure> {
     let draw = match args.text("format") {

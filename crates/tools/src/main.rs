@@ -9,8 +9,6 @@ mod manual;
 mod migrate;
 mod on_disk;
 mod simulate;
-mod svg_text;
-mod target_host;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;

@@ -4,11 +4,12 @@ use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::help;
 use containerpilot_command_line::output::print;
 use containerpilot_command_line::table::{COMMANDS, Program, TOOLS};
-use containerpilot_command_line::terminal::{Screen, Tone, sanitized, table};
+use containerpilot_command_line::terminal::stdout_screen;
 use containerpilot_config::suggest;
 use containerpilot_manual::contents::Page;
 use containerpilot_manual::links;
 use containerpilot_manual::manual::Manual;
+use containerpilot_text::screen::{Screen, Tone, sanitized, table};
 
 /// Made by `build.rs`.
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/manual.lzma"));
@@ -25,7 +26,7 @@ pub(crate) fn manual() -> Manual {
 /// Prints the help of a command, a page of the manual, what the reference says about a key, or the entries of the
 /// index. Commands go first: `manual/health` is the page.
 pub(crate) fn show(words: &str) -> Result<(), Failure> {
-    let (manual, screen) = (manual(), Screen::of_stdout());
+    let (manual, screen) = (manual(), stdout_screen());
     for (program, commands) in [(Program::Tools, TOOLS), (Program::Containerpilot, COMMANDS)] {
         if let Some(command) = commands.iter().find(|command| command.name == words) {
             return print(&help::command(program, command));

@@ -1,10 +1,5 @@
 //! `simulate`: runs a configuration in virtual time. No process is started.
 
-mod explore;
-mod json;
-mod svg;
-mod timeline;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -14,9 +9,11 @@ use containerpilot_command_line::options::count;
 use containerpilot_command_line::options::named_config;
 use containerpilot_command_line::output;
 use containerpilot_command_line::report::print_report;
-use containerpilot_command_line::terminal::{Screen, sanitized};
+use containerpilot_command_line::terminal::stdout_screen;
+use containerpilot_config::target_host::TargetHost;
 use containerpilot_config::{LoadedConfig, load};
 use containerpilot_core::plan::Plan;
+use containerpilot_drawing::simulation::{explore, json, svg, timeline};
 use containerpilot_load::command_line::OPTIONS;
 use containerpilot_load::find_files;
 use containerpilot_load::host::ThisHost;
@@ -24,8 +21,7 @@ use containerpilot_simulation::explore::{Explorer, Found, Seed};
 use containerpilot_simulation::read::Draft;
 use containerpilot_simulation::scenario::Scenario;
 use containerpilot_simulation::{expect, runner};
-
-use crate::target_host::TargetHost;
+use containerpilot_text::screen::{Screen, sanitized};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
@@ -52,7 +48,7 @@ pub(crate) fn simulate(args: &Arguments) -> Result<(), Failure> {
         None => Scenario::default(),
     };
     let out = args.text("out");
-    let screen = if matches!(out, "" | "-") { Screen::of_stdout() } else { Screen::default() };
+    let screen = if matches!(out, "" | "-") { stdout_screen() } else { Screen::default() };
     if let Some(variations) = variations {
         return explore(args, variations, &plan, &scenario, format, screen);
     }

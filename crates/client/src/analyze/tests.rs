@@ -1,5 +1,5 @@
 use containerpilot_api::responses::{Event, Start, Status};
-use containerpilot_command_line::terminal::Screen;
+use containerpilot_text::screen::Screen;
 use serde_json::{Value, json};
 
 use super::human;

@@ -1,7 +1,7 @@
 //! The cells of a job in tables.
 
 use containerpilot_api::responses::Job;
-use containerpilot_command_line::terminal::{Cell, Tone};
+use containerpilot_text::screen::{Cell, Tone};
 
 pub(crate) fn state(job: &Job) -> Cell {
     let tone = match job.state.as_str() {

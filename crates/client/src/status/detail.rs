@@ -5,9 +5,9 @@ use std::fmt::Write;
 use containerpilot_api::responses::{Check, Event, File, Instance, Job, Lock, Status, Watch};
 use containerpilot_api::timestamps;
 use containerpilot_api::timestamps::short_duration;
-use containerpilot_command_line::terminal::{Cell, Screen, Tone, sanitized};
 use containerpilot_core::files::waiting_for_watches;
 use containerpilot_core::report::words;
+use containerpilot_text::screen::{Cell, Screen, Tone, sanitized};
 
 use super::cells::{health, state};
 

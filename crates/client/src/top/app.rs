@@ -2,7 +2,7 @@
 
 use containerpilot_api::responses::Status;
 use containerpilot_api::timestamps::short_duration;
-use containerpilot_command_line::terminal::sanitized;
+use containerpilot_text::screen::sanitized;
 
 use super::keys::KeyPress;
 use super::rows::{Column, CpuUsage, JobRow, rows};

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use containerpilot_command_line::terminal::{Screen, Tone, truncated};
 use containerpilot_config::columns::{split, width};
+use containerpilot_text::screen::{Screen, Tone, truncated};
 
 use super::app::{App, Pane, PaneKind, Prompt};
 use super::rows::{Column, JobRow};

@@ -7,7 +7,7 @@ use containerpilot_api::job_names::job_ids;
 use containerpilot_api::responses::{Job, Status};
 use containerpilot_api::timestamps;
 use containerpilot_api::timestamps::short_duration;
-use containerpilot_command_line::terminal::{Cell, Tone, sanitized};
+use containerpilot_text::screen::{Cell, Tone, sanitized};
 
 use super::super::status;
 

@@ -156,7 +156,8 @@ fn x15_no_program_has_code_for_development_only() {
 fn x15_containerpilot_has_no_crate_of_the_tools() {
     let own = crates("containerpilot");
     assert!(own.iter().any(|name| name == "containerpilot-supervisor"), "{own:?}");
-    let tools = ["simulation", "oracle", "import", "audit", "manual", "tools", "fuzzing", "test-support"];
+    let tools =
+        ["simulation", "drawing", "oracle", "import", "audit", "manual", "tools", "fuzzing", "test-support"];
     let tools = tools.map(|name| format!("containerpilot-{name}"));
     let readers = ["saphyr-parser", "hcl-edit", "parse-dockerfile", "lzma-rust2"].map(str::to_owned);
     for name in tools.iter().chain(&readers) {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use containerpilot_command_line::terminal::truncated;
 use containerpilot_core::Time;
 use containerpilot_core::event::Code;
 use containerpilot_core::plan::Signal;
 use containerpilot_simulation::expect::{Verdict, moment_of};
 use containerpilot_simulation::timeline::{Entry, JobPhase, SimulationRun, What};
+use containerpilot_text::screen::truncated;
 
 use crate::svg_text::{escaped, grid_step, width};
 
@@ -46,7 +46,7 @@ text,.ink{fill:#e6edf3}.small{fill:#848d97}.paper{fill:#0d1117}.halo{stroke:#0d1
 .unhealthy{fill:#b62324}.restarting{fill:#9e6a03}.stopping{fill:#bb8009}.arrow{stroke:#a371f7}\
 path.head{fill:#a371f7}.mark{stroke:#848d97}.bad{stroke:#ff7b72}.good{stroke:#3fb950}";
 
-pub(super) fn timeline(run: &SimulationRun, verdicts: &[Verdict]) -> String {
+pub fn timeline(run: &SimulationRun, verdicts: &[Verdict]) -> String {
     let picture = Picture::new(run);
     let mut out = picture.frame(verdicts);
     picture.bands(&mut out);
@@ -436,17 +436,17 @@ fn label(entry: &Entry) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use containerpilot_config::host::StaticHost;
     use containerpilot_config::{ConfigFile, Options, load};
     use containerpilot_simulation::read::Draft;
     use containerpilot_simulation::{expect, runner};
 
     use super::*;
     use crate::svg_text::assert_legible;
-    use containerpilot_load::host::ThisHost;
 
     fn picture(config: &str, scenario: &str) -> String {
         let input = ConfigFile { name: "test".to_owned(), text: config.as_bytes().to_vec() };
-        let plan = load(vec![input], &ThisHost::current(), Options { version: "1" }).plan.unwrap();
+        let plan = load(vec![input], &StaticHost::default(), Options { version: "1" }).plan.unwrap();
         let input = ConfigFile { name: "scenario".to_owned(), text: scenario.as_bytes().to_vec() };
         let scenario = Draft::read(input).scenario(&plan, &BTreeMap::new()).unwrap();
         let run = runner::simulate(&plan, &scenario);

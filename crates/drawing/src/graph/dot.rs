@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::model::{Graph, Kind, LineStyle};
 
-pub(super) fn text(graph: &Graph) -> String {
+pub fn text(graph: &Graph) -> String {
     let mut out = String::from(
         "digraph containerpilot {\n    rankdir=LR;\n    node [fontname=\"sans-serif\"];\n    \
          edge [fontname=\"sans-serif\", fontsize=10];\n",

@@ -1,9 +1,10 @@
 use std::time::Instant;
 
+use containerpilot_config::diagnostics::Style;
+use containerpilot_config::host::StaticHost;
 use containerpilot_config::{ConfigFile, Options, load};
 use containerpilot_core::plan::Plan;
 use containerpilot_core::report::layout::{Arrow, Size, layout};
-use containerpilot_load::host::ThisHost;
 
 use super::model::{Graph, Kind, LineStyle};
 use super::{dot, mermaid, svg};
@@ -11,11 +12,11 @@ use crate::svg_text::assert_legible;
 
 fn plan(text: &str) -> Plan {
     let input = ConfigFile { name: "test".to_owned(), text: text.as_bytes().to_vec() };
-    let loaded = load(vec![input], &ThisHost::current(), Options { version: "1" });
+    let loaded = load(vec![input], &StaticHost::default(), Options { version: "1" });
     let report = loaded.report;
     loaded
         .plan
-        .unwrap_or_else(|| panic!("{}", report.display(containerpilot_command_line::report::style(false))))
+        .unwrap_or_else(|| panic!("{}", report.display(Style { faults_are_errors: false, colour: false })))
 }
 
 const EXAMPLE: &str = r#"{

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use containerpilot_command_line::summary;
 use containerpilot_config::duration::exact;
 use containerpilot_core::plan::{
     Exec, FirstTick, Job, Plan, PortRange, ReplicaGroup, Restarts, Trigger, WatchKind,
@@ -10,29 +9,30 @@ use containerpilot_core::plan::{
 use containerpilot_core::report::graph::{self, Scope};
 use containerpilot_core::report::words;
 use containerpilot_core::state::journal::Origin;
+use containerpilot_text::summary;
 
-pub(super) use containerpilot_core::report::graph::{Edge, LineStyle, NodeKind as Kind};
+pub use containerpilot_core::report::graph::{Edge, LineStyle, NodeKind as Kind};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Node {
-    pub(super) kind: Kind,
+pub struct Node {
+    pub kind: Kind,
     /// Empty for [`Kind::All`].
-    pub(super) name: String,
+    pub name: String,
     /// A second line; may be empty.
-    pub(super) note: String,
+    pub note: String,
     /// The first group of a job (W22). The note has the others: a node can be drawn in one cluster only.
-    pub(super) group: Option<String>,
+    pub group: Option<String>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Graph {
-    pub(super) nodes: Vec<Node>,
-    pub(super) edges: Vec<Edge>,
+pub struct Graph {
+    pub nodes: Vec<Node>,
+    pub edges: Vec<Edge>,
 }
 
 impl Graph {
     /// The groups with their nodes.
-    pub(super) fn clusters(&self) -> BTreeMap<&str, Vec<usize>> {
+    pub fn clusters(&self) -> BTreeMap<&str, Vec<usize>> {
         let mut clusters: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (at, node) in self.nodes.iter().enumerate() {
             if let Some(group) = &node.group {
@@ -43,7 +43,7 @@ impl Graph {
     }
 
     /// Builds the graph of a plan, without the built-in jobs of telemetry.
-    pub(super) fn of(plan: &Plan) -> Self {
+    pub fn of(plan: &Plan) -> Self {
         let graph::Graph { nodes, edges } = graph::Graph::of(plan, Scope::Configuration);
         let nodes = nodes.into_iter().map(|node| {
             let (note, group) = describe(plan, &node);

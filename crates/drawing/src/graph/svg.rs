@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use containerpilot_command_line::terminal::truncated;
 use containerpilot_core::report::layout::{Arrow, Point, Size, Spacing, layout};
+use containerpilot_text::screen::truncated;
 
 use super::model::{Edge, Graph, Kind, LineStyle, Node};
 use crate::svg_text::{escaped, width as text_width};
@@ -17,7 +17,7 @@ const MAX_NAME: usize = 40;
 const LEGEND: i64 = 36;
 /// The height of the label of an arrow.
 const LABEL: i64 = 18;
-pub(super) const SPACING: Spacing = Spacing { row: 16, column: 64, margin: 16 };
+pub const SPACING: Spacing = Spacing { row: 16, column: 64, margin: 16 };
 
 const STYLE: &str = "\
 text{font-family:ui-sans-serif,system-ui,sans-serif;font-size:14px;fill:#1f2328}\
@@ -28,7 +28,7 @@ text{font-family:ui-sans-serif,system-ui,sans-serif;font-size:14px;fill:#1f2328}
 path{fill:none;stroke:#57606a;stroke-width:1.2}.each{stroke-width:2.4}.effect{stroke-dasharray:5}\
 .head{fill:#57606a;stroke:none}";
 
-pub(super) fn text(graph: &Graph) -> String {
+pub fn text(graph: &Graph) -> String {
     let mut ending = vec![0_i64; graph.nodes.len()];
     for edge in &graph.edges {
         if let Some(count) = ending.get_mut(edge.to) {

@@ -1,9 +1,9 @@
 //! `simulate --format json`
 
-use containerpilot_command_line::output::pretty_json;
 use containerpilot_core::Time;
 use containerpilot_simulation::expect::Verdict;
 use containerpilot_simulation::timeline::{SimulationRun, What};
+use containerpilot_text::json::pretty_json;
 use serde::{Serialize, Serializer};
 
 #[derive(Serialize)]
@@ -93,7 +93,7 @@ impl Serialize for Seconds {
     }
 }
 
-pub(super) fn timeline(run: &SimulationRun, verdicts: &[Verdict]) -> String {
+pub fn timeline(run: &SimulationRun, verdicts: &[Verdict]) -> String {
     pretty_json(&Answer {
         ok: run.abort.is_none() && verdicts.iter().all(|verdict| verdict.holds),
         end: Seconds(run.end),

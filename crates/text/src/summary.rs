@@ -270,7 +270,7 @@ struct Summary<'a> {
 
 pub fn json(plan: Option<&Plan>, ok: bool, report: &Report) -> String {
     let summary = |name, summary| Summary { name, summary };
-    crate::output::pretty_json(&Output {
+    crate::json::pretty_json(&Output {
         ok,
         problems: report.problems().iter().map(|problem| describe(report, problem)).collect(),
         jobs: plan.map(|plan| plan.jobs.iter().map(|job| summary(&*job.name, job_line(job))).collect()),

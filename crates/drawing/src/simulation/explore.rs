@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use containerpilot_command_line::output::pretty_json;
-use containerpilot_command_line::summary::plural;
-use containerpilot_command_line::terminal::{Screen, Tone, sanitized};
 use containerpilot_simulation::explore::Found;
 use containerpilot_simulation::fault::Fault;
+use containerpilot_text::json::pretty_json;
+use containerpilot_text::screen::{Screen, Tone, sanitized};
+use containerpilot_text::summary::plural;
 use serde::Serialize;
 
-pub(super) fn human(screen: Screen, variations: u64, found: &[Found]) -> String {
+pub fn human(screen: Screen, variations: u64, found: &[Found]) -> String {
     let mut out = String::new();
     let (problems, consequences): (Vec<&Found>, Vec<&Found>) =
         found.iter().partition(|found| found.is_problem());
@@ -47,7 +47,7 @@ fn finding(out: &mut String, screen: Screen, tone: Tone, word: &str, found: &Fou
 }
 
 /// The injected faults in one line.
-pub(super) fn fault_list(faults: &[Fault]) -> String {
+pub fn fault_list(faults: &[Fault]) -> String {
     if faults.is_empty() {
         return "without any fault".to_owned();
     }
@@ -72,7 +72,7 @@ struct Finding {
     because: Vec<String>,
 }
 
-pub(super) fn json(variations: u64, found: &[Found]) -> String {
+pub fn json(variations: u64, found: &[Found]) -> String {
     let finding = |found: &Found| Finding {
         problem: found.is_problem(),
         finding: found.finding.to_string(),

@@ -3,7 +3,7 @@
 use containerpilot_config::columns;
 
 /// Escapes a text for XML. Characters that XML does not allow become U+FFFD.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {
@@ -21,13 +21,13 @@ pub(super) fn escaped(text: &str) -> String {
 
 /// The width of a text in average characters of a sans-serif font: as on a terminal, but arrows, dashes and ellipses count
 /// twice.
-pub(super) fn width(text: &str) -> i64 {
+pub(crate) fn width(text: &str) -> i64 {
     let wide = text.chars().filter(|c| ('\u{2010}'..='\u{2bff}').contains(c)).count();
     i64::try_from(columns::width(text) + wide).unwrap_or(i64::MAX)
 }
 
 /// The nanoseconds between two lines of a grid: a round number that gives about ten lines.
-pub(super) fn grid_step(end: u64) -> u64 {
+pub(crate) fn grid_step(end: u64) -> u64 {
     const SECOND: u64 = 1_000_000_000;
     let round =
         [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400];
@@ -39,7 +39,7 @@ pub(super) fn grid_step(end: u64) -> u64 {
 
 /// Where the texts of a picture are, as left, top, right and bottom, with the text.
 #[cfg(test)]
-pub(super) fn text_boxes(picture: &str) -> Vec<([f64; 4], String)> {
+pub(crate) fn text_boxes(picture: &str) -> Vec<([f64; 4], String)> {
     let attribute = |tag: &str, name: &str| {
         let value = tag.split(&format!(" {name}=\"")).nth(1)?;
         value.split('"').next().map(str::to_owned)
@@ -77,7 +77,7 @@ pub(super) fn text_boxes(picture: &str) -> Vec<([f64; 4], String)> {
 
 /// No text is on top of another one, or outside the picture.
 #[cfg(test)]
-pub(super) fn assert_legible(picture: &str) {
+pub(crate) fn assert_legible(picture: &str) {
     let size = |name: &str| {
         let value = picture.split(&format!(" {name}=\"")).nth(1).unwrap();
         value.split('"').next().unwrap().parse::<f64>().unwrap()

@@ -1,48 +1,52 @@
-//! The host that a configuration is for, if that is not this machine.
+//! The host that a configuration is for, if that is another machine.
 
 use std::net::Ipv4Addr;
 
-use containerpilot_config::host::{FileError, Host, ProgramState};
-use containerpilot_config::interfaces::HostAddress;
-use containerpilot_config::template::Environment;
 use containerpilot_core::plan::Process;
-use containerpilot_load::host::ThisHost;
+
+use crate::host::{FileError, Host, ProgramState};
+use crate::interfaces::HostAddress;
+use crate::template::Environment;
 
 /// A host of which only the environment, the name and the addresses are known. Its programs, files and users are
 /// assumed to exist.
-pub(crate) struct TargetHost {
-    here: ThisHost,
-    /// Instead of the addresses of this machine.
+#[derive(Debug)]
+pub struct TargetHost<H> {
+    /// Where those come from.
+    known: H,
+    /// Instead of its addresses.
     addresses: Option<Vec<HostAddress>>,
 }
 
-impl TargetHost {
-    pub(crate) fn new(here: ThisHost) -> Self {
-        Self { here, addresses: None }
+impl<H: Host> TargetHost<H> {
+    /// A host with the environment, the name and the addresses of `known`.
+    pub const fn new(known: H) -> Self {
+        Self { known, addresses: None }
     }
 
-    /// A host that has an interface of this name. If this machine has none, its address is one for documentation.
-    pub(crate) fn with_interface(here: ThisHost, interface: &str) -> Self {
-        let mut addresses = here.addresses().to_vec();
+    /// The same, with an interface of this name. If `known` has none, its address is one for documentation.
+    #[must_use]
+    pub fn with_interface(known: H, interface: &str) -> Self {
+        let mut addresses = known.addresses().to_vec();
         if !addresses.iter().any(|one| one.interface == interface) {
             let ip = Ipv4Addr::new(192, 0, 2, 1).into();
             addresses.push(HostAddress { interface: interface.to_owned(), ip });
         }
-        Self { here, addresses: Some(addresses) }
+        Self { known, addresses: Some(addresses) }
     }
 }
 
-impl Host for TargetHost {
+impl<H: Host> Host for TargetHost<H> {
     fn environment(&self) -> &Environment {
-        self.here.environment()
+        self.known.environment()
     }
 
     fn addresses(&self) -> &[HostAddress] {
-        self.addresses.as_deref().unwrap_or_else(|| self.here.addresses())
+        self.addresses.as_deref().unwrap_or_else(|| self.known.addresses())
     }
 
     fn hostname(&self) -> &str {
-        self.here.hostname()
+        self.known.hostname()
     }
 
     fn program(&self, _: &str) -> ProgramState {
@@ -66,7 +70,7 @@ impl Host for TargetHost {
     }
 
     fn read_file(&self, path: &str) -> Result<Vec<u8>, FileError> {
-        match self.here.read_file(path) {
+        match self.known.read_file(path) {
             Err(FileError::Missing) => Ok(Vec::new()),
             result => result,
         }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::model::{Graph, Kind, LineStyle};
 
-pub(super) fn text(graph: &Graph) -> String {
+pub fn text(graph: &Graph) -> String {
     let mut out = String::from("flowchart LR\n");
     for (id, node) in graph.nodes.iter().enumerate() {
         let mut label = escaped(&node.name);

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use containerpilot_command_line::terminal::{Screen, Tone, sanitized, table};
 use containerpilot_core::Time;
 use containerpilot_core::event::Code;
 use containerpilot_core::report::words::WAITING_UNTIL;
 use containerpilot_simulation::expect::{Verdict, moment_of};
 use containerpilot_simulation::timeline::{Entry, SimulationRun, What};
+use containerpilot_text::screen::{Screen, Tone, sanitized, table};
 
 /// How often the same entry is printed before it is only counted.
 const MAX_REPEATS: usize = 5;
 
-pub(super) fn human(screen: Screen, run: &SimulationRun, verdicts: &[Verdict], full: bool) -> String {
+pub fn human(screen: Screen, run: &SimulationRun, verdicts: &[Verdict], full: bool) -> String {
     let mut out = String::new();
     let mut counts: BTreeMap<(&str, What, Option<&str>), usize> = BTreeMap::new();
     let mut rows = Vec::new();

@@ -1,0 +1,6 @@
+//! What happened in a simulation.
+
+pub mod explore;
+pub mod json;
+pub mod svg;
+pub mod timeline;
