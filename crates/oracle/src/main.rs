@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use containerpilot_oracle::search::{Limits, Summary, plans, search_all};
+use containerpilot_oracle::search::limits::Limits;
+use containerpilot_oracle::search::{Summary, plans, search_all};
 use containerpilot_oracle::{nth_seed, random, run_seed, runner};
 
 const USAGE: &str = "usage: containerpilot-oracle [--schedules N] [--seed S] [--survey] [--replay SEED]

@@ -19,7 +19,7 @@ use containerpilot_core::{Core, Phase, Time};
 use containerpilot_simulation::world::{Item, World};
 
 use crate::agents;
-use crate::invariants::{Oracle, Violation};
+use crate::invariants::oracle::{Oracle, Violation};
 use crate::scenario::{Action, CLOCK, Progress, Scenario};
 
 /// What happened in a scenario that broke no rule.

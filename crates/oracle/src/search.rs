@@ -1,10 +1,10 @@
 //! Exhaustive search: every order of everything that can happen to a small plan, up to a number of moves.
 //!
-//! A [`node::Node`] is a core, the [`Oracle`](crate::invariants::Oracle) that checks it, and everything that can happen next:
-//! processes that start or run, checks, deregistrations, and a few inputs from outside. A [`moves::Move`] is one of these, or
-//! the next timer; time passes in no other way, so that every order of inputs and timers is tried. The search goes breadth
-//! first and expands each state once; states are compared by fingerprint. The first violation is thus the one with the
-//! fewest moves.
+//! A [`node::Node`] is a core, the [`Oracle`](crate::invariants::oracle::Oracle) that checks it, and everything
+//! that can happen next: processes that start or run, checks, deregistrations, and a few inputs from outside. A
+//! [`moves::Move`] is one of these, or the next timer; time passes in no other way, so that every order of inputs
+//! and timers is tried. The search goes breadth first and expands each state once; states are compared by
+//! fingerprint. The first violation is thus the one with the fewest moves.
 //!
 //! Every step is checked by the same invariants as a random schedule. In addition:
 //!
@@ -12,7 +12,9 @@
 //! - from each state at the end of the search, the supervisor is sent SIGTERM and then nothing happens except for its own
 //!   timers: it must exit, in the time that S4 allows. Every other state has such a state, or an exit, after it.
 
+pub mod limits;
 pub mod moves;
+mod next_moves;
 pub mod node;
 pub mod plans;
 mod report;
@@ -26,25 +28,13 @@ use std::sync::{Mutex, PoisonError};
 
 use containerpilot_core::Phase;
 
+use self::limits::Limits;
 use self::moves::Move;
 use self::node::Node;
 use self::plans::SmallPlan;
 pub use self::report::Failure;
-use crate::invariants::Violation;
+use crate::invariants::oracle::Violation;
 use crate::scenario::Scenario;
-
-/// How far a search goes.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// The most moves.
-    pub depth: usize,
-    /// The most states of one plan. The search ends with the depth at which there are more.
-    pub states: usize,
-    /// The most inputs from outside, besides the first SIGTERM and the SIGINT that may follow it.
-    pub outside: u8,
-    /// The most faults: failed starts, orphaned process groups, and moments between two timers.
-    pub faults: u8,
-}
 
 /// What a search has seen.
 #[derive(Clone, Copy, Debug, Default)]

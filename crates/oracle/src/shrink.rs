@@ -10,7 +10,7 @@ use containerpilot_core::plan::{
 use containerpilot_core::request::Request;
 use containerpilot_simulation::world::script::Rest;
 
-use crate::invariants::Violation;
+use crate::invariants::oracle::Violation;
 use crate::runner;
 use crate::scenario::{Action, CatalogScript, Scenario, Version};
 

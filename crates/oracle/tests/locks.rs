@@ -3,7 +3,8 @@
 //! `SIM_SEED=n` runs one seed, `SIM_LOCKS=n` sets how many there are.
 
 #![expect(clippy::panic, reason = "a test may panic")]
-use containerpilot_oracle::locks::{LockSchedule, LockTotals, run, run_seed, schedule};
+use containerpilot_oracle::locks::schedule::{LockSchedule, schedule};
+use containerpilot_oracle::locks::{LockTotals, run, run_seed};
 use containerpilot_oracle::nth_seed;
 
 fn number(name: &str) -> Option<u64> {

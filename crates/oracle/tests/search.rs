@@ -7,9 +7,10 @@
 use std::collections::HashMap;
 
 use containerpilot_core::Phase;
+use containerpilot_oracle::search::limits::Limits;
 use containerpilot_oracle::search::moves::Move;
 use containerpilot_oracle::search::node::Node;
-use containerpilot_oracle::search::{Limits, plans, search_all};
+use containerpilot_oracle::search::{plans, search_all};
 
 /// Searches every `step`th plan.
 fn search(plans: Vec<plans::SmallPlan>, step: usize, limits: Limits) -> u64 {

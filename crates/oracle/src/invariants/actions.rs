@@ -3,26 +3,11 @@
 use containerpilot_core::effect::{Effect, KillReason};
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::RunId;
-use containerpilot_core::plan::{Action, Job, Repeat, Restarts, Role, Signal};
+use containerpilot_core::plan::{Action, Job, Repeat, Restarts, Role};
 use containerpilot_core::variables::ProcessEnvironment;
 use containerpilot_core::{JobStatus, Phase, State};
 
-use super::{Check, Oracle};
-
-/// What an action must do in a part of a step.
-#[derive(Clone, Debug)]
-pub(super) enum Acted {
-    /// The run is sent the signal.
-    Signalled(RunId, Signal),
-    /// The job starts, or will when it has stopped.
-    Started(usize),
-    /// The job stops.
-    Stopped(usize),
-    /// A reload is requested.
-    Reloaded,
-    /// The supervisor shuts down.
-    ShutDown,
-}
+use super::oracle::{Acted, Check, Oracle};
 
 impl Oracle<'_> {
     /// An action was performed: its exit event is all that shows.

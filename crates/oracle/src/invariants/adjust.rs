@@ -4,18 +4,10 @@ use containerpilot_core::effect::DesiredService;
 use containerpilot_core::plan::{Job, Plan, Restarts};
 use containerpilot_core::{JobStatus, State, StopStage};
 
+use super::model::JobModel;
+use super::oracle::{Check, Oracle};
+use super::reloading::Registration;
 use super::stopping::is_hook;
-use super::{Check, JobModel, Oracle};
-
-/// A service that a reload has changed.
-#[derive(Clone, Debug)]
-pub(super) struct Registration {
-    job: usize,
-    /// True if its status was sent.
-    sent: bool,
-    /// True if the same status was sent.
-    repeated: bool,
-}
 
 impl Oracle<'_> {
     /// The new plan is in force. `old` is the one before, and `kept` has the indices of each job that continues in both.

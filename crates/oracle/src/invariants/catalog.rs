@@ -5,7 +5,7 @@ use containerpilot_core::event::Code;
 use containerpilot_core::plan::Status;
 use containerpilot_core::{JobStatus, Phase, State, StopStage};
 
-use super::{Check, Oracle};
+use super::oracle::{Check, Oracle};
 
 impl Oracle<'_> {
     pub(super) fn see_advertise(&mut self, job: usize, desired: DesiredService) -> Check {

@@ -7,9 +7,9 @@ use containerpilot_core::plan::EventPattern;
 use containerpilot_core::request::{Reply, Request};
 use containerpilot_core::{JobStatus, Phase, State, StopReason};
 
+use super::oracle::{Check, Oracle};
 use super::replicas::is_named;
 use super::waiting::only_reacts;
-use super::{Check, Oracle};
 
 impl Oracle<'_> {
     /// A complete job gets a new generation.

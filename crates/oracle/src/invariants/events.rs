@@ -9,8 +9,8 @@ use containerpilot_core::plan::{EventPattern, FirstTick, Plan, Repeat, Restarts,
 use containerpilot_core::state::journal::{Detail, Event, Origin};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopReason};
 
+use super::oracle::{Check, Oracle};
 use super::replicas::is_named;
-use super::{Check, Oracle};
 
 impl Oracle<'_> {
     /// Returns true if the journal has events that were not seen yet.

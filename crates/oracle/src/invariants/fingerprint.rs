@@ -4,12 +4,14 @@
 
 use std::time::Duration;
 
+use containerpilot_core::Time;
 use containerpilot_core::plan::{Check, Job, Repeat, Restarts, Trigger};
 use containerpilot_core::state::fingerprint::{Fingerprint, Name, Order};
 
 use super::model::{CheckModel, JobModel, RunModel, Said};
-use super::reload::Reloading;
-use super::{ABANDON_TIMEOUT, KILL_TIMEOUT, Oracle, Time};
+use super::oracle::Oracle;
+use super::reloading::Reloading;
+use super::timeouts::{ABANDON_TIMEOUT, KILL_TIMEOUT};
 
 impl Oracle<'_> {
     /// Adds everything that decides what this oracle accepts from here on, including the plans in force and to come.

@@ -11,8 +11,8 @@ use containerpilot_core::input::{CheckError, Input};
 use containerpilot_core::plan::{OnUnhealthy, Probe, Repeat, RestartOn, Restarts};
 use containerpilot_core::{JobStatus, Phase, State, StopStage};
 
+use super::oracle::{Check, Oracle};
 use super::replicas::is_named;
-use super::{Check, Oracle};
 
 impl Oracle<'_> {
     fn is_not_run(&self, job: usize, check: usize) -> bool {

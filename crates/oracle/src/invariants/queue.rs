@@ -4,7 +4,7 @@ use containerpilot_core::event::Code;
 use containerpilot_core::variables::ProcessEnvironment;
 use containerpilot_core::{JobStatus, Phase, State};
 
-use super::{Check, Oracle};
+use super::oracle::{Check, Oracle};
 
 impl Oracle<'_> {
     /// An event fires the trigger of a job.

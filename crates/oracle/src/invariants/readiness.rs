@@ -6,7 +6,7 @@ use containerpilot_core::plan::Probe;
 use containerpilot_core::{JobStatus, Notice, Phase, State, StopStage, Time};
 
 use super::model::Said;
-use super::{Check, Oracle};
+use super::oracle::{Check, Oracle};
 
 impl Oracle<'_> {
     pub(super) fn see_notice(&mut self, run: RunId, notice: &Notice) {

@@ -3,45 +3,15 @@
 
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::ids::{CheckRunId, EventId, JobIx, WatchIx};
+use containerpilot_core::ids::{EventId, JobIx, WatchIx};
 use containerpilot_core::plan::diff::{Changes, Moves};
 use containerpilot_core::plan::{EventPattern, Job, Plan, Repeat, Role, Trigger, Watch};
 use containerpilot_core::request::{Reply, RequestId};
-use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, StopStage, Time};
+use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, StopStage};
 
-use super::adjust::Registration;
 use super::model::{JobModel, Seen};
+use super::oracle::{Check, Oracle};
 use super::replicas::is_named;
-use super::{Check, Oracle};
-
-/// The reload in progress, if there is one.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Reloading {
-    /// The requests that wait for it.
-    pub(super) requests: Vec<RequestId>,
-    /// The version that was requested last.
-    pub(super) version: usize,
-    /// True if it replaces processes with old variables, too: it is not only another number of replicas.
-    pub(super) renews_variables: bool,
-    /// True if it was requested in this step, or before the startup.
-    pub(super) requested: bool,
-    /// When the jobs it waits for are killed.
-    pub(super) due: Option<Time>,
-    /// The jobs it has waited for long enough.
-    pub(super) late: Vec<usize>,
-    /// True if the plan is switched in this part of a step.
-    pub(super) changing: bool,
-    /// The new indices of jobs, if they have changed in this step.
-    pub(super) moved: Option<Vec<Option<usize>>>,
-    /// What it did, if it was done in this step.
-    pub(super) done: Option<Changes>,
-    /// R5: the old checks that are to be cancelled in this part of a step.
-    pub(super) canceled: Vec<CheckRunId>,
-    /// R5: the changed services that are to be registered again in this part of a step.
-    pub(super) registered_again: Vec<Registration>,
-    /// True if jobs must start with it that have not seen the startup yet.
-    pub(super) starts_jobs: bool,
-}
 
 impl Oracle<'_> {
     /// A reload is requested. W20: the number of replicas that `scale` has set stays, if that in the configuration is the same.

@@ -5,7 +5,7 @@ use containerpilot_core::plan::Job;
 use containerpilot_core::state::journal::{Event, Origin};
 use containerpilot_core::{JobStatus, Phase, State};
 
-use super::{Check, Oracle};
+use super::oracle::{Check, Oracle};
 
 /// Returns true if a source names a job, or the group that it is a replica of.
 pub(super) fn is_named(job: &Job, name: &str) -> bool {

@@ -6,8 +6,8 @@ use containerpilot_core::plan::{Job, Repeat, RequiredSource, Restarts, Role};
 use containerpilot_core::state::journal::Origin;
 use containerpilot_core::{JobStatus, Outcome, Phase, State, StopReason, StopStage};
 
+use super::oracle::{Check, Oracle};
 use super::replicas::is_named;
-use super::{Check, Oracle};
 
 impl Oracle<'_> {
     fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = usize> + 'a {

@@ -2,7 +2,7 @@
 
 use containerpilot_core::{JobStatus, Outcome, State, StopReason, StopStage};
 
-use super::{Check, Oracle};
+use super::oracle::{Check, Oracle};
 
 impl Oracle<'_> {
     pub(super) fn check_state(&self, job: usize, status: &JobStatus) -> Check {

@@ -9,9 +9,11 @@ use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Job, Level, OnCompletion, OnStartLimit, RequiredSource, Role, Trigger};
 use containerpilot_core::{Core, JobStatus, Outcome, Phase, State, StopReason, StopStage, Time};
 
+use super::model::{JobModel, RunModel};
+use super::oracle::{Check, Oracle};
 use super::replicas::is_named;
+use super::timeouts::{DEREGISTER_TIMEOUT, KILL_TIMEOUT, MARGIN};
 use super::waiting::{does_work, is_server};
-use super::{Check, DEREGISTER_TIMEOUT, JobModel, KILL_TIMEOUT, MARGIN, Oracle, RunModel};
 
 /// The log gets at least this long (S6).
 const MIN_LOG: Duration = Duration::from_millis(200);
@@ -32,6 +34,11 @@ impl Oracle<'_> {
         if by_signal && (self.exact || self.expected_code.is_none()) {
             self.expected_code = Some(0);
         }
+    }
+
+    /// S8: returns true if an input is a signal that requests a shutdown.
+    pub(super) fn is_stop_signal(&self, input: &Input) -> bool {
+        matches!(input, Input::Signal(signal) if self.stop_on.contains(signal))
     }
 
     /// A job without a program and without checks completes as soon as it starts, without a run. It does not start during a

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use containerpilot_core::plan::{Restarts, Trigger};
 
-use super::{Check, Oracle};
+use super::oracle::{Check, Oracle};
 
 impl Oracle<'_> {
     /// The system clock.

@@ -4,8 +4,8 @@ use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Catalog, EventPattern, FirstTick, Job, Restarts, Trigger};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, StopStage};
 
+use super::oracle::{Check, Oracle};
 use super::replicas::is_named;
-use super::{Check, Oracle};
 
 impl Oracle<'_> {
     /// Returns true if an event can happen, if only the jobs in `startable` can start something. With `by_itself`, no

@@ -8,7 +8,7 @@ use containerpilot_core::{Core, Effect, Input, Time};
 use containerpilot_simulation::world::script::{ProgramScript, Reaction, Script};
 use containerpilot_simulation::world::{Item, World};
 
-use super::Program;
+use super::schedule::Program;
 use crate::random::{consul, plain_job, plain_plan};
 
 impl Script for Program {

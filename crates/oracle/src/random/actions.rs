@@ -7,7 +7,7 @@ use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Signal, Watch};
 use containerpilot_core::request::Request;
 
-use super::time;
+use super::times::time;
 use crate::scenario::{Action, CLOCK};
 use containerpilot_core::rng::Rng;
 

@@ -11,7 +11,7 @@ use containerpilot_core::plan::{
 };
 
 use super::plain::{command, plain_job, service};
-use super::{LONG, SPAN, time};
+use super::times::{LONG, SPAN, time};
 use containerpilot_core::rng::Rng;
 
 /// Generates jobs.

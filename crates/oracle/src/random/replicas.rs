@@ -8,7 +8,8 @@ use containerpilot_core::plan::{EventPattern, Job, Repeat, ReplicaGroup, Restart
 use containerpilot_core::request::Request;
 use containerpilot_core::rng::Rng;
 
-use super::{scripts, time};
+use super::scripts;
+use super::times::time;
 use crate::scenario::{Action, Version};
 
 /// The most replicas of a job.

@@ -8,7 +8,7 @@ use containerpilot_core::plan::{
 };
 use containerpilot_core::rng::Rng;
 
-use super::{SPAN, time};
+use super::times::{SPAN, time};
 
 /// Changes the triggers of some jobs that have a program.
 pub(super) fn change(rng: &mut Rng, plan: &mut Plan) {

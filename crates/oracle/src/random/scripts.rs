@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
 use containerpilot_core::plan::{Job, Signal};
 
-use super::{LONG, SHORT, time};
+use super::times::{LONG, SHORT, time};
 use crate::agents;
 use crate::scenario::{CatalogScript, JobScript};
 use containerpilot_core::rng::Rng;

@@ -6,7 +6,7 @@ use containerpilot_core::event::Source;
 use containerpilot_core::plan::{EventPattern, FirstTick, Plan, Signal, Trigger};
 use containerpilot_core::rng::Rng;
 
-use super::time;
+use super::times::time;
 use crate::scenario::Action;
 
 /// SIGINT, SIGQUIT, SIGUSR2, SIGALRM, SIGTERM, SIGWINCH and two real-time signals.

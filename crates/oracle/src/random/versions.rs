@@ -1,14 +1,96 @@
-//! Random changes of a plan, for reloads.
+//! Random plans: the first, and its changes for reloads.
 
 use std::time::Duration;
 
-use containerpilot_core::plan::{Catalog, Drain, Job, Role};
+use containerpilot_core::event::{Code, Source};
+use containerpilot_core::plan::{
+    Catalog, Drain, EventPattern, Exec, FirstTick, Format, Job, Level, Logging, OnCompletion, Output, Plan,
+    Restarts, Role, Trigger, Watch, WatchKind, When,
+};
+use containerpilot_core::rng::Rng;
 
 use super::jobs::JobGenerator;
-use super::plain::make_coprocess;
-use super::{NAMES, scripts, stop_timeout, watches};
+use super::plain::{command, consul, make_coprocess, make_sensor, plain_plan, telemetry_job};
+use super::scripts;
+use super::times::time;
 use crate::scenario::{JobScript, Version};
-use containerpilot_core::rng::Rng;
+
+const NAMES: [&str; 12] =
+    ["main", "db", "app", "web", "cron", "backup", "log", "queue", "proxy", "sync", "mail", "cache"];
+
+/// The first version of a plan.
+pub(super) fn first(rng: &mut Rng) -> Version {
+    let most = rng.pick(&[1, 2, 2, 3, 3, 4, 5, 6, 8, 12]);
+    let count = 1 + rng.index(most);
+    let mut names: Vec<String> = NAMES.iter().take(count).map(|name| (*name).to_owned()).collect();
+    if count > 1 && rng.percent(6) {
+        let from = rng.index(count);
+        let to = rng.index(count);
+        names[to] = names[from].clone();
+    }
+    let embedded = rng.percent(40);
+    let watches = watches(rng, embedded, &names);
+    let mut generator = JobGenerator { rng, names: &names, watches: &watches };
+    let mut jobs: Vec<Job> = names.iter().map(|name| generator.job(name)).collect();
+    // R5: jobs with the same name may change places in a reload, which is no adjustment.
+    for nth in 1..jobs.len() {
+        if names[..nth].contains(&names[nth]) {
+            jobs[nth].process.env.insert("TWIN".to_owned(), nth.to_string());
+        }
+    }
+    let main = rng.percent(8);
+    let pass_signals = main && count == 1 && rng.percent(70);
+    if main && let Some(job) = jobs.first_mut() {
+        job.role = Role::Main;
+        job.exec = Exec::Program(command("main"));
+        job.when.trigger = When::at_startup().trigger;
+        job.when.timeout = None;
+        job.restarts = Restarts::Limited(0);
+        (job.on_failure, job.on_success) = (OnCompletion::Shutdown, OnCompletion::Shutdown);
+    }
+    if rng.percent(15) {
+        let at = usize::from(main);
+        for job in jobs.iter_mut().skip(at).take(2) {
+            make_coprocess(job);
+        }
+    }
+    if rng.percent(10)
+        && let Some(job) = jobs.iter_mut().rfind(|job| job.role == Role::User)
+    {
+        make_sensor(job, rng.pick(&[1, 3, 10]));
+    }
+    if rng.percent(10) {
+        jobs.push(telemetry_job());
+    }
+    let scripts: Vec<JobScript> = jobs.iter().map(|job| scripts::script(rng, job)).collect();
+    let level = if rng.percent(5) { Level::Debug } else { Level::Warn };
+    let plan = Plan {
+        watches,
+        catalog: if embedded { Catalog::Embedded } else { consul() },
+        logging: Logging { level, format: Format::Default, output: Output::Stdout },
+        stop_timeout: stop_timeout(rng),
+        pass_signals,
+        legacy_maintenance: rng.percent(10),
+        ..plain_plan(jobs)
+    };
+    let plan = if plan.legacy_maintenance { with_later_ticks(plan) } else { plan };
+    Version { plan, scripts, scaled_from: None }
+}
+
+/// The plan with periodic jobs that run first one interval after an event, as in ContainerPilot 2 (C8).
+fn with_later_ticks(mut plan: Plan) -> Plan {
+    let first = plan.jobs.first().map(|job| job.name.clone()).unwrap_or_default();
+    for (nth, job) in plan.jobs.iter_mut().enumerate() {
+        if let Trigger::Interval { first: tick, .. } = &mut job.when.trigger {
+            *tick = FirstTick::IntervalAfter(if nth % 2 == 0 {
+                EventPattern { source: Source::Global, code: Code::Startup }
+            } else {
+                EventPattern { source: Source::Job(first.clone()), code: Code::ExitSuccess }
+            });
+        }
+    }
+    plan
+}
 
 /// The nth version of a plan: jobs and watches are kept, changed, removed and added.
 pub(super) fn other(rng: &mut Rng, from: &Version, nth: usize) -> Version {
@@ -87,4 +169,29 @@ pub(super) fn other(rng: &mut Rng, from: &Version, nth: usize) -> Version {
         plan.stop_timeout = stop_timeout(rng);
     }
     Version { plan, scripts, scaled_from: None }
+}
+
+fn stop_timeout(rng: &mut Rng) -> Duration {
+    time(rng, &[100, 500, 1_000, 5_000]).max(Duration::from_millis(1))
+}
+
+fn watches(rng: &mut Rng, embedded: bool, names: &[String]) -> Vec<Watch> {
+    let count = rng.pick(&[0, 0, 1, 2]);
+    let mut watches: Vec<Watch> = ["redis", "etcd"]
+        .into_iter()
+        .take(count)
+        .map(|name| Watch {
+            name: name.into(),
+            interval: Duration::from_secs(1),
+            kind: WatchKind::Service { tag: None, dc: None },
+        })
+        .collect();
+    if embedded {
+        // The embedded catalog knows only the services of jobs.
+        for watch in &mut watches {
+            watch.name.clone_from(&names[rng.index(names.len())]);
+        }
+        watches.dedup_by(|one, other| one.name == other.name);
+    }
+    watches
 }

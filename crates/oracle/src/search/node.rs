@@ -10,10 +10,10 @@ use containerpilot_core::state::fingerprint::Fingerprint;
 use containerpilot_core::{Core, Effect, Notice, Phase, Time};
 use containerpilot_simulation::world::pid_of;
 
-use super::Limits;
+use super::limits::Limits;
 use super::moves::Move;
 use super::world::{Program, World};
-use crate::invariants::{Oracle, Violation};
+use crate::invariants::oracle::{Oracle, Violation};
 use crate::scenario::{CLOCK, Scenario};
 
 /// A state of the search.

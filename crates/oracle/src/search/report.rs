@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use super::limits::Limits;
 use super::moves::Move;
 use super::node::Node;
 use super::plans::SmallPlan;
-use super::{Limits, Violation};
+use crate::invariants::oracle::Violation;
 use crate::runner::timeline;
 use crate::shrink::write_job;
 

@@ -7,7 +7,7 @@ use containerpilot_core::ids::{CheckRunId, JobIx, RunId};
 use containerpilot_core::plan::Signal;
 use containerpilot_core::state::fingerprint::{Fingerprint, Name};
 
-use super::Limits;
+use super::limits::Limits;
 
 /// A run that has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
