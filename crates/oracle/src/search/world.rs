@@ -1,4 +1,10 @@
 //! What the core waits for, and what may still come from outside.
+//!
+//! The world of `containerpilot-simulation` schedules one consequence of each effect, at a time that its script
+//! decides, while the search has to try all of them in every order. A node is copied for every move and compared by
+//! fingerprint, so its world has only the state that decides which moves are possible: no plan, no agents and no
+//! times. With the queue of that world each move would have to find its item and replace its result, which is more
+//! code and slower than the match below.
 
 use std::collections::{BTreeMap, BTreeSet};
 
