@@ -3,6 +3,7 @@
 mod browser;
 mod looks;
 mod pictures;
+mod playground;
 
 use crate::support::deadline::InTime;
 use crate::support::telemetry_client::Telemetry;
