@@ -19,6 +19,7 @@ mod otlp;
 mod page;
 mod peers;
 mod readiness;
+mod recipes;
 mod reload;
 mod rules;
 mod security;

@@ -1,38 +1,12 @@
 //! Programs as they are: servers that support systemd or s6, or print a line.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 use super::{job, wait_healthy};
 use crate::support::deadline::InTime;
+use crate::support::servers::{Server, path_from, server};
 use crate::support::skip::skip;
 use crate::support::supervisor::{Supervisor, is_root, modes};
-
-/// Runs a script of this repository that prints a path.
-fn path_from(script: &str, folder: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..").join(folder);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts").join(script);
-    let output = Command::new(script).arg(folder).output_in_time().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
-}
-
-/// A server of `scripts/servers` with the folder of its libraries; `None` if it does not run here.
-fn server(program: &str) -> Option<(String, String)> {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    let folder = FOLDER.get_or_init(|| path_from("servers", "servers"));
-    let machine = Command::new("uname").arg("-m").output_in_time().unwrap().stdout;
-    let machine = String::from_utf8(machine).unwrap();
-    let libraries = folder.join(format!("usr/lib/{}-linux-gnu", machine.trim()));
-    let program = folder.join(program);
-    let found = Command::new(&program).arg("-v").env("LD_LIBRARY_PATH", &libraries).output_in_time();
-    if !found.is_ok_and(|output| output.status.success()) {
-        skip(&format!("{} does not run here", program.display()));
-        return None;
-    }
-    Some((program.to_str()?.to_owned(), libraries.to_str()?.to_owned()))
-}
 
 /// A program in the search path; `None` if it is not installed.
 fn installed(program: &str) -> Option<String> {
@@ -54,7 +28,8 @@ fn becomes_healthy(run: Supervisor) {
 
 #[test]
 fn h11_redis_tells_systemd_that_it_is_ready() {
-    let Some((redis, libraries)) = server("usr/bin/redis-server") else { return };
+    let Some(Server { program, libraries }) = server("usr/bin/redis-server") else { return };
+    let (redis, libraries) = (program.display(), libraries.display());
     for mode in modes() {
         let config = format!(
             "{{ jobs: [{{ name: 'server', ready: 'notify', env: {{ LD_LIBRARY_PATH: '{libraries}' }}, exec: ['{redis}',
@@ -70,7 +45,8 @@ fn h11_redis_tells_systemd_that_it_is_ready() {
 
 #[test]
 fn h11_haproxy_tells_systemd_that_it_is_ready() {
-    let Some((haproxy, libraries)) = server("usr/sbin/haproxy") else { return };
+    let Some(Server { program, libraries }) = server("usr/sbin/haproxy") else { return };
+    let (haproxy, libraries) = (program.display(), libraries.display());
     let script = "printf 'defaults\\n mode tcp\\n timeout client 1s\\n timeout server 1s\\n timeout connect 1s\\n\
                   frontend f\\n bind unix@%s\\n' @/haproxy.socket >@/haproxy.cfg";
     let config = format!(

@@ -4,9 +4,9 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use super::dns::NameServer;
 use super::files::{folder, publish};
 use super::listen_again;
+use crate::support::name_server::NameServer;
 use crate::support::supervisor::{Mode, Supervisor, wait_until};
 
 /// An instance of the app, which answers with its address.
