@@ -1,10 +1,10 @@
 //! Failures of programs, the machine and the log: the supervisor keeps running and still handles its signals.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::support::clock::clock_jumps;
 use crate::support::config::Config;
 use crate::support::deadline::InTime;
 use crate::support::skip::skip;
@@ -402,20 +402,6 @@ fn l1_log_file_that_cannot_be_opened_is_reported_by_name() {
         text.contains("no/such/log: no such file or directory")
     });
     assert_eq!(run.wait().0, 1);
-}
-
-/// Runs a program and moves its wall clock by days, back and forth, at every read. It uses ptrace, because a preloaded
-/// library has no effect on a statically linked binary.
-const CLOCK_JUMPS: &str = include_str!("clock_jumps.c");
-
-/// Compiles [`CLOCK_JUMPS`] into a new folder. Returns the folder and, if there is a compiler, the program.
-fn clock_jumps(test: &str) -> (PathBuf, Option<PathBuf>) {
-    let folder = std::env::temp_dir().join(format!("containerpilot-{test}-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let (source, program) = (folder.join("clock_jumps.c"), folder.join("clock_jumps"));
-    fs::write(&source, CLOCK_JUMPS).unwrap();
-    let compiled = Command::new("cc").arg("-o").arg(&program).arg(&source).status_in_time();
-    (folder, compiled.is_ok_and(|status| status.success()).then_some(program))
 }
 
 #[test]

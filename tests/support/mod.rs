@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed expectation fails the test")]
 
 pub(crate) mod certificates;
+pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod consul;
 pub(crate) mod deadline;

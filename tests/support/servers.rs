@@ -38,6 +38,15 @@ pub(crate) fn path_from(script: &str, folder: &str) -> PathBuf {
     PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
 }
 
+/// The path of a program: the one in the search path, or else that of a package, which is unpacked.
+pub(crate) fn unpacked(package: &str, program: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..").join(package);
+    let mut command = Command::new(repository().join("scripts/unpack"));
+    let output = command.args([package, program, "-"]).arg(folder).output_in_time().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
+}
+
 /// The folder of `scripts/servers`.
 pub(crate) fn servers() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
