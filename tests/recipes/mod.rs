@@ -1,6 +1,10 @@
 //! Each recipe in `examples` does what its README says: its own configuration, as it is, with real programs.
 
+mod cron;
 mod nginx_php_fpm;
+mod puid_pgid;
+mod under_init;
+mod worker_pool;
 
 use std::process::{Command, Output};
 
@@ -29,13 +33,18 @@ cd /
 /// Gives what is started last a network of its own.
 const NETWORK: &str = r#"
 set -- unshare --net sh -c 'ip link set lo up && exec "$@"' sh "$@"
-set +e
 "#;
 
 impl Container {
     /// Starts a recipe, after a shell script that may change the container and `"$@"`. `None` if it does not run here.
     #[track_caller]
     fn start(recipe: &str, script: &str) -> Option<Self> {
+        Self::in_network_of_host(recipe, &format!("{script}{NETWORK}"))
+    }
+
+    /// Like [`Container::start`], in the network of the test.
+    #[track_caller]
+    fn in_network_of_host(recipe: &str, script: &str) -> Option<Self> {
         if !is_root()
             || !modes().contains(&Mode::Pid1)
             || Command::new("ip").arg("-V").output_in_time().is_err()
@@ -44,7 +53,7 @@ impl Container {
             return None;
         }
         let folder = repository().join("examples").join(recipe);
-        let script = format!("recipe={}\n{PREPARE}{script}{NETWORK}", folder.display());
+        let script = format!("recipe={}\n{PREPARE}{script}\nset +e", folder.display());
         let config = folder.join("containerpilot.json5");
         let args = ["-config", config.to_str().unwrap()];
         Some(Self { supervisor: Supervisor::with_setup_and_args(Mode::Pid1, &script, &args) })

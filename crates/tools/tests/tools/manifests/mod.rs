@@ -10,7 +10,7 @@ use hcl_edit::expr::Expression;
 use hcl_edit::structure::{Block, Body};
 
 use crate::support::deadline::InTime;
-use crate::support::program::repository;
+use crate::support::program::{containerpilot, repository};
 use crate::{fixture, tools};
 
 fn file(name: &str) -> PathBuf {
@@ -203,6 +203,45 @@ fn x14_the_examples_pass_the_audit() {
         let (code, stdout, stderr) = audit(&examples.join(example), &[&config, "--with", &file, "--strict"]);
         assert_eq!(code, Some(0), "{example} {file}: {stderr}");
         assert!(stdout.starts_with("ok: container image of the last stage in "), "{stdout}");
+    }
+}
+
+/// The folders of examples with a file, except those in [`x14_the_examples_pass_the_audit`].
+fn recipes_with(file: &str) -> Vec<PathBuf> {
+    let folders = fs::read_dir(repository().join("examples")).unwrap().map(|entry| entry.unwrap().path());
+    let mut folders: Vec<PathBuf> = folders.filter(|folder| folder.join(file).exists()).collect();
+    folders.sort();
+    assert!(!folders.is_empty());
+    folders
+}
+
+#[test]
+fn x4_recipes_pass_the_check() {
+    for folder in recipes_with("containerpilot.json5") {
+        let mut command = Command::new(containerpilot());
+        command.args(["check", "containerpilot.json5"]).current_dir(&folder).env_remove("CONTAINERPILOT");
+        // Its own programs; others need not be installed.
+        command.env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
+        command.env("TEMPLATES", &folder);
+        let output = command.output_in_time().unwrap();
+        assert!(output.status.success(), "{}: {}", folder.display(), String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn x14_recipes_pass_the_audit() {
+    // The container of the recipe, where the deployment has others.
+    let deployments: [(&str, &[&str]); 2] =
+        [("Dockerfile", &[]), ("docker-compose.yml", &["--container", "worker"])];
+    for (deployment, container) in deployments {
+        let mut folders = recipes_with(deployment);
+        folders.retain(|folder| folder.join("containerpilot.json5").exists());
+        assert!(!folders.is_empty(), "{deployment}");
+        for folder in folders {
+            let arguments = ["containerpilot.json5", "--with", deployment, "--strict"];
+            let (code, stdout, stderr) = audit(&folder, &[&arguments, container].concat());
+            assert_eq!(code, Some(0), "{} {deployment}: {stdout}{stderr}", folder.display());
+        }
     }
 }
 
