@@ -1,8 +1,13 @@
 //! Each recipe in `examples` does what its README says: its own configuration, as it is, with real programs.
 
 mod cron;
+mod distroless;
+mod headless_service;
+mod json_log;
 mod nginx_php_fpm;
+mod openshift;
 mod puid_pgid;
+mod renewed_secret;
 mod under_init;
 mod worker_pool;
 

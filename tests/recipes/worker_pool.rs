@@ -12,7 +12,7 @@ use crate::support::servers::{Server, server};
 use crate::support::supervisor::wait_until;
 
 /// The number of tasks.
-const TASKS: usize = 300;
+const TASKS: usize = 200;
 
 /// A redis that outlives the containers of its workers.
 struct Redis {

@@ -10,6 +10,7 @@ pub(crate) mod delegated;
 pub(crate) mod failure;
 pub(crate) mod http_client;
 pub(crate) mod http_request;
+pub(crate) mod http_server;
 pub(crate) mod idle;
 pub(crate) mod name_server;
 pub(crate) mod processes;

@@ -1,32 +1,14 @@
 //! `examples/no-consul` does what its README says, with a real name server, a real haproxy, and a volume as the kubelet writes it.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use super::files::{folder, publish};
 use super::listen_again;
+use crate::support::http_server::instance;
 use crate::support::name_server::NameServer;
 use crate::support::supervisor::{Mode, Supervisor, wait_until};
-
-/// An instance of the app, which answers with its address.
-fn instance(ip: &str, port: u16) -> u16 {
-    let listener = TcpListener::bind((ip, port)).unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let _ = stream.read(&mut [0; 4096]);
-            let body = address.ip().to_string();
-            let _ = write!(
-                stream,
-                "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
-                body.len()
-            );
-        }
-    });
-    address.port()
-}
 
 /// The status and the body of an answer; empty without one.
 fn get(port: u16, path: &str) -> String {

@@ -38,6 +38,14 @@ fn kubernetes_manifest_is_valid_for_its_api_version() {
 }
 
 #[test]
+fn kubernetes_manifests_of_recipes_are_valid() {
+    let paths: Vec<PathBuf> =
+        recipes_with("kubernetes.yaml").iter().map(|folder| folder.join("kubernetes.yaml")).collect();
+    assert!(paths.len() > 2);
+    kubernetes(&paths).unwrap();
+}
+
+#[test]
 fn mistakes_in_a_kubernetes_manifest_are_found() {
     let mistakes = [
         ("replicas: 2", "replica: 2", "has no field `replica`"),
@@ -231,8 +239,8 @@ fn x4_recipes_pass_the_check() {
 #[test]
 fn x14_recipes_pass_the_audit() {
     // The container of the recipe, where the deployment has others.
-    let deployments: [(&str, &[&str]); 2] =
-        [("Dockerfile", &[]), ("docker-compose.yml", &["--container", "worker"])];
+    let deployments: [(&str, &[&str]); 3] =
+        [("Dockerfile", &[]), ("docker-compose.yml", &["--container", "worker"]), ("kubernetes.yaml", &[])];
     for (deployment, container) in deployments {
         let mut folders = recipes_with(deployment);
         folders.retain(|folder| folder.join("containerpilot.json5").exists());
