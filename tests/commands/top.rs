@@ -2,48 +2,12 @@
 
 use std::process::Command;
 
-use super::{TIMEOUT, command, decode, json, run_err, run_ok, supervisor, wait};
+use super::{command, json, run_err, run_ok, supervisor, wait};
 use crate::support::deadline::InTime;
-use crate::support::deadline::wait_until_within;
-use crate::support::skip::skip;
 use crate::support::supervisor::{Supervisor, wait_until};
-
-/// A tmux server of this test, with one window.
-struct Tmux {
-    socket: String,
-}
+use crate::support::tmux::Tmux;
 
 impl Tmux {
-    /// Opens a window of 130 by 20 with a shell; `None` without tmux.
-    fn open(it: &Supervisor) -> Option<Self> {
-        if Command::new("tmux").arg("-V").output_in_time().is_err() {
-            skip("tmux is not installed");
-            return None;
-        }
-        let tmux = Self { socket: it.file("tmux").to_str().unwrap().to_owned() };
-        tmux.run(&["new-session", "-d", "-x", "130", "-y", "20", "env", "PS1=prompt>", "sh"]);
-        wait_until("the shell has a prompt", || tmux.screen().contains("prompt>"));
-        Some(tmux)
-    }
-
-    fn run(&self, args: &[&str]) -> String {
-        let mut command = Command::new("tmux");
-        command.args(["-f", "/dev/null", "-S", &self.socket]).args(args).env_remove("TMUX");
-        decode(&command.output_in_time().unwrap()).1
-    }
-
-    fn screen(&self) -> String {
-        self.run(&["capture-pane", "-p"])
-    }
-
-    fn keys(&self, keys: &[&str]) {
-        self.run(&[&["send-keys"], keys].concat());
-    }
-
-    fn wait_for(&self, what: &str, holds: impl Fn(&str) -> bool) {
-        wait_until_within(TIMEOUT, || format!("{what}:\n{}", self.screen()), || holds(&self.screen()));
-    }
-
     fn top(&self, it: &Supervisor, before: &str) {
         let pilot = env!("CARGO_BIN_EXE_containerpilot");
         let line =
@@ -64,12 +28,6 @@ impl Tmux {
     }
 }
 
-impl Drop for Tmux {
-    fn drop(&mut self) {
-        self.run(&["kill-server"]);
-    }
-}
-
 const JOBS: &str = "{ jobs: [
     { name: 'busy', exec: ['sh', '-c', 'while :; do sleep 0.01; done'], restarts: 'unlimited' },
     { name: 'talk', exec: ['sh', '-c', 'i=0; while [ $i -lt 300 ]; do i=$((i+1)); echo line $i; done; printf \"\\\\033[31mred\\\\033[2J\\\\007 漢字\\\\n\"; exec sleep 1000'] },
@@ -86,7 +44,7 @@ fn row<'a>(screen: &'a str, job: &str) -> Vec<&'a str> {
 fn x12_top_shows_sorts_filters_and_restarts_after_a_question() {
     let it = supervisor(JOBS);
     wait(&it, "busy", "running");
-    let Some(tmux) = Tmux::open(&it) else { return };
+    let Some(tmux) = Tmux::open(&it.file("tmux")) else { return };
     tmux.top(&it, "");
     tmux.wait_for("states, CPU and memory", |screen| {
         let busy = row(screen, "busy");
@@ -133,7 +91,7 @@ fn x12_top_shows_sorts_filters_and_restarts_after_a_question() {
 fn x12_top_shows_logs_and_explanations_and_follows_the_size_of_the_terminal() {
     let it = supervisor(JOBS);
     wait(&it, "talk", "running");
-    let Some(tmux) = Tmux::open(&it) else { return };
+    let Some(tmux) = Tmux::open(&it.file("tmux")) else { return };
     tmux.top(&it, "");
     tmux.keys(&["Down", "l"]);
     // What the job has written for a terminal is only text.
@@ -171,7 +129,7 @@ fn x12_top_restores_the_terminal_however_it_ends_and_waits_for_a_supervisor_that
     let config = "{ jobs: [{ name: 'web', exec: 'sleep 1000' }] }";
     let it = supervisor(config);
     wait(&it, "web", "running");
-    let Some(tmux) = Tmux::open(&it) else { return };
+    let Some(tmux) = Tmux::open(&it.file("tmux")) else { return };
     for (signal, code) in [("TERM", 143), ("HUP", 129)] {
         tmux.top(&it, "");
         let pid = tmux.run(&["display-message", "-p", "#{pane_pid}"]);

@@ -19,3 +19,4 @@ pub(crate) mod servers;
 pub(crate) mod skip;
 pub(crate) mod supervisor;
 pub(crate) mod telemetry_client;
+pub(crate) mod tmux;

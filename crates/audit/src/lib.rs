@@ -8,7 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod compose;
-mod dockerfile;
+pub mod dockerfile;
 mod hcl;
 mod kubernetes;
 pub mod model;

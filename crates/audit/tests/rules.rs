@@ -842,6 +842,10 @@ fn x14_commands_users_and_health_checks_of_an_image() {
     finds(config, image("USER web"), Warning, "USER", &["unless that is the same user"]);
     passes(config, image("USER web\nUSER root"));
     passes(config, image("USER $USER"));
+    finds(config, image("ENV ID=1000\nUSER $ID"), Fault, "USER", &["app cannot run as 1001"]);
+    // The build can set another one.
+    passes(config, image("ARG ID=1000\nUSER $ID"));
+    passes(SERVER, image("ENTRYPOINT [\"nginx\"]\nENTRYPOINT [ ]\nCMD [\"containerpilot\"]"));
     let env = |text: &str| containers("Dockerfile", &image(text).1).remove(0).env;
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     assert_eq!(

@@ -88,6 +88,11 @@ pub const FROM: Flag = Flag {
     kind: FlagKind::Text("PROGRAM"),
     help: "the program whose configuration is converted: `supervisord`, `procfile`, `compose`, `process-compose`, `s6`, `systemd` or `pebble`",
 };
+pub const FROM_DOCKERFILE: Flag = Flag {
+    name: "from",
+    kind: FlagKind::Text("FILE"),
+    help: "the Dockerfile whose program, port, health check, user and stop signal are taken over; `-` is standard input",
+};
 pub const WITH: Flag = Flag {
     name: "with",
     kind: FlagKind::Text("FILE"),
@@ -293,6 +298,24 @@ pub const MIGRATE: Command = Command {
               PROGRAM is the main program, which ContainerPilot 2 takes from the command line. It becomes a job \
               of the new file.",
     flags: &[&CONFIG, &FROM],
+};
+
+pub const INIT: Command = Command {
+    name: "init",
+    arguments: "[FOLDER]",
+    about: "write a first configuration, the lines for a Dockerfile, and a scenario",
+    details: "Writes three files into FOLDER (default: this folder; it is created): containerpilot.json5, with comments; \
+              Dockerfile.containerpilot, which adds containerpilot and the configuration to an image; and \
+              containerpilot.scenario.json5, for `simulate`. Then it shows what `check` and `audit` say about them.\n\n\
+              On a terminal it asks for the program, its port, its health check, another program beside it, and a setup that runs \
+              before. Ctrl-C and the end of the input write nothing. Without a terminal it asks nothing, reads no input, and \
+              takes the defaults. With --from, it takes ENTRYPOINT, CMD, EXPOSE, HEALTHCHECK, USER and STOPSIGNAL of the last \
+              stage of a Dockerfile, with the values of ENV and the defaults of ARG, and asks nothing.\n\n\
+              No file is overwritten: if one of the three exists, nothing is written, and the exit code is 2.\n\n\
+              Exits with 0 if the files are written and have no errors, with 1 if not, and with 2 if a file exists or the \
+              Dockerfile cannot be converted.\n\n\
+              For example: containerpilot-tools init pilot --from Dockerfile",
+    flags: &[&FROM_DOCKERFILE],
 };
 
 pub const STATUS: Command = Command {
@@ -636,7 +659,7 @@ pub const COMMANDS: &[&Command] = &[
 
 /// The commands of `containerpilot-tools`, in the order of the help.
 pub const TOOLS: &[&Command] =
-    &[&SIMULATE, &GRAPH, &AUDIT, &MIGRATE, &SCHEMA, &COMPLETIONS, &MAN, &VERSION, &TOOLS_HELP];
+    &[&INIT, &SIMULATE, &GRAPH, &AUDIT, &MIGRATE, &SCHEMA, &COMPLETIONS, &MAN, &VERSION, &TOOLS_HELP];
 
 /// Both programs have these, at the end of their lists.
 const SHARED: usize = 2;
@@ -661,7 +684,7 @@ const COMMANDS_WITH_PAGE: [&str; 3] = ["health", "reload", "simulate"];
 pub const EXIT_CODES: [(&str, &str); 5] = [
     ("0", "success"),
     ("1", "failure; the reason is on standard error"),
-    ("2", "invalid command line; for `simulate` and `audit` also an invalid file"),
+    ("2", "invalid command line; for `simulate`, `audit` and `init` also an invalid file"),
     (
         "3",
         "for `migrate --from`: the file was printed, but something of the original has no exact equivalent",

@@ -90,7 +90,7 @@ fn values(flag: &Flag) -> Vec<&'static str> {
 }
 
 fn takes_path(command: &Command) -> bool {
-    command.arguments.contains("PATH")
+    ["PATH", "FOLDER"].iter().any(|name| command.arguments.contains(name))
 }
 
 fn is_path(flag: &Flag) -> bool {

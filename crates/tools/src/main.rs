@@ -4,6 +4,7 @@
 mod audit;
 mod completions;
 mod graph;
+mod init;
 mod man;
 mod manual;
 mod migrate;
@@ -76,6 +77,7 @@ fn run_command(command: &'static Command, global: &Arguments) -> Result<(), Fail
     match command.name {
         "audit" => audit::audit(&own),
         "graph" => graph::graph(&own),
+        "init" => init::init(&own),
         "simulate" => simulate::simulate(&own),
         "schema" => print(&containerpilot_config::schema::json_schema()),
         "version" => print(&version()),

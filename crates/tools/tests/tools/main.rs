@@ -6,6 +6,7 @@ mod files;
 mod generated_docs;
 mod help;
 mod import;
+mod init;
 mod manifests;
 mod manual;
 mod release;
