@@ -135,6 +135,11 @@ pub const SOCKET: Flag = Flag {
     kind: FlagKind::Text("PATH"),
     help: "the control socket of the supervisor; the default is the one in the configuration",
 };
+pub const CONTROL: Flag = Flag {
+    name: "control",
+    kind: FlagKind::Bool,
+    help: "also offer what changes something: start, stop, restart and reload",
+};
 pub const DIFF: Flag = Flag {
     name: "diff",
     kind: FlagKind::Bool,
@@ -316,6 +321,18 @@ pub const INIT: Command = Command {
               Dockerfile cannot be converted.\n\n\
               For example: containerpilot-tools init pilot --from Dockerfile",
     flags: &[&FROM_DOCKERFILE],
+};
+
+pub const MCP: Command = Command {
+    name: "mcp",
+    arguments: "",
+    about: "serve an agent: status, logs, check and simulate as tools of the Model Context Protocol",
+    details: "A server of the Model Context Protocol on standard input and output, for an agent that starts this command. Its \
+              tools are status, explain, logs and events of a running supervisor, and check and simulate of files below the \
+              working directory. With --control also start, stop, restart and reload.\n\n\
+              Each tool runs the command of the same name, for at most a minute. Ends with 0 at the end of the input.\n\n\
+              `containerpilot help agents` says how a client is configured.",
+    flags: &[&SOCKET, &CONTROL],
 };
 
 pub const STATUS: Command = Command {
@@ -659,7 +676,7 @@ pub const COMMANDS: &[&Command] = &[
 
 /// The commands of `containerpilot-tools`, in the order of the help.
 pub const TOOLS: &[&Command] =
-    &[&INIT, &SIMULATE, &GRAPH, &AUDIT, &MIGRATE, &SCHEMA, &COMPLETIONS, &MAN, &VERSION, &TOOLS_HELP];
+    &[&INIT, &SIMULATE, &GRAPH, &AUDIT, &MIGRATE, &MCP, &SCHEMA, &COMPLETIONS, &MAN, &VERSION, &TOOLS_HELP];
 
 /// Both programs have these, at the end of their lists.
 const SHARED: usize = 2;

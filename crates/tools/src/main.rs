@@ -7,6 +7,7 @@ mod graph;
 mod init;
 mod man;
 mod manual;
+mod mcp;
 mod migrate;
 mod on_disk;
 mod simulate;
@@ -84,6 +85,7 @@ fn run_command(command: &'static Command, global: &Arguments) -> Result<(), Fail
         "help" if own.rest.is_empty() => print(&help::overview(PROGRAM)),
         "help" => manual::show(&own.rest.join(OsStr::new(" ")).to_string_lossy()),
         "completions" => completions::completions(&own),
+        "mcp" => mcp::mcp(&own),
         "migrate" => migrate::migrate(&own),
         "man" => print(&man::page()),
         name => Err(Failure::Usage(unknown_command(PROGRAM, name))),

@@ -9,6 +9,7 @@ mod import;
 mod init;
 mod manifests;
 mod manual;
+mod mcp;
 mod release;
 mod simulate;
 #[expect(dead_code, reason = "the tests of the supervisor use more of it")]
