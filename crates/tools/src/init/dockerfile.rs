@@ -21,6 +21,9 @@ const INTERVAL: Duration = Duration::from_secs(30);
 const TIMEOUT: Duration = Duration::from_secs(30);
 const FAILURES: u64 = 3;
 
+/// What a configuration accepts.
+const MOST_FAILURES: u64 = 1_000_000;
+
 pub(super) fn read(path: &str) -> Result<Wanted, Failure> {
     if path.is_empty() {
         return Err(Failure::Usage(
@@ -132,6 +135,9 @@ fn program(image: &Image, notes: &mut Vec<String>) -> Result<(Vec<String>, Vec<u
     if program.is_empty() {
         return Err((line, "an init program is started without a program after it".to_owned()));
     }
+    if has_nul(&program) {
+        return Err((line, NUL.to_owned()));
+    }
     if calls_containerpilot(&program) {
         return Err((line, "this starts containerpilot already".to_owned()));
     }
@@ -144,6 +150,12 @@ fn words(command: &ImageCommand) -> Vec<String> {
         ImageCommand::Shell { shell: own, line } if own.is_empty() => shell(line),
         command => command.words(),
     }
+}
+
+const NUL: &str = "a command cannot contain a NUL byte";
+
+fn has_nul(words: &[String]) -> bool {
+    words.iter().any(|word| word.contains('\0'))
 }
 
 fn base_name(path: &str) -> &str {
@@ -200,6 +212,9 @@ fn health(check: &At<HealthCheck>) -> Result<Health, (usize, String)> {
     if words.is_empty() {
         return Err((line, "HEALTHCHECK has no command".to_owned()));
     }
+    if has_nul(&words) {
+        return Err((line, NUL.to_owned()));
+    }
     if calls_containerpilot(&words) {
         return Err((line, "this asks containerpilot, which the image does not start: remove it".to_owned()));
     }
@@ -211,13 +226,16 @@ fn health(check: &At<HealthCheck>) -> Result<Health, (usize, String)> {
             match value.parse() {
                 // The default.
                 Ok(0) => {}
-                Ok(failures) => times.failures = Some(failures),
-                Err(_) => return wrong("a number of retries"),
+                Ok(failures @ 1..=MOST_FAILURES) => times.failures = Some(failures),
+                _ => return wrong("a number of retries"),
             }
             continue;
         }
         let time = duration::parse_go(value).ok().and_then(|nanos| u64::try_from(nanos).ok());
         let Some(time) = time.map(Duration::from_nanos) else { return wrong("a duration such as `30s`") };
+        if !time.is_zero() && time < Duration::from_millis(1) {
+            return wrong("at least 1ms");
+        }
         // Docker takes its default for 0.
         let time = Some(time).filter(|time| !time.is_zero());
         match name.as_str() {

@@ -238,6 +238,15 @@ fn x20_a_dockerfile_that_cannot_be_converted_is_refused_with_its_line() {
             b"FROM x\nCMD a\nHEALTHCHECK --interval=soon CMD b\n",
             "Dockerfile:3: `--interval=soon` is not a duration",
         ),
+        (
+            b"FROM x\nCMD a\nHEALTHCHECK --timeout=1us CMD b\n",
+            "Dockerfile:3: `--timeout=1us` is not at least 1ms",
+        ),
+        (
+            b"FROM x\nCMD a\nHEALTHCHECK --retries=9999999 CMD b\n",
+            "Dockerfile:3: `--retries=9999999` is not a number",
+        ),
+        (b"FROM x\nCMD [\"a\\u0000\"]\n", "Dockerfile:2: a command cannot contain a NUL byte"),
         (b"FROM x\nCMD a\nHEALTHCHECK --retries=x CMD b\n", "Dockerfile:3: `--retries=x` is not a number"),
         (b"FROM x\nCMD a\nHEALTHCHECK CMD containerpilot health\n", "Dockerfile:3: this asks containerpilot"),
         (
