@@ -14,7 +14,7 @@ fn w18_nginx_starts_after_php_fpm_and_a_stop_finishes_its_requests() {
     let nginx = path_from("nginx", "nginx");
     let script = format!(
         "{}ln -s {} $CONTAINERPILOT_TEST/bin/nginx
-         mkdir -p /etc/nginx /var/lib/nginx; cp {}/etc/nginx/* /etc/nginx 2>/dev/null || true
+         mkdir -p /etc/nginx; mkdir -m 700 /var/lib/nginx; cp {}/etc/nginx/* /etc/nginx 2>/dev/null || true
          cp $recipe/nginx.conf /etc/nginx; cp $recipe/php-fpm.conf /etc; cp -r $recipe/app /srv",
         php_fpm.link("php-fpm"),
         nginx.display(),
@@ -29,6 +29,9 @@ fn w18_nginx_starts_after_php_fpm_and_a_stop_finishes_its_requests() {
     wait_until("the container is healthy", || container.pilot(&["health"]).status.success());
     assert!(container.shell(&get("/")).starts_with("Hello from PHP"));
     container.supervisor.wait_for_line("index.php was asked for");
+    // Larger than what nginx keeps in memory.
+    let large = format!("head -c 300000 /dev/zero | {} --data-binary @-", get("/"));
+    assert!(container.shell(&large).ends_with("you have sent 300000 bytes\n"));
 
     // php-fpm crashes, and comes back without a restart of nginx.
     assert!(container.pilot(&["signal", "php-fpm", "KILL"]).status.success());
