@@ -9,6 +9,7 @@
 //! questions about the machine.
 #![forbid(unsafe_code)]
 
+mod broken_string;
 pub mod columns;
 pub mod decode;
 mod default_names;
@@ -28,7 +29,6 @@ mod merge;
 pub mod metrics;
 pub mod migrate;
 pub mod places;
-mod quoted_value;
 pub mod reference;
 pub mod schema;
 mod service_name;

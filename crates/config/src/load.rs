@@ -6,6 +6,7 @@ use containerpilot_core::inserted;
 use containerpilot_core::plan::{Plan, Process, Role};
 use containerpilot_core::variables::SOCKET_VARIABLE;
 
+use crate::broken_string::{backslashes, broken_string};
 use crate::decode::{DecodeContext, Roots, Section};
 use crate::diagnostics::{FileId, Place, Problem, Report, Severity, SourceFile};
 use crate::fields::ConfigFields;
@@ -15,7 +16,6 @@ use crate::json5::{self, Member, Node, Value};
 use crate::legacy::fields::LegacyFields;
 use crate::legacy::{self, MainProgram, TreeEntry};
 use crate::lower::{Lower, StopOn, Templates, apply_defaults};
-use crate::quoted_value::{backslashes, broken_string};
 use crate::span::{SourceMap, Span};
 use crate::template::{self, Environment};
 use crate::{limits, merge, validate};

@@ -7,3 +7,4 @@ mod replaced;
 mod requirements;
 pub(crate) mod runs;
 mod stop_order;
+mod variables;

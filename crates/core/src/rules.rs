@@ -58,6 +58,7 @@ mod parts;
 mod periodic;
 mod readiness;
 mod reload;
+mod replace_unhealthy;
 mod request;
 mod restart;
 mod rolling_restart;
