@@ -71,11 +71,13 @@ impl Oracle<'_> {
     }
 
     /// Returns true if a rolling restart has started a job that waited: then it was started by hand. A restart by itself
-    /// is counted.
+    /// is counted, and so is the start of a job whose source is back (W18).
     pub(super) fn is_started_by_rolling_restart(&self, job: usize, after: &[JobStatus]) -> bool {
-        let was = &self.previous[job];
+        let (was, model) = (&self.previous[job], &self.jobs[job]);
         let waited = matches!(was.state, State::Waiting | State::Delaying);
+        let is_back = model.resumed && model.runs == 0 && self.check_required(job, false, after).is_ok();
         waited
+            && !is_back
             && after[job].restarts <= was.restarts
             && self.rolling.iter().any(|(_, jobs)| jobs.iter().any(|one| one.index() == job))
     }
