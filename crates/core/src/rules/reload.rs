@@ -55,17 +55,16 @@ impl Core {
             pending.plan = plan;
             pending.renews_variables |= renews_variables;
             pending.requests.push(id);
-            // If the timer has fired, it is set again for the new plan.
-            if pending.timer.is_some() {
-                return;
-            }
         } else {
             self.reload = Some(PendingReload { plan, renews_variables, requests: [id].into(), timer: None });
         }
+        self.set_reload_timer();
+    }
+
+    fn set_reload_timer(&mut self) {
         let deadline = self.now + self.reload_limit();
-        let timer = self.timers.set(deadline, TimerKind::ReloadTimeout);
-        if let Some(pending) = &mut self.reload {
-            pending.timer = Some(timer);
+        if let Some(pending) = self.reload.as_mut().filter(|pending| pending.timer.is_none()) {
+            pending.timer = Some(self.timers.set(deadline, TimerKind::ReloadTimeout));
         }
     }
 
@@ -134,6 +133,8 @@ impl Core {
             self.begin_stop(*job, StopReason::Reload);
         }
         if !up.is_empty() {
+            // If it has fired, for jobs that stopped before: what they did when they stopped may have changed others.
+            self.set_reload_timer();
             return true;
         }
         if jobs.iter().any(|job| !self.job(*job).has_ended()) {

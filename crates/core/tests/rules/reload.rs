@@ -104,6 +104,24 @@ fn r3_s15_replaced_jobs_that_do_not_stop_in_time_are_killed() {
 }
 
 #[test]
+fn r3_a_job_that_changes_when_others_are_killed_has_the_same_time() {
+    let env = "{ name: 'env', do: { setEnv: { K: 'v' } }, when: { source: 'a', once: 'exitFailed' } }";
+    let web = "{ name: 'web', exec: 'x', drain: '60s' }";
+    let mut harness = Harness::running(&format!("{A}, {env}, {web}"));
+    harness.take_output();
+    reload(&mut harness, &format!("{{ name: 'a', exec: 'y' }}, {env}, {web}"));
+    assert_eq!(harness.take_effects(), ["kill a 15"]);
+    harness.seconds(5);
+    assert_eq!(harness.take_effects(), ["kill a 9"]);
+    harness.exit_on("a", 9);
+    assert_eq!(harness.take_effects(), [] as [&str; 0], "it drains, because its variables have changed");
+    harness.seconds(5);
+    assert_eq!(harness.take_effects(), ["kill web 9"], "a drain does not hold up the reload");
+    harness.exit_on("web", 9);
+    assert_eq!(harness.take_effects()[0], "plan replaced");
+}
+
+#[test]
 fn r3_s2_a_reload_ended_by_a_shutdown_kills_no_further_job() {
     let hook = "{ name: 'hook', exec: 'x', timeout: '1s', when: { source: 'main', each: 'stopping' } }";
     let main = "{ name: 'main', exec: 'x', onSuccess: 'shutdown' }";

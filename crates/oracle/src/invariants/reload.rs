@@ -391,8 +391,10 @@ impl Oracle<'_> {
             return Err(self.violation("X1", "a reload has no answer"));
         }
         let awaited: Vec<usize> = (0..after.len()).filter(|job| waits(*job)).collect();
+        // What others did when they stopped may have changed it.
+        let begins_now = |job: &usize| self.before.get(*job).is_none_or(|was| was.stop_stage.is_none());
         if self.reloading.due.is_some_and(|due| due <= self.now) {
-            for job in &awaited {
+            for job in awaited.iter().filter(|job| !begins_now(job)) {
                 let Some(run) = &self.jobs[*job].run else { continue };
                 if run.killed.is_none() {
                     return self.job_violation(
@@ -403,6 +405,9 @@ impl Oracle<'_> {
                 }
             }
             self.reloading.due = None;
+        }
+        if self.reloading.due.is_none() && awaited.iter().any(begins_now) {
+            self.reloading.due = Some(self.now + self.hook_time() + self.plan.stop_timeout);
         }
         for job in awaited {
             if after[job].stop_stage.is_none() {
