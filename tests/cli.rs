@@ -459,15 +459,30 @@ fn configurations(folder: &Path, found: &mut Vec<PathBuf>) {
 fn check_accepts_every_example() {
     // Programs that the examples use need not be installed.
     let folder = Folder::new("examples");
-    for program in ["consul", "nginx", "httpd", "upstreams", "haproxy", "worker"] {
+    for program in [
+        "consul",
+        "nginx",
+        "php-fpm",
+        "httpd",
+        "upstreams",
+        "haproxy",
+        "worker",
+        "report",
+        "import",
+        "server",
+        "client",
+        "api",
+    ] {
         std::os::unix::fs::symlink("/bin/true", folder.0.join(program)).unwrap();
     }
     let path = format!("{}:{}", folder.0.display(), std::env::var("PATH").unwrap_or_default());
     let mut examples = Vec::new();
     configurations(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/examples")), &mut examples);
     assert!(examples.len() > 5, "{examples:?}");
-    // The users of the replicated database are those of its images: `tests/example` runs it there.
-    for example in examples.iter().filter(|path| !path.to_string_lossy().contains("/replicated-db/")) {
+    // What these need is in their images: `tests/example` and `tests/recipes` run them there.
+    let needs_image = ["replicated-db", "distroless", "puid-pgid"];
+    let here = |path: &&PathBuf| !path.iter().any(|part| needs_image.iter().any(|name| part == *name));
+    for example in examples.iter().filter(here) {
         let mut check = pilot(&[OsStr::new("check"), example.as_os_str()]);
         let templates = example.parent().unwrap();
         let output = check.env("PATH", &path).env("TEMPLATES", templates).output_in_time().unwrap();

@@ -1,4 +1,4 @@
-//! Compose files: each service becomes a job of one container.
+//! Compose files: each service becomes a job of one container; keys beside the services become notes.
 
 mod health;
 pub mod keys;

@@ -5,7 +5,7 @@ use std::io::{Read, Result, Write};
 use lzma_rust2::{LzmaOptions, LzmaReader, LzmaWriter};
 
 use crate::contents::{self, Contents, Page, Section};
-use crate::links::{anchor, is_address, join, section, split};
+use crate::links::{anchor, anchors, is_address, join, section, split};
 use crate::markdown::{self, Block, Link, inline};
 use crate::terminal::{Style, render};
 
@@ -153,11 +153,13 @@ impl Manual {
         (!text.is_empty()).then(|| render(&text, style))
     }
 
-    /// The entries of the index whose term contains these words, with what it says about them.
+    /// The entries of the index whose term contains each of these words, with what it says about them; or else the headings
+    /// that do, with their places.
     #[must_use]
     pub fn index(&self, words: &str) -> Vec<(String, String)> {
         let path = "docs/index.md";
         let words = words.to_lowercase();
+        let words: Vec<&str> = words.split_whitespace().map(singular).collect();
         let reference = |link: &Link| self.reference(path, link);
         let rows =
             markdown::blocks(self.text_of(path).unwrap_or_default()).into_iter().flat_map(
@@ -171,10 +173,23 @@ impl Manual {
             _ => None,
         });
         let has_words = |term: &str| {
-            let mut found = term.match_indices(&words);
-            found.any(|(at, _)| !term.get(..at).unwrap_or_default().ends_with(char::is_alphanumeric))
+            let term = term.to_lowercase();
+            let begins_there =
+                |at: usize| !term.get(..at).unwrap_or_default().ends_with(char::is_alphanumeric);
+            !words.is_empty()
+                && words.iter().all(|word| term.match_indices(word).any(|(at, _)| begins_there(at)))
         };
-        entries.filter(|(term, _)| !words.is_empty() && has_words(&term.to_lowercase())).collect()
+        let found: Vec<_> = entries.filter(|(term, _)| has_words(term)).collect();
+        if !found.is_empty() {
+            return found;
+        }
+        let headings = self.pages().flat_map(|page| {
+            let text = self.text(page);
+            let headings = markdown::headings(text).into_iter().map(|heading| markdown::plain(&heading.text));
+            let places = anchors(text).into_iter().map(|anchor| format!("[{}#{anchor}]", page.topic()));
+            headings.zip(places).collect::<Vec<_>>()
+        });
+        headings.filter(|(heading, _)| has_words(heading)).collect()
     }
 
     /// What follows the text of a link: the topic, the file or the address.
@@ -197,4 +212,9 @@ impl Manual {
             None => format!(" ({path})"),
         }
     }
+}
+
+/// A word without the ending of a plural.
+fn singular(word: &str) -> &str {
+    word.strip_suffix('s').filter(|rest| rest.len() > 2 && !rest.ends_with('s')).unwrap_or(word)
 }

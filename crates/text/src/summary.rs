@@ -9,7 +9,7 @@ use containerpilot_config::duration::exact;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
     Catalog, Check, ConsulAddress, Cron, EventPattern, Exec, FirstTick, Job, Plan, Probe, RenderedFile,
-    Repeat, Restarts, Role, Trigger, Watch, WatchKind,
+    Repeat, Requirement, Restarts, Role, Trigger, Watch, WatchKind,
 };
 use containerpilot_core::report::words;
 use containerpilot_core::sort_by;
@@ -76,6 +76,7 @@ fn job_line(job: &Job) -> String {
     if let Some(timeout) = job.when.timeout {
         parts.push(format!("gives up after {}", exact(timeout)));
     }
+    parts.extend(requirements(&job.requires));
     let periodic = job.when.is_periodic();
     match job.restarts {
         Restarts::Limited(0) if !periodic => {}
@@ -107,6 +108,20 @@ fn job_line(job: &Job) -> String {
         parts.push(format!("advertised as {}:{}", service.address, service.port));
     }
     parts.join("; ")
+}
+
+/// `requires db, watch.cache`, `stopped without db`: what must be there at the start, and all the time (W18).
+fn requirements(requires: &[Requirement]) -> Vec<String> {
+    let names = |bound: bool| {
+        let names = requires.iter().filter(|one| !bound || one.bind).map(|one| one.source.to_string());
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let parts = [("requires", names(false)), ("stopped without", names(true))];
+    parts
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(word, names)| format!("{word} {names}"))
+        .collect()
 }
 
 /// `@web, @blue`

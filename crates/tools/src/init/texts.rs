@@ -89,7 +89,7 @@ fn config(wanted: &Wanted, names: &Names) -> String {
     if image.is_some_and(|image| image.unprivileged) {
         let why = [
             "The supervisor is not root, so it cannot write to /var/run, where the socket is by default.",
-            "The folder of this path must exist in the image.",
+            "The folder of this path must exist in the image, and the user must be able to write it.",
         ];
         let socket = Layout::Object(vec![Row::member("socket", text(SOCKET))]);
         top.push(commented(&why.map(str::to_owned), "control", socket));
@@ -110,7 +110,14 @@ fn config(wanted: &Wanted, names: &Names) -> String {
     jobs.push(program(wanted, names));
     if let Some(beside) = &wanted.beside {
         let mut members = vec![
-            commented(&one("Runs beside the others."), "name", text(&names.beside)),
+            commented(
+                &one(&format!(
+                    "Runs beside the others. With `requires: [{:?}]` it starts after that, and stops before it.",
+                    names.program
+                )),
+                "name",
+                text(&names.beside),
+            ),
             Row::member("exec", command(beside)),
         ];
         members.extend(after_setup(wanted, names));
@@ -138,7 +145,7 @@ fn program(wanted: &Wanted, names: &Names) -> Vec<Row> {
             Health::Tcp(_) => {
                 one("It is healthy if this port accepts a connection. An `http` check says more.")
             }
-            Health::Http(..) => one("It is healthy if this responds with a status of 2xx."),
+            Health::Http(..) => one("It is healthy if this responds with status 2xx or 3xx."),
             Health::Exec(..) => {
                 one("It is healthy if this exits with 0. `http` and `tcp` checks need no program.")
             }
