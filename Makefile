@@ -44,7 +44,7 @@ pictures:
 	PICTURES=1 cargo test --test integration page::pictures
 	! command -v pngquant >/dev/null || pngquant --force --strip --ext .png docs/pictures/page*.png
 
-# The manual as a web site with search, in target/site; fails on a dead link. Not a part of `make test`, because installing mdBook for
+# The manual as a web site with search, in target/site/VERSION; fails on a dead link. Not a part of `make test`, because installing mdBook for
 # the first time takes minutes. `make test` checks the links of the pages.
 site:
 	scripts/site

@@ -1,8 +1,8 @@
 //! Compose files: each service becomes a job of one container; keys beside the services become notes.
 
+mod deploy;
 mod health;
 pub mod keys;
-mod restarts;
 mod service;
 
 use crate::document::Document;

@@ -16,7 +16,8 @@ fn main() -> ExitCode {
         }
         ["finish", source, out] => {
             let out = Path::new(out);
-            site::finish(Path::new(source), out).and_then(|()| site::check(out))
+            let finished = site::finish(Path::new(source), out).and_then(|()| site::check(out));
+            finished.and_then(|wrong| out.parent().map_or(Ok(()), site::join_versions).map(|()| wrong))
         }
         _ => {
             eprintln!("usage: containerpilot-manual stage FOLDER | finish SOURCE SITE");

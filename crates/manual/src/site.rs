@@ -19,6 +19,9 @@ const FILES: [&str; 3] = ["docs", "examples", "LICENSE"];
 /// Additions to the style of mdBook.
 const STYLE: &str = include_str!("site.css");
 
+/// The list of versions on each page.
+const SCRIPT: &str = include_str!("site.js");
+
 /// The pages of the site with their texts, first those that are not in the table of contents.
 ///
 /// # Errors
@@ -102,6 +105,7 @@ pub fn stage(root: &Path, out: &Path, repository: Option<&str>) -> Result<Vec<St
     }
     std::fs::write(source.join("SUMMARY.md"), summary(&contents))?;
     std::fs::write(out.join("site.css"), STYLE)?;
+    std::fs::write(out.join("site.js"), SCRIPT)?;
     std::fs::write(out.join("book.toml"), settings(repository))?;
     Ok(dead_links(root, &pages))
 }
@@ -159,7 +163,7 @@ fn settings(repository: Option<&str>) -> String {
     format!(
         "[book]\ntitle = \"containerpilot\"\nlanguage = \"en\"\n\n\
          [build]\nuse-default-preprocessors = false\n\n\
-         [output.html]\nadditional-css = [\"site.css\"]\nno-section-label = true\ninput-404 = \"\"\n\
+         [output.html]\nadditional-css = [\"site.css\"]\nadditional-js = [\"site.js\"]\nno-section-label = true\ninput-404 = \"\"\n\
          preferred-dark-theme = \"navy\"\n{repository}\n\
          [output.html.print]\nenable = false\n\n\
          [output.html.search]\nlimit-results = 20\nuse-boolean-and = true\n"
@@ -180,6 +184,35 @@ pub fn finish(source: &Path, site: &Path) -> Result<()> {
     }
     std::fs::write(site.join("llms.txt"), llms::txt(&contents, |page| page.path.clone()))?;
     std::fs::write(site.join("llms-full.txt"), full)
+}
+
+/// Writes what joins the versions of the manual, each in a folder of `root`: `versions.json`, the newest first, and an
+/// `index.html` that leads to that.
+///
+/// # Errors
+/// Fails if a folder cannot be read or a file cannot be written.
+pub fn join_versions(root: &Path) -> Result<()> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(root)? {
+        let entry = entry?;
+        let name = entry.file_name().into_string().ok().filter(|name| !name.contains(['"', '\\', '<', '&']));
+        found.extend(name.filter(|_| entry.path().join("index.html").is_file()));
+    }
+    found.sort_by_key(|name| std::cmp::Reverse(number(name)));
+    let names: Vec<String> = found.iter().map(|name| format!("{name:?}")).collect();
+    std::fs::write(root.join("versions.json"), format!("[{}]\n", names.join(", ")))?;
+    let newest = found.first().map_or("", String::as_str);
+    let page = format!(
+        "<!doctype html>\n<meta charset=\"utf-8\">\n<title>containerpilot</title>\n\
+         <meta http-equiv=\"refresh\" content=\"0; url={newest}/\">\n<a href=\"{newest}/\">containerpilot {newest}</a>\n"
+    );
+    std::fs::write(root.join("index.html"), page)
+}
+
+/// The numbers of a version. A name that is none, such as `main`, is older than all.
+fn number(version: &str) -> Vec<u64> {
+    let parts = version.split('.').map(|part| part.parse().ok());
+    parts.collect::<Option<Vec<u64>>>().unwrap_or_default()
 }
 
 /// The problems of a built site: links to files or anchors that it does not have, and resources of other sites.
@@ -241,4 +274,25 @@ fn values<'a>(html: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
 #[must_use]
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_listed_with_the_newest_first() {
+        let root = std::env::temp_dir().join(format!("versions-{}", std::process::id()));
+        for name in ["5.2", "main", "5.10", "4.9.1", "empty"] {
+            std::fs::create_dir_all(root.join(name)).unwrap();
+        }
+        for name in ["5.2", "main", "5.10", "4.9.1"] {
+            std::fs::write(root.join(name).join("index.html"), "").unwrap();
+        }
+        join_versions(&root).unwrap();
+        let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+        assert_eq!(read("versions.json"), "[\"5.10\", \"5.2\", \"4.9.1\", \"main\"]\n");
+        assert!(read("index.html").contains("url=5.10/"));
+        std::fs::remove_dir_all(&root).unwrap();
+    }
 }

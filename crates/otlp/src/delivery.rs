@@ -74,6 +74,17 @@ pub enum DeliveryOutcome {
     },
 }
 
+impl DeliveryOutcome {
+    /// The outcome of a request whose response has a status that is no success. `after` is the delay in `Retry-After`.
+    #[must_use]
+    pub const fn of_status(status: u16, why: String, after: Option<Duration>) -> Self {
+        match status {
+            429 | 502..=504 => Self::Retry { why, after },
+            _ => Self::Refused { why },
+        }
+    }
+}
+
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {

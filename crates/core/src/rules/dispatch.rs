@@ -1,4 +1,5 @@
-//! Events from the queue are given to the jobs that wait for them (E2). `supervisor/events.rs` queues them.
+//! Events from the queue are given to the jobs that wait for them (E2), in which order: coprocesses first, and at the startup
+//! then the schedules of periodic jobs. `supervisor/events.rs` queues them.
 
 use alloc::format;
 use alloc::vec::Vec;

@@ -1,6 +1,6 @@
 //! Files below the working directory.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(super) fn files(folder: &Path, paths: Vec<(bool, String)>) -> Result<Vec<Pat
     let folder = folder.to_owned();
     std::thread::spawn(move || {
         let real = |(is_scenario, path): (bool, String)| {
-            let real = file(&folder, &path)?;
+            let real = file(&folder, &folder, &path)?;
             if is_scenario {
                 reloads(&folder, &real)?;
             }
@@ -33,18 +33,15 @@ pub(super) fn files(folder: &Path, paths: Vec<(bool, String)>) -> Result<Vec<Pat
         .unwrap_or_else(|_| Err(format!("the file system did not answer within {DEADLINE:?}")))
 }
 
-/// The real path of a file below `folder`, which is a real path. An error says what is wrong.
-fn file(folder: &Path, path: &str) -> Result<PathBuf, String> {
-    let real =
-        folder.join(path).canonicalize().map_err(|error| format!("cannot read {path}: {}", describe(&error)));
+/// The real path of a file below `folder`, which is a real path. Its path begins at `base`. An error says what is wrong.
+fn file(folder: &Path, base: &Path, path: &str) -> Result<PathBuf, String> {
+    let unread = |error: &std::io::Error| format!("cannot read {path}: {}", describe(error));
     let outside = || format!("{path} is not below the working directory {}", folder.display());
-    let real = match real {
+    let joined = base.join(path);
+    let real = match joined.canonicalize() {
         Ok(real) => real,
-        // Outside, it is not said what exists.
-        Err(_) if Path::new(path).is_absolute() || path.split('/').any(|part| part == "..") => {
-            return Err(outside());
-        }
-        Err(why) => return Err(why),
+        Err(error) if would_be_below(folder, &joined) => return Err(unread(&error)),
+        Err(_) => return Err(outside()),
     };
     if !real.starts_with(folder) {
         return Err(outside());
@@ -52,8 +49,16 @@ fn file(folder: &Path, path: &str) -> Result<PathBuf, String> {
     match real.metadata() {
         Ok(found) if found.is_file() => Ok(real),
         Ok(_) => Err(format!("{path} is not a file")),
-        Err(error) => Err(format!("cannot read {path}: {}", describe(&error))),
+        Err(error) => Err(unread(&error)),
     }
+}
+
+/// Whether a path that leads to nothing would be below `folder`. Of paths outside, it is not said what exists.
+fn would_be_below(folder: &Path, path: &Path) -> bool {
+    let nearest = path.ancestors().find(|part| part.symlink_metadata().is_ok());
+    let real = nearest.and_then(|part| part.canonicalize().ok());
+    real.is_some_and(|real| real.starts_with(folder))
+        && !path.components().any(|part| part == Component::ParentDir)
 }
 
 /// Checks that the configurations that a scenario loads are below `folder`, too.
@@ -62,9 +67,7 @@ fn reloads(folder: &Path, path: &Path) -> Result<(), String> {
     let text = text.map_err(|error| format!("cannot read {}: {}", path.display(), describe(&error)))?;
     let beside = path.parent().unwrap_or(folder);
     for name in Draft::read(ConfigFile { name: path.display().to_string(), text }).reloads() {
-        let reload = beside.join(&name);
-        let reload = reload.to_str().ok_or_else(|| "a path is not UTF-8".to_owned())?;
-        file(folder, reload).map_err(|why| format!("`reload: {name}` in the scenario: {why}"))?;
+        file(folder, beside, &name).map_err(|why| format!("`reload: {name}` in the scenario: {why}"))?;
     }
     Ok(())
 }

@@ -206,6 +206,8 @@ fn x19_files_are_read_below_the_working_directory_only() {
     symlink(&secret, folder.0.join("leads-out.json5")).unwrap();
     symlink("in/good.json5", folder.0.join("stays.json5")).unwrap();
     symlink(&other.0, folder.0.join("out")).unwrap();
+    symlink(other.0.join("nothing"), folder.0.join("to-nothing.json5")).unwrap();
+    folder.file("in/missing.json5", "{ happens: [{ at: '1s', reload: 'typo.json5' }] }");
     let secret_path = secret.to_str().unwrap();
     let real = folder.0.join("in/good.json5");
     for path in ["in/good.json5", "stays.json5", "in/../in/good.json5", real.to_str().unwrap()] {
@@ -217,6 +219,8 @@ fn x19_files_are_read_below_the_working_directory_only() {
         "../mcp-other/secret.json5",
         "leads-out.json5",
         "out/secret.json5",
+        "out/nonexistent",
+        "to-nothing.json5",
         "/nonexistent",
         "../nonexistent",
     ] {
@@ -237,6 +241,8 @@ fn x19_files_are_read_below_the_working_directory_only() {
     assert!(is_error && text.contains("exit"), "{text}");
     let (text, is_error) = simulate("reload.json5");
     assert!(!is_error, "{text}");
+    let (text, is_error) = simulate("missing.json5");
+    assert!(is_error && text.contains("cannot read typo.json5: no such file"), "{text}");
     for scenario in ["outside.json5", "above.json5"] {
         let (text, is_error) = simulate(scenario);
         assert!(is_error && text.contains("is not below the working directory"), "{text}");

@@ -103,16 +103,9 @@ impl CollectorClient {
             why.push_str(": ");
             why.push_str(&self.without_secrets(message));
         }
-        match status.as_u16() {
-            429 | 502..=504 => {
-                let after = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-                DeliveryOutcome::Retry {
-                    why,
-                    after: after.and_then(|value| retry_after(value, SystemTime::now())),
-                }
-            }
-            _ => DeliveryOutcome::Refused { why },
-        }
+        let after = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let after = after.and_then(|value| retry_after(value, SystemTime::now()));
+        DeliveryOutcome::of_status(status.as_u16(), why, after)
     }
 
     fn without_secrets(&self, message: String) -> String {

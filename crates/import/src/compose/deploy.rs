@@ -1,4 +1,4 @@
-//! `restart`, `deploy` and `scale` of a service.
+//! `deploy` of a service, and what it takes the place of: `restart` and `scale`.
 
 use std::time::Duration;
 
