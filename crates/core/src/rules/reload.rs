@@ -84,7 +84,9 @@ impl Core {
                 // The exit of one of them has shut the container down, which has its own timeout.
                 return;
             }
-            if !self.job(job).has_ended() {
+            // A process that SIGKILL does not end, yet, gets no second one.
+            let is_killed = self.job(job).run().is_some_and(|run| run.killed);
+            if !self.job(job).has_ended() && !is_killed {
                 let fields = self.killing(job, timeout);
                 let timeout = fmt_duration(timeout);
                 let message = format_args!("did not stop within {timeout} for the reload, sending SIGKILL");

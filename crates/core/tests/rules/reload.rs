@@ -122,6 +122,19 @@ fn r3_a_job_that_changes_when_others_are_killed_has_the_same_time() {
 }
 
 #[test]
+fn r3_a_process_that_was_killed_for_a_reload_is_not_killed_again() {
+    let mut harness = Harness::running(&format!("{A}, {B}"));
+    harness.take_output();
+    reload(&mut harness, B);
+    harness.seconds(5);
+    assert_eq!(harness.take_effects(), ["kill a 15", "kill a 9"]);
+    reload(&mut harness, "{ name: 'b', exec: 'y' }");
+    harness.seconds(5);
+    let killed: Vec<String> = harness.take_effects().into_iter().filter(|one| one.ends_with(" 9")).collect();
+    assert_eq!(killed, ["kill b 9"]);
+}
+
+#[test]
 fn r3_s2_a_reload_ended_by_a_shutdown_kills_no_further_job() {
     let hook = "{ name: 'hook', exec: 'x', timeout: '1s', when: { source: 'main', each: 'stopping' } }";
     let main = "{ name: 'main', exec: 'x', onSuccess: 'shutdown' }";
