@@ -7,7 +7,7 @@ use crate::markdown::{self, plain};
 /// Returns true for an address outside of the repository.
 #[must_use]
 pub fn is_address(target: &str) -> bool {
-    target.contains("://") || target.starts_with("mailto:")
+    target.contains("://") || target.starts_with("mailto:") || target.starts_with("data:")
 }
 
 /// The path, from the root of the repository, of the file that a link on the page `page` refers to. `None` if it is outside.
