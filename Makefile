@@ -39,13 +39,14 @@ lint:
 docs:
 	BLESS=1 cargo test --workspace --quiet
 
-# Takes the pictures of the live page anew, from the real program in Chromium. pngquant, where it is installed, makes them smaller.
+# Takes the pictures of the live page again, from the real program in Chromium. pngquant, where it is installed, makes
+# them smaller.
 pictures:
 	PICTURES=1 cargo test --test integration page::pictures
 	! command -v pngquant >/dev/null || pngquant --force --strip --ext .png docs/pictures/page*.png
 
-# The manual as a web site with search, in target/site/VERSION; fails on a dead link. Not a part of `make test`, because installing mdBook for
-# the first time takes minutes. `make test` checks the links of the pages.
+# The manual as a web site with search, in target/site/VERSION; fails on a dead link. Not a part of `make test`, because
+# installing mdBook for the first time takes minutes. `make test` checks the links of the pages.
 site:
 	scripts/site
 

@@ -479,7 +479,7 @@ fn check_accepts_every_example() {
     let mut examples = Vec::new();
     configurations(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/examples")), &mut examples);
     assert!(examples.len() > 5, "{examples:?}");
-    // What these need is in their images: `tests/example` and `tests/recipes` run them there.
+    // These need files of their images: `tests/example` and `tests/recipes` run them there.
     let needs_image = ["replicated-db", "distroless", "puid-pgid"];
     let here = |path: &&PathBuf| !path.iter().any(|part| needs_image.iter().any(|name| part == *name));
     for example in examples.iter().filter(here) {

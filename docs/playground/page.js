@@ -1,4 +1,5 @@
-// The page: texts in, texts and pictures out. The work is done by worker.js, so a long simulation does not freeze the page.
+// Sends what is typed to worker.js, and shows the answer. A long simulation runs in the worker and does not freeze the
+// page.
 "use strict";
 
 // Configurations of the manual, with their scenarios.

@@ -1,4 +1,4 @@
-//! The playground of the manual, as it is published: compiled to WebAssembly, served as plain files.
+//! The playground of the manual as it is published: compiled to WebAssembly, served as static files.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

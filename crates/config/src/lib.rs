@@ -32,7 +32,6 @@ pub mod places;
 pub mod reference;
 pub mod schema;
 mod service_name;
-pub mod target_host;
 mod validate;
 pub mod values;
 

@@ -1,7 +1,8 @@
 //! Finds what is well-formed but can never work, or not as intended (C7).
 //!
-//! 3.8 starts such files without a message, so what can never work is a fault, not an error: `check` rejects it, the supervisor
-//! logs a warning and starts. What 3.8 does not have, such as the target of an action, is an error. A file that does its work gets only warnings, which `check --strict` rejects (C9).
+//! 3.8 starts such files without a message, so what can never work is a fault, not an error: `check` rejects it, and the
+//! supervisor logs a warning and starts. For keys that 3.8 does not have, such as the target of an action, it is an error.
+//! A file that works as written gets only warnings, which `check --strict` rejects (C9).
 
 mod actions;
 mod cycles;

@@ -153,8 +153,8 @@ impl Manual {
         (!text.is_empty()).then(|| render(&text, style))
     }
 
-    /// The entries of the index whose term contains each of these words, with what it says about them; or else the headings
-    /// that do, with their places.
+    /// The entries of the index whose term contains each of these words, with their text. If there are none, the
+    /// headings that contain them, with their places.
     #[must_use]
     pub fn index(&self, words: &str) -> Vec<(String, String)> {
         let path = "docs/index.md";

@@ -1,8 +1,8 @@
-//! The program behind the playground of the manual (`docs/playground`): reads a configuration and a scenario, and writes
-//! what `check`, `graph` and `simulate` say about them.
+//! The program behind the playground of the manual (`docs/playground`): reads a configuration and a scenario, and
+//! writes the output of `check`, `graph` and `simulate`.
 //!
-//! It is compiled to WebAssembly, where it runs once for each change of the text. Request and answer are JSON, on standard
-//! input and output: a page needs no more than these two to run it, and a test runs it as any other program.
+//! It is compiled to WebAssembly and runs once for each change of the text. Request and answer are JSON, on standard
+//! input and output: a page needs no other interface to run it, and a test runs it as any other program.
 #![forbid(unsafe_code)]
 
 mod answer;

@@ -3,7 +3,7 @@
 //! [`read`] parses a user's file into a [`scenario::Scenario`], with the parser and the error messages of configurations.
 //! [`runner`] runs the real core in a virtual [`world`]: programs, checks and the catalog behave as the scenario says, or
 //! by [`defaults`]. The result is a [`timeline`]; [`expect`] compares it with the expectations of the scenario, and
-//! [`explore`] tries many worlds with [`fault`]s.
+//! [`explore`] tries many worlds with [`fault`]s. [`target_host`] stands for the host that a configuration is for.
 //!
 //! The [`world`] knows nothing of scenarios: a [`world::script::Script`] decides how everything in it behaves. The random
 //! schedules of `containerpilot-oracle` use the same world.
@@ -23,5 +23,6 @@ pub mod read;
 pub mod reference;
 pub mod runner;
 pub mod scenario;
+pub mod target_host;
 pub mod timeline;
 pub mod world;

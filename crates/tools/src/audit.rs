@@ -19,7 +19,6 @@ use containerpilot_command_line::report::print_report;
 use containerpilot_command_line::table::{COMMANDS, MAIN_FLAGS, Program, TOOLS};
 use containerpilot_config::diagnostics::{FileId, Place, Problem, Report, Severity, SourceFile, position};
 use containerpilot_config::span::{SourceMap, Span};
-use containerpilot_config::target_host::TargetHost;
 use containerpilot_config::{LoadedConfig, load};
 use containerpilot_core::plan::Plan;
 use containerpilot_core::state::stop_time::stop_time;
@@ -29,6 +28,7 @@ use containerpilot_import::files::Text;
 use containerpilot_load::command_line::{self, OPTIONS};
 use containerpilot_load::find_files;
 use containerpilot_load::host::{ThisHost, environment};
+use containerpilot_simulation::target_host::TargetHost;
 use containerpilot_text::summary;
 
 use crate::on_disk::OnDisk;

@@ -22,10 +22,10 @@ use containerpilot_config::{LoadedConfig, load};
 use containerpilot_load::command_line::OPTIONS;
 use containerpilot_load::find_files;
 use containerpilot_load::host::ThisHost;
+use containerpilot_simulation::target_host::TargetHost;
 use containerpilot_text::summary;
 
 use crate::audit;
-use containerpilot_config::target_host::TargetHost;
 use new_files::NewFiles;
 use wanted::{CONFIG, DOCKERFILE, SCENARIO, Wanted};
 

@@ -10,7 +10,6 @@ use containerpilot_command_line::options::named_config;
 use containerpilot_command_line::output;
 use containerpilot_command_line::report::print_report;
 use containerpilot_command_line::terminal::stdout_screen;
-use containerpilot_config::target_host::TargetHost;
 use containerpilot_config::{LoadedConfig, load};
 use containerpilot_core::plan::Plan;
 use containerpilot_drawing::simulation::{explore, json, svg, timeline};
@@ -20,6 +19,7 @@ use containerpilot_load::host::ThisHost;
 use containerpilot_simulation::explore::{Explorer, Found, Seed};
 use containerpilot_simulation::read::Draft;
 use containerpilot_simulation::scenario::Scenario;
+use containerpilot_simulation::target_host::TargetHost;
 use containerpilot_simulation::{expect, runner};
 use containerpilot_text::screen::{Screen, sanitized};
 

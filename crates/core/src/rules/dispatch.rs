@@ -1,5 +1,5 @@
-//! Events from the queue are given to the jobs that wait for them (E2), in which order: coprocesses first, and at the startup
-//! then the schedules of periodic jobs. `supervisor/events.rs` queues them.
+//! Gives queued events to the jobs that wait for them (E2), and decides in which order: coprocesses first; at the
+//! startup, the schedules of periodic jobs come next. `supervisor/events.rs` queues events.
 
 use alloc::format;
 use alloc::vec::Vec;

@@ -84,7 +84,7 @@ impl Core {
                 // The exit of one of them has shut the container down, which has its own timeout.
                 return;
             }
-            // A process that SIGKILL does not end, yet, gets no second one.
+            // A process that has not exited after SIGKILL gets no second one.
             let is_killed = self.job(job).run().is_some_and(|run| run.killed);
             if !self.job(job).has_ended() && !is_killed {
                 let fields = self.killing(job, timeout);
@@ -135,7 +135,7 @@ impl Core {
             self.begin_stop(*job, StopReason::Reload);
         }
         if !up.is_empty() {
-            // If it has fired, for jobs that stopped before: what they did when they stopped may have changed others.
+            // It may have fired for jobs that stopped earlier: their hooks and actions can change one more job.
             self.set_reload_timer();
             return true;
         }

@@ -50,7 +50,7 @@ pub(super) struct Importer<'a> {
     /// Loggers whose producer writes to their file.
     pub(super) loggers: BTreeMap<String, String>,
     pub(super) started: BTreeSet<String>,
-    /// What each service requires, and the line that says so.
+    /// What each service requires, and its line.
     pub(super) requires: BTreeMap<String, Vec<(String, Option<SourceLine>)>>,
     /// `logging` of the producers.
     pub(super) logs: BTreeMap<String, Value>,

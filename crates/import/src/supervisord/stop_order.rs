@@ -9,7 +9,8 @@ use crate::document::{Document, Fields};
 /// The maximum length of all `stopAfter` together.
 const MAX_STOP_AFTER: usize = 1 << 20;
 
-/// `stopAfter` of the jobs, and the time for all of them: supervisord stops the programs with the highest priority first, and waits for them.
+/// `stopAfter` of the jobs, and the time for all of them: supervisord stops the programs with the highest priority
+/// first, and waits for them.
 pub(super) fn stop_order(converted: &[Converted], document: &mut Document) {
     let mut levels: BTreeMap<i64, Vec<&Converted>> = BTreeMap::new();
     for program in converted {

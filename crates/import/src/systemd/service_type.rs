@@ -7,7 +7,7 @@ use super::unit::Unit;
 pub(crate) enum ServiceType {
     /// As soon as its process runs.
     Simple,
-    /// When it says so.
+    /// When it reports readiness (`sd_notify`).
     Notify,
     /// When its process has exited.
     Oneshot,

@@ -287,8 +287,8 @@ impl UnitGraph {
         self.boot = seen;
     }
 
-    /// `After=` a simple service: it counts as started when its process runs. If that service waits itself, only `requires` can
-    /// wait for it.
+    /// `After=` a simple service: it counts as started when its process runs. If that service waits for another one, only
+    /// `requires` can wait for it.
     pub(super) fn order_simple(&mut self, document: &mut Document) {
         let keys = ["ExecStartPre", "ExecCondition"];
         let keys: Vec<&str> =

@@ -156,7 +156,7 @@ impl Map {
         map
     }
 
-    /// Sets a key. If it is there already, the new entry takes its place.
+    /// Sets a key. An existing entry is replaced.
     pub fn set(&mut self, entry: YamlEntry) {
         match self.index.get(&entry.key).and_then(|index| self.entries.get_mut(*index)) {
             Some(old) => *old = entry,
@@ -184,7 +184,8 @@ impl YamlNode {
         self.source.place(self.line)
     }
 
-    /// The line of a text on which these words are; for a text that is folded, or words that are not there, where the value begins.
+    /// The line of a text that contains these words. If the text is folded or does not contain them, the line on which
+    /// the value begins.
     #[must_use]
     pub fn place_of(&self, words: &str) -> SourceLine {
         let lines = self.text().map_or(0, |text| text.lines().count() + 1);

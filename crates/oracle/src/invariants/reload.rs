@@ -391,7 +391,7 @@ impl Oracle<'_> {
             return Err(self.violation("X1", "a reload has no answer"));
         }
         let awaited: Vec<usize> = (0..after.len()).filter(|job| waits(*job)).collect();
-        // What others did when they stopped may have changed it.
+        // Hooks and actions of jobs that stopped earlier can change one more job.
         let begins_now = |job: &usize| self.before.get(*job).is_none_or(|was| was.stop_stage.is_none());
         if self.reloading.due.is_some_and(|due| due <= self.now) {
             for job in awaited.iter().filter(|job| !begins_now(job)) {

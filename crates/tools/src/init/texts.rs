@@ -112,8 +112,8 @@ fn config(wanted: &Wanted, names: &Names) -> String {
         let mut members = vec![
             commented(
                 &one(&format!(
-                    "Runs beside the others. With `requires: [{:?}]` it starts after that, and stops before it.",
-                    names.program
+                    "Runs beside the others. With `requires: [{}]` it starts after that job, and stops before it.",
+                    quoted(&names.program)
                 )),
                 "name",
                 text(&names.beside),

@@ -25,7 +25,7 @@ pub(super) fn files(folder: &Path, paths: Vec<(bool, String)>) -> Result<Vec<Pat
             }
             Ok(real)
         };
-        // After the deadline nobody receives it.
+        // After the deadline the receiver is gone: the answer was sent without it.
         let _ = sender.send(paths.into_iter().map(real).collect());
     });
     receiver
@@ -33,7 +33,8 @@ pub(super) fn files(folder: &Path, paths: Vec<(bool, String)>) -> Result<Vec<Pat
         .unwrap_or_else(|_| Err(format!("the file system did not answer within {DEADLINE:?}")))
 }
 
-/// The real path of a file below `folder`, which is a real path. Its path begins at `base`. An error says what is wrong.
+/// The real path of a file below `folder`, which is a real path. `path` is relative to `base`. An error says what is
+/// wrong.
 fn file(folder: &Path, base: &Path, path: &str) -> Result<PathBuf, String> {
     let unread = |error: &std::io::Error| format!("cannot read {path}: {}", describe(error));
     let outside = || format!("{path} is not below the working directory {}", folder.display());
@@ -53,7 +54,8 @@ fn file(folder: &Path, base: &Path, path: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Whether a path that leads to nothing would be below `folder`. Of paths outside, it is not said what exists.
+/// Returns true if a path that does not exist would be below `folder`. An error about any other path must not reveal
+/// what exists.
 fn would_be_below(folder: &Path, path: &Path) -> bool {
     let nearest = path.ancestors().find(|part| part.symlink_metadata().is_ok());
     let real = nearest.and_then(|part| part.canonicalize().ok());

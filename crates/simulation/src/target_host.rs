@@ -4,9 +4,9 @@ use std::net::Ipv4Addr;
 
 use containerpilot_core::plan::Process;
 
-use crate::host::{FileError, Host, ProgramState};
-use crate::interfaces::HostAddress;
-use crate::template::Environment;
+use containerpilot_config::host::{FileError, Host, ProgramState};
+use containerpilot_config::interfaces::HostAddress;
+use containerpilot_config::template::Environment;
 
 /// A host of which only the environment, the name and the addresses are known. Its programs, files and users are
 /// assumed to exist.
