@@ -153,13 +153,10 @@ impl Manual {
         (!text.is_empty()).then(|| render(&text, style))
     }
 
-    /// The entries of the index whose term contains each of these words, with their text. If there are none, the
-    /// headings that contain them, with their places.
+    /// The entries of the index whose term contains each of these words, with their text.
     #[must_use]
     pub fn index(&self, words: &str) -> Vec<(String, String)> {
         let path = "docs/index.md";
-        let words = words.to_lowercase();
-        let words: Vec<&str> = words.split_whitespace().map(singular).collect();
         let reference = |link: &Link| self.reference(path, link);
         let rows =
             markdown::blocks(self.text_of(path).unwrap_or_default()).into_iter().flat_map(
@@ -172,24 +169,19 @@ impl Manual {
             [term, place] => Some((markdown::plain(term), inline(place, &reference))),
             _ => None,
         });
-        let has_words = |term: &str| {
-            let term = term.to_lowercase();
-            let begins_there =
-                |at: usize| !term.get(..at).unwrap_or_default().ends_with(char::is_alphanumeric);
-            !words.is_empty()
-                && words.iter().all(|word| term.match_indices(word).any(|(at, _)| begins_there(at)))
-        };
-        let found: Vec<_> = entries.filter(|(term, _)| has_words(term)).collect();
-        if !found.is_empty() {
-            return found;
-        }
-        let headings = self.pages().flat_map(|page| {
+        entries.filter(|(term, _)| has_words(term, words)).collect()
+    }
+
+    /// The headings that contain each of these words, with their places.
+    #[must_use]
+    pub fn headings(&self, words: &str) -> Vec<(String, String)> {
+        let all = self.pages().flat_map(|page| {
             let text = self.text(page);
             let headings = markdown::headings(text).into_iter().map(|heading| markdown::plain(&heading.text));
             let places = anchors(text).into_iter().map(|anchor| format!("[{}#{anchor}]", page.topic()));
             headings.zip(places).collect::<Vec<_>>()
         });
-        headings.filter(|(heading, _)| has_words(heading)).collect()
+        all.filter(|(heading, _)| has_words(heading, words)).collect()
     }
 
     /// What follows the text of a link: the topic, the file or the address.
@@ -212,6 +204,14 @@ impl Manual {
             None => format!(" ({path})"),
         }
     }
+}
+
+/// Returns true if each of these words begins a word of the text. A plural finds the singular.
+fn has_words(text: &str, words: &str) -> bool {
+    let (text, words) = (text.to_lowercase(), words.to_lowercase());
+    let begins_there = |at: usize| !text.get(..at).unwrap_or_default().ends_with(char::is_alphanumeric);
+    let has = |word: &str| text.match_indices(word).any(|(at, _)| begins_there(at));
+    !words.trim().is_empty() && words.split_whitespace().map(singular).all(has)
 }
 
 /// A word without the ending of a plural.

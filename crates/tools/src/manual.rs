@@ -46,7 +46,12 @@ pub(crate) fn show(words: &str) -> Result<(), Failure> {
         return print(&format!("{text}\n{}\n", screen.paint(Tone::Faint, more)));
     }
     let words = sanitized(words);
-    let index = index(&manual, &words, screen);
+    let list = |head: &str, found: Vec<(String, String)>| {
+        let row = |(term, place)| vec![(Tone::Plain, term), (Tone::Plain, place)];
+        let rows: Vec<_> = found.into_iter().map(row).collect();
+        if rows.is_empty() { String::new() } else { table(screen, &[head, "EXPLAINED IN"], &rows) }
+    };
+    let index = list("TERM", manual.index(&words));
     let more = screen.paint(Tone::Faint, "[NAME]: containerpilot help NAME");
     if let Some(keys) = manual.render_keys(&words, width, screen.colour) {
         let index = if index.is_empty() { index } else { format!("The index has:\n\n{index}\n") };
@@ -66,20 +71,17 @@ pub(crate) fn show(words: &str) -> Result<(), Failure> {
         .chain(keys)
         .chain(["topics"]);
     let hint = suggest::nearest(&words, known).map(|near| format!("did you mean `{near}`?"));
-    if index.is_empty() {
+    let (what, found) = match index.is_empty() {
+        true => ("These sections have the words", list("SECTION", manual.headings(&words))),
+        false => ("The index has", index),
+    };
+    if found.is_empty() {
         let hint =
             hint.unwrap_or_else(|| "`containerpilot help topics` lists the pages of the manual".to_owned());
         return Err(Failure::Usage(format!("unknown command, topic or key `{words}`: {hint}")));
     }
     let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-    print(&format!("`{words}` is not a topic{hint}. The index has:\n\n{index}\n{more}\n"))
-}
-
-/// The entries of the index with these words; empty if there are none.
-fn index(manual: &Manual, words: &str, screen: Screen) -> String {
-    let row = |(term, place)| vec![(Tone::Plain, term), (Tone::Plain, place)];
-    let rows: Vec<_> = manual.index(words).into_iter().map(row).collect();
-    if rows.is_empty() { String::new() } else { table(screen, &["TERM", "EXPLAINED IN"], &rows) }
+    print(&format!("`{words}` is not a topic{hint}. {what}:\n\n{found}\n{more}\n"))
 }
 
 /// All pages with a line about each.
