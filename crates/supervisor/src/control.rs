@@ -4,9 +4,11 @@
 //! network thread is started and takes over the listener. After that the loop receives queries and requests, never
 //! connections.
 //!
-//! `socket` creates the file, `routes` maps paths to endpoints, `bodies` parses request bodies, `endpoints` handles
-//! requests, `events` streams events, `responses` defines the JSON of the responses, `render` fills it in.
+//! `socket` creates the file, `access` decides who may use it, `routes` maps paths to endpoints, `bodies` parses
+//! request bodies, `endpoints` handles requests, `events` streams events, `render` fills in the responses. The JSON of
+//! these is defined in `crates/api/src/responses.rs`, because the commands read it.
 
+mod access;
 mod bodies;
 mod endpoints;
 mod events;
@@ -19,14 +21,13 @@ pub(crate) mod socket;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixListener;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use containerpilot_core::plan;
-use containerpilot_process::sys;
 use tokio::sync::watch;
 
+use self::access::Access;
 use self::endpoints::ControlApi;
 use self::socket::{SocketError, SocketFile};
 use crate::logs::Tails;
@@ -40,8 +41,7 @@ use crate::telemetry::Metrics;
 pub(crate) struct ControlServer {
     plan: plan::Control,
     file: SocketFile,
-    /// Whether the file's mode lets users other than its owner write.
-    open_to_others: Arc<AtomicBool>,
+    access: Access,
     state: State,
 }
 
@@ -51,10 +51,6 @@ enum State {
     Listening(UnixListener),
     /// The network thread has the listener.
     Served { shutdown: watch::Sender<()>, finished: mpsc::Receiver<()> },
-}
-
-fn is_open_to_others(plan: &plan::Control) -> bool {
-    plan.mode & 0o022 != 0
 }
 
 /// What the control socket's endpoints need from the rest of the supervisor.
@@ -72,8 +68,7 @@ impl ControlServer {
 
     fn listen(plan: &plan::Control, lock_timeout: Duration) -> Result<Self, SocketError> {
         let (listener, file) = socket::open(plan, lock_timeout)?;
-        let open_to_others = Arc::new(AtomicBool::new(is_open_to_others(plan)));
-        Ok(Self { plan: plan.clone(), file, open_to_others, state: State::Listening(listener) })
+        Ok(Self { plan: plan.clone(), file, access: Access::new(plan), state: State::Listening(listener) })
     }
 
     /// R3: applies another plan. At another path the new socket listens before the old one is removed; requests on the
@@ -83,7 +78,7 @@ impl ControlServer {
             Some(current) if current.plan.socket == wanted.socket => {
                 if (current.plan.mode, &current.plan.group) != (wanted.mode, &wanted.group) {
                     current.file.set_permissions(wanted)?;
-                    current.open_to_others.store(is_open_to_others(wanted), Ordering::Relaxed);
+                    current.access.follow(wanted);
                 }
                 current.plan = wanted.clone();
             }
@@ -119,11 +114,7 @@ impl ControlServer {
             let _entered = net.handle().enter();
             tokio::net::UnixListener::from_std(listener)?
         };
-        let api = ControlApi {
-            handles,
-            own_uid: sys::effective_ids().0,
-            open_to_others: Arc::clone(&self.open_to_others),
-        };
+        let api = ControlApi { handles, access: self.access.clone() };
         let (shutdown, shutdown_requested) = watch::channel(());
         let (finished_sender, finished) = mpsc::channel();
         net.spawn(async move {

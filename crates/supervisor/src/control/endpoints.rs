@@ -1,7 +1,5 @@
 //! What each endpoint does. Nothing is decided here: requests become queries and commands, replies become responses.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,6 +12,7 @@ use containerpilot_core::request::{self, JobReply, Reply};
 use hyper::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
 use tokio::time::timeout;
 
+use super::access::Access;
 use super::bodies::{self, BodyError};
 use super::render;
 use super::routes::{self, Endpoint, ParameterError, RouteMatch};
@@ -55,20 +54,15 @@ impl From<BodyError> for HttpError {
 /// The handler of the control socket.
 pub(super) struct ControlApi {
     pub(super) handles: ControlHandles,
-    pub(super) own_uid: u32,
-    /// Whether the configuration opens the socket to other users. Then the file's mode and group decide who may
-    /// connect.
-    pub(super) open_to_others: Arc<AtomicBool>,
+    pub(super) access: Access,
 }
 
 impl Handler for ControlApi {
     async fn handle(&self, request: ServerRequest) -> ServerResponse {
         let path = request.head.uri.path();
+        let admitted = self.access.to_socket(request.peer_uid);
         let (route, response) = match routes::find(request.head.method.as_str(), path) {
-            _ if !self.admits(request.peer_uid) => {
-                let reason = "only root and the supervisor's own user may use this socket; control: { mode, group } admits others";
-                ("unknown", error(StatusCode::FORBIDDEN, reason))
-            }
+            _ if let Err(reason) = admitted => ("unknown", error(StatusCode::FORBIDDEN, reason)),
             RouteMatch::Endpoint { endpoint, route, job } => {
                 let result = self.call(endpoint, job, &request).await;
                 (route, result.unwrap_or_else(|refusal| error(refusal.status, &refusal.reason)))
@@ -87,16 +81,6 @@ impl Handler for ControlApi {
 }
 
 impl ControlApi {
-    /// The file's mode already keeps other users out. This check holds even if the mode was changed from outside.
-    fn admits(&self, peer_uid: Option<u32>) -> bool {
-        self.open_to_others.load(Ordering::Relaxed) || self.is_own_user(peer_uid)
-    }
-
-    /// Returns true for root and the supervisor's own user.
-    fn is_own_user(&self, peer_uid: Option<u32>) -> bool {
-        peer_uid.is_some_and(|uid| uid == 0 || uid == self.own_uid)
-    }
-
     async fn call(&self, endpoint: Endpoint, job: String, request: &ServerRequest) -> EndpointResult {
         let ServerRequest { head, body, peer_uid } = request;
         let (query, peer_uid) = (head.uri.query(), *peer_uid);
@@ -132,12 +116,9 @@ impl ControlApi {
         }
     }
 
-    /// X12. The variables of a job may be secret: users whom only the mode of the socket admits do not get them.
     async fn execution(&self, job: String, peer_uid: Option<u32>) -> EndpointResult {
-        if !self.is_own_user(peer_uid) {
-            let reason = "only root and the supervisor's own user may run commands as a job";
-            return Err(http_error(StatusCode::FORBIDDEN, reason.to_owned()));
-        }
+        let forbidden = |reason: &str| http_error(StatusCode::FORBIDDEN, reason.to_owned());
+        self.access.to_variables(peer_uid).map_err(forbidden)?;
         let execution = self.handles.queries.execution(job.clone()).await.map_err(|error| match error {
             ExecutionError::Job(error) => unresolved(&job, &error),
             ExecutionError::Setup(why) => http_error(StatusCode::CONFLICT, format!("{job}: {why}")),
