@@ -2,6 +2,9 @@
 //!
 //! A plan has both: the definition, as a [`ReplicaGroup`], and the jobs made from it. So another number of replicas
 //! needs no file.
+//!
+//! `event.rs` decides which events of the definition count only when they hold for all its replicas
+//! ([`Code::needs_all_replicas`](crate::event::Code::needs_all_replicas)), `facts/events.rs` whether they do.
 
 use alloc::boxed::Box;
 use alloc::format;
