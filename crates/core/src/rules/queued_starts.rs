@@ -1,5 +1,5 @@
-//! Processes that had to wait for their turn (P14), and programs that are done: checks, drain programs and tests of
-//! files.
+//! Processes that had to wait in the start queue for their turn (P14), and programs that are done: checks, drain
+//! programs and tests of files. `state/start_queue.rs` decides whose turn it is.
 
 use crate::ids::CheckRunId;
 use crate::input::CheckError;
