@@ -1,4 +1,5 @@
 //! What the log says about work: why the supervisor keeps running, and what does not keep it running (W10).
+//! `plan/work.rs` decides which jobs do work.
 
 use alloc::format;
 use alloc::string::String;
