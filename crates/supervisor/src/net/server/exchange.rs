@@ -18,7 +18,7 @@ use thiserror::Error;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::socket::{ConnectionActivity, RequestGuard};
+use super::connections::{ConnectionActivity, RequestGuard};
 use super::{Body, Handler, ServerRequest, Shared, error};
 use crate::net::limits::{DISCARDED_BODY_BYTES, SMALL_BODY_BYTES};
 
