@@ -1,8 +1,9 @@
 //! Simulates a configuration in many variations: first without faults, then with each fault alone, then with several random
 //! ones.
 //!
-//! A finding is shown with the fewest faults that lead to it. If nothing has to fail, it is a *problem* of the
-//! configuration, which does not tolerate another order or other durations. Otherwise it is a *consequence*.
+//! A finding is shown with the fewest faults that lead to it. If nothing has to fail (`is_failure`), it is a *problem*
+//! of the configuration, which does not tolerate another order or other durations. Otherwise it is a *consequence*.
+//! `simulate --explore` prints `PROBLEM` and `FAULT`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -115,12 +116,34 @@ impl Found {
     /// Returns true if it happens although nothing fails.
     #[must_use]
     pub fn is_problem(&self) -> bool {
-        !self.faults.iter().any(Fault::is_failure)
+        !self.faults.iter().any(is_failure)
     }
 
     /// Lower is simpler: failures weigh more than delays.
     fn weight(&self) -> usize {
-        self.faults.iter().map(|fault| if fault.is_failure() { 100 } else { 1 }).sum()
+        self.faults.iter().map(|fault| if is_failure(fault) { 100 } else { 1 }).sum()
+    }
+}
+
+/// Returns true if something fails, rather than takes longer.
+const fn is_failure(fault: &Fault) -> bool {
+    match fault {
+        Fault::TakesLonger(..)
+        | Fault::StartsLate(..)
+        | Fault::HealthyLate(..)
+        | Fault::StopsLate(..)
+        | Fault::SeenLate(..)
+        | Fault::Stop(_)
+        | Fault::Signal(..)
+        | Fault::Maintenance(..) => false,
+        Fault::Fails(..)
+        | Fault::CannotStart(_)
+        | Fault::Dies(..)
+        | Fault::NeverHealthy(_)
+        | Fault::Unhealthy(..)
+        | Fault::NeverSeen(_)
+        | Fault::Vanishes(..)
+        | Fault::CatalogOutage(..) => true,
     }
 }
 
@@ -204,7 +227,7 @@ impl<'a> Explorer<'a> {
                         // Shrinks only what may turn out to be simpler, or a problem.
                         let worth =
                             new.weight() < known.weight() || (new.is_problem() && !known.is_problem());
-                        if worth || (!known.is_problem() && new.faults.iter().any(|one| !one.is_failure())) {
+                        if worth || (!known.is_problem() && new.faults.iter().any(|one| !is_failure(one))) {
                             let (new, variations) = (self.shrink(new), known.variations);
                             if new.weight() < known.weight() {
                                 *known = Found { variations, ..new };

@@ -1,7 +1,8 @@
 //! Faults that a world may have, each small enough to be described in a few words.
 //!
 //! There are two kinds. Something takes longer or happens at another time than by default; a configuration must
-//! tolerate that. Or something *fails*; the consequences are worth knowing, but may be intended.
+//! tolerate that. Or something *fails*; the consequences are worth knowing, but may be intended. `explore.rs` decides
+//! which fault is of which kind, and what follows from that for a finding.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -57,29 +58,6 @@ pub enum Fault {
 const SECOND: Duration = Duration::from_secs(1);
 
 impl Fault {
-    /// Returns true if something fails, rather than takes longer.
-    #[must_use]
-    pub const fn is_failure(&self) -> bool {
-        match self {
-            Self::TakesLonger(..)
-            | Self::StartsLate(..)
-            | Self::HealthyLate(..)
-            | Self::StopsLate(..)
-            | Self::SeenLate(..)
-            | Self::Stop(_)
-            | Self::Signal(..)
-            | Self::Maintenance(..) => false,
-            Self::Fails(..)
-            | Self::CannotStart(_)
-            | Self::Dies(..)
-            | Self::NeverHealthy(_)
-            | Self::Unhealthy(..)
-            | Self::NeverSeen(_)
-            | Self::Vanishes(..)
-            | Self::CatalogOutage(..) => true,
-        }
-    }
-
     /// Every fault that makes sense for a plan, each once.
     #[must_use]
     pub fn all(plan: &Plan, scenario: &Scenario) -> Vec<Self> {
