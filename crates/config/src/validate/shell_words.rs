@@ -1,4 +1,6 @@
 //! Commands that were probably written for a shell (C7). Programs are executed directly (P8).
+//!
+//! Quotes and operators in a command that is one string are reported in `values/command.rs`, where it is split.
 
 use containerpilot_core::plan::{Command, PORT_VARIABLE, REPLICA_VARIABLE, Word};
 

@@ -1,4 +1,7 @@
 //! Commands: as one string that is split at spaces, or as a list of arguments (P8).
+//!
+//! Quotes and operators of a shell are reported here: a list may contain them, and only the decoder sees which of the
+//! two was written. The other warnings about words for a shell, `$PORT` and `sh -c`, are in `validate/shell_words.rs`.
 
 use containerpilot_core::plan::{Command, Word};
 
