@@ -8,10 +8,10 @@ use containerpilot_core::Time;
 use containerpilot_core::plan::{Check, Job, Repeat, Restarts, Trigger};
 use containerpilot_core::state::fingerprint::{Fingerprint, Name, Order};
 
+use super::fixed_times::{ABANDON_TIMEOUT, KILL_TIMEOUT};
 use super::model::{CheckModel, JobModel, RunModel, Said};
 use super::oracle::Oracle;
 use super::reloading::Reloading;
-use super::timeouts::{ABANDON_TIMEOUT, KILL_TIMEOUT};
 
 impl Oracle<'_> {
     /// Adds everything that decides what this oracle accepts from here on, including the plans in force and to come.

@@ -8,9 +8,9 @@ use containerpilot_core::plan::{Level, Signal};
 use containerpilot_core::request::Request;
 use containerpilot_core::{JobStatus, Phase, StopStage};
 
+use super::fixed_times::EXEC_TIMEOUT;
 use super::model::{Pending, RunModel};
 use super::oracle::{Check, Oracle};
-use super::timeouts::EXEC_TIMEOUT;
 
 impl Oracle<'_> {
     pub(super) fn see_input(&mut self, input: &Input) {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use containerpilot_core::plan::{Job, Repeat, RestartOn, Restarts, Trigger};
 use containerpilot_core::{JobStatus, Phase, State, Time};
 
+use super::fixed_times::ABANDON_TIMEOUT;
 use super::model::{Pending, RunModel, Seen};
 use super::oracle::{Check, Oracle};
-use super::timeouts::ABANDON_TIMEOUT;
 
 impl Oracle<'_> {
     pub(super) fn check_runs(&mut self, job: usize, after: &[JobStatus], phase: Phase) -> Check {

@@ -9,11 +9,11 @@ use containerpilot_core::variables::ProcessEnvironment;
 use containerpilot_core::{Phase, Time};
 use containerpilot_simulation::world::pid_of;
 
+use super::fixed_times::EXEC_TIMEOUT;
 use super::model::{RunModel, Said};
 use super::oracle::{Check, Oracle};
 use super::replicas::is_named;
 use super::stopping::is_hook;
-use super::timeouts::EXEC_TIMEOUT;
 
 /// How long a hook without a `timeout` may run (S15).
 const HOOK_TIMEOUT: Duration = Duration::from_secs(300);

@@ -8,10 +8,10 @@ use containerpilot_core::input::{ExitStatus, Remains, StartErrorKind};
 use containerpilot_core::plan::{Escalation, OnUnhealthy, Signal, StopScope};
 use containerpilot_core::{Phase, StopStage, Time};
 
+use super::fixed_times::ABANDON_TIMEOUT;
 use super::model::RunModel;
 use super::oracle::{Check, Oracle};
 use super::repetition::met_tick_at;
-use super::timeouts::ABANDON_TIMEOUT;
 
 impl Oracle<'_> {
     /// S9: only stop signals may be for the process alone, and never SIGKILL.

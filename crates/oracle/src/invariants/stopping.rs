@@ -9,10 +9,10 @@ use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Job, Level, OnCompletion, OnStartLimit, RequiredSource, Role, Trigger};
 use containerpilot_core::{Core, JobStatus, Outcome, Phase, State, StopReason, StopStage, Time};
 
+use super::fixed_times::{DEREGISTER_TIMEOUT, KILL_TIMEOUT, MARGIN};
 use super::model::{JobModel, RunModel};
 use super::oracle::{Check, Oracle};
 use super::replicas::is_named;
-use super::timeouts::{DEREGISTER_TIMEOUT, KILL_TIMEOUT, MARGIN};
 use super::waiting::{does_work, is_server};
 
 /// The log gets at least this long (S6).
