@@ -5,6 +5,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use flate2::read::GzDecoder;
+
 use super::deadline::wait_until_within;
 use super::supervisor::{Mode, Supervisor};
 
@@ -16,7 +18,7 @@ pub(crate) struct Telemetry {
     pub(crate) address: SocketAddr,
 }
 
-/// A response: status code, lowercase head, body.
+/// A response: status code, lowercase head, body without its compression.
 pub(crate) type Response = (u16, String, String);
 
 impl Telemetry {
@@ -77,15 +79,23 @@ impl Telemetry {
 pub(crate) fn request(address: SocketAddr, method: &str, path: &str) -> Response {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-    write!(stream, "{method} {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    let headers = "Host: a\r\nAccept-Encoding: gzip\r\nConnection: close\r\n";
+    write!(stream, "{method} {path} HTTP/1.1\r\n{headers}\r\n").unwrap();
     read_response(stream)
 }
 
 pub(crate) fn read_response(mut stream: impl Read) -> Response {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
-    let text = String::from_utf8(bytes).unwrap();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("not an HTTP response: {text}"));
+    let end = bytes.windows(4).position(|window| window == b"\r\n\r\n");
+    let end = end.unwrap_or_else(|| panic!("not an HTTP response: {}", String::from_utf8_lossy(&bytes)));
+    let mut body = bytes.split_off(end + 4);
+    let head = String::from_utf8(bytes).unwrap().trim_end().to_lowercase();
     let code = head.split(' ').nth(1).unwrap().parse().unwrap();
-    (code, head.to_lowercase(), body.to_owned())
+    if head.contains("\r\ncontent-encoding: gzip") && !body.is_empty() {
+        let mut plain = Vec::new();
+        GzDecoder::new(body.as_slice()).read_to_end(&mut plain).unwrap();
+        body = plain;
+    }
+    (code, head, String::from_utf8(body).unwrap())
 }

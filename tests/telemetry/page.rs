@@ -49,6 +49,7 @@ fn t5_page_is_there_by_default_read_only_and_with_strict_headers() {
     let served = Telemetry::start(ONE_JOB);
     let (code, head, body) = served.get("/");
     assert!(code == 200 && head.contains("content-type: text/html; charset=utf-8"), "{head}");
+    assert!(head.contains("content-encoding: gzip") && head.contains("vary: accept-encoding"), "{head}");
     assert!(body.starts_with("<!doctype html>") && body.trim_end().ends_with("</html>"), "{body}");
     for header in [
         "content-security-policy: default-src 'none'; style-src 'sha256-",
@@ -80,6 +81,23 @@ fn t5_page_is_there_by_default_read_only_and_with_strict_headers() {
     assert_eq!(served.get("/page/jobs/nothing").0, 404);
     assert_eq!(served.get("/page/jobs/%ff").0, 400);
     assert_eq!(served.get("/page/nothing").0, 404);
+}
+
+#[test]
+fn t5_page_is_compressed_and_a_client_that_cannot_read_it_is_told() {
+    let served = Telemetry::start(ONE_JOB);
+    let (code, compressed, body) = request(served.address, "HEAD", "/");
+    assert!(code == 200 && compressed.contains("content-encoding: gzip") && body.is_empty(), "{compressed}");
+    let length = |head: &str| -> usize {
+        head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap().parse().unwrap()
+    };
+    assert_eq!(length(&compressed), length(&served.get("/").1));
+    for headers in ["", "Accept-Encoding: identity\r\n", "Accept-Encoding: br, gzip;q=0\r\n"] {
+        let (code, head, body) = with_headers(served.address, "/", &format!("Host: a\r\n{headers}"));
+        assert!(code == 406 && body.contains("`curl --compressed`"), "{headers}: {head}\n{body}");
+        assert!(head.contains("vary: accept-encoding") && !head.contains("content-encoding"), "{head}");
+        assert_eq!(with_headers(served.address, "/page/state", &format!("Host: a\r\n{headers}")).0, 200);
+    }
 }
 
 #[test]
@@ -263,6 +281,7 @@ fn t5_public_names_of_others_and_other_sites_are_refused() {
         let headers = format!("Host: a\r\nSec-Fetch-Site: {site}\r\n");
         assert_eq!(get("/page/events", &headers).0, 403);
         assert_eq!(get("/page/jobs/a", &headers).0, 403);
+        let headers = format!("{headers}Accept-Encoding: gzip\r\n");
         assert_eq!(get("/", &headers).0, 200, "a link to the page works");
     }
     assert_eq!(get("/page/state", "Host: a\r\nSec-Fetch-Site: same-origin\r\n").0, 200);

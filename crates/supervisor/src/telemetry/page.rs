@@ -2,7 +2,7 @@
 //!
 //! | path | response |
 //! | --- | --- |
-//! | `/` | the document: HTML with its style and script, no other resource |
+//! | `/` | the document: HTML with its style and script, no other resource; compressed with gzip |
 //! | `/page/state` | the state of everything, as JSON |
 //! | `/page/events` | the same, then every change, as server-sent events ([`feed`]) |
 //! | `/page/jobs/NAME`, `watches`, `locks`, `files` | the explanation of one of them, as JSON ([`details`]) |
@@ -37,7 +37,6 @@ use crate::messages::query::{LookupError, Subject};
 use crate::messages::query_handle::QueryHandle;
 use crate::net::server::{JSON, ServerResponse, StatusCode, error, ok};
 
-const HTML: &str = "text/html; charset=utf-8";
 const EVENTS: &str = "text/event-stream";
 
 /// Serves the page.
@@ -113,7 +112,7 @@ impl PageServer {
             return public_name();
         }
         if route == Route::Document {
-            return headers::add(ok(HTML, headers::DOCUMENT.text.as_str()), &headers::DOCUMENT.policy);
+            return headers::document(&head.headers);
         }
         if headers::is_cross_site(&head.headers) {
             let reason = "only the page itself may request this";

@@ -1,63 +1,56 @@
 //! The document of the page, and the headers that keep it apart from everything else in a browser.
 
-use std::sync::LazyLock;
-
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, HeaderName, HeaderValue, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, HeaderMap, HeaderName,
+    HeaderValue, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
-use ring::digest::{SHA256, digest};
 
-use crate::net::server::ServerResponse;
+use crate::net::server::{ServerResponse, StatusCode, error, ok};
 
-const STYLE: &str = include_str!("page.css");
-/// One script in several files, in this order.
-const SCRIPT: &str = concat!(
-    include_str!("script/base.js"),
-    include_str!("script/nodes.js"),
-    include_str!("script/graph.js"),
-    include_str!("script/overview.js"),
-    include_str!("script/timeline.js"),
-    include_str!("script/panel.js"),
-    include_str!("script/live.js"),
-);
+/// The document, compressed with gzip when it was built: it is not in the program a second time for clients that
+/// cannot read that. There are no browsers among them.
+pub(super) const DOCUMENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/page.html.gz"));
 
-/// The document and its policy.
-pub(super) struct Document {
-    pub(super) text: String,
-    pub(super) policy: String,
-}
-
-/// Made at the first request. The policy names the style and the script by their hashes: nothing else is applied or
-/// executed, and no text can be turned into markup by mistake (`require-trusted-types-for`).
-pub(super) static DOCUMENT: LazyLock<Document> = LazyLock::new(|| {
-    let text = include_str!("page.html").replace("{{style}}", STYLE).replace("{{script}}", SCRIPT);
-    let policy = format!(
-        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; connect-src 'self'; img-src data:; \
-         base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
-        hash(STYLE),
-        hash(SCRIPT)
-    );
-    Document { text, policy }
-});
+/// The policy of the document. It names the style and the script by their hashes: nothing else is applied or executed,
+/// and no text can be turned into markup by mistake (`require-trusted-types-for`).
+pub(super) const POLICY: &str = include_str!(concat!(env!("OUT_DIR"), "/page.policy"));
 
 /// The policy of responses that are not documents.
 pub(super) const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
 
-fn hash(text: &str) -> String {
-    STANDARD.encode(digest(&SHA256, text.as_bytes()))
+/// The response to a request of the document.
+pub(super) fn document(request: &HeaderMap) -> ServerResponse {
+    let mut response = if accepts_gzip(request) {
+        let mut response = add(ok("text/html; charset=utf-8", DOCUMENT), POLICY);
+        response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        response
+    } else {
+        let reason = "the page is compressed with gzip: open it in a browser, or use `curl --compressed`";
+        add(error(StatusCode::NOT_ACCEPTABLE, reason), NOTHING)
+    };
+    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+    response
+}
+
+/// Whether `Accept-Encoding` allows gzip: by its name, or else by `*`, and not with a weight of 0.
+pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let codings = || {
+        let lines = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
+        lines.flat_map(|line| line.split(',')).map(|coding| coding.split_once(';').unwrap_or((coding, "q=1")))
+    };
+    let is_allowed = |name: &str| {
+        let (_, weight) = codings().find(|(coding, _)| coding.trim().eq_ignore_ascii_case(name))?;
+        let (_, weight) = weight.split_once('=')?;
+        Some(!weight.trim().trim_matches(['0', '.']).is_empty())
+    };
+    is_allowed("gzip").or_else(|| is_allowed("*")).unwrap_or_default()
 }
 
 /// Adds the headers of every response of the page.
-pub(super) fn add(mut response: ServerResponse, policy: &str) -> ServerResponse {
+pub(super) fn add(mut response: ServerResponse, policy: &'static str) -> ServerResponse {
     let headers = response.headers_mut();
-    // Its hashes are base64, so it is a valid value.
-    if let Ok(policy) = HeaderValue::from_str(policy) {
-        headers.insert(CONTENT_SECURITY_POLICY, policy);
-    }
     for (name, value) in [
+        (CONTENT_SECURITY_POLICY, policy),
         (CACHE_CONTROL, "no-store"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (REFERRER_POLICY, "no-referrer"),

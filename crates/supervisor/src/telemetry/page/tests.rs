@@ -1,6 +1,14 @@
 //! Routes, and what viewers of different speed are told.
 
 use std::collections::BTreeMap;
+use std::io::Read;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
+use hyper::HeaderMap;
+use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, VARY};
+use ring::digest::{SHA256, digest};
 
 use super::super::testing::TestCore;
 use super::feed::tests::Viewed;
@@ -26,16 +34,70 @@ fn t5_paths_of_the_page() {
 
 #[test]
 fn t5_the_document_is_complete_and_its_policy_names_it() {
-    let document = &*headers::DOCUMENT;
-    assert!(!document.text.contains("{{"), "a placeholder is left");
-    assert_eq!(document.text.matches("<script").count(), 1);
+    let mut document = String::new();
+    GzDecoder::new(headers::DOCUMENT).read_to_string(&mut document).unwrap();
+    assert!(!document.contains("{{"), "a placeholder is left");
+    assert_eq!(document.matches("<script").count(), 1);
     for outside in
         ["src=", "href=\"http", "@import", "url(", "innerHTML", "outerHTML", "insertAdjacentHTML", "eval("]
     {
-        assert!(!document.text.contains(outside), "{outside}");
+        assert!(!document.contains(outside), "{outside}");
     }
-    assert_eq!(document.policy.matches("'sha256-").count(), 2);
-    assert!(document.text.len() < 80_000, "{} bytes", document.text.len());
+    for (element, directive) in [("style", "style-src"), ("script", "script-src")] {
+        let (_, rest) = document.split_once(&format!("<{element}>")).unwrap();
+        let (text, _) = rest.split_once(&format!("</{element}>")).unwrap();
+        let hash = STANDARD.encode(digest(&SHA256, text.as_bytes()));
+        let named = format!("; {directive} 'sha256-{hash}'; ");
+        assert!(headers::POLICY.contains(&named), "{named} is not in {}", headers::POLICY);
+    }
+    assert_eq!(headers::POLICY.matches("'sha256-").count(), 2);
+    assert!(document.len() < 80_000, "{} bytes", document.len());
+    assert!(headers::DOCUMENT.len() < 20_000, "{} bytes", headers::DOCUMENT.len());
+    // No time of the build.
+    assert_eq!(headers::DOCUMENT[4..8], [0; 4]);
+}
+
+#[test]
+fn t5_the_document_is_for_clients_that_accept_gzip() {
+    let response = |accepted: &[&'static str]| {
+        let lines = accepted.iter().map(|line| (ACCEPT_ENCODING, HeaderValue::from_static(line)));
+        headers::document(&HeaderMap::from_iter(lines))
+    };
+    let accepted: [&[&str]; 8] = [
+        &["gzip, deflate, br, zstd"],
+        &["deflate;q=0.5 , GZip"],
+        &["br", "gzip"],
+        &["*"],
+        &["gzip;q=1.0, *;q=0"],
+        &["gzip; q=0.001"],
+        &["deflate, *;q=0.5, identity;q=0"],
+        &["*;q=0, gzip"],
+    ];
+    for lines in accepted {
+        let response = response(lines);
+        assert_eq!(response.status(), StatusCode::OK, "{lines:?}");
+        assert_eq!(response.headers()[CONTENT_ENCODING], "gzip");
+        assert_eq!(response.headers()[VARY], "Accept-Encoding");
+        assert_eq!(response.headers()[CONTENT_SECURITY_POLICY], headers::POLICY);
+    }
+    let refused: [&[&str]; 9] = [
+        &[],
+        &[""],
+        &["identity"],
+        &["br, deflate"],
+        &["gzip;q=0"],
+        &["gzip;q=0.000, *"],
+        &["GZIP ; Q = 0.0"],
+        &["*;q=0"],
+        &["gzipped"],
+    ];
+    for lines in refused {
+        let response = response(lines);
+        assert_eq!(response.status(), StatusCode::NOT_ACCEPTABLE, "{lines:?}");
+        assert!(!response.headers().contains_key(CONTENT_ENCODING));
+        assert_eq!(response.headers()[VARY], "Accept-Encoding");
+        assert_eq!(response.headers()[CONTENT_SECURITY_POLICY], headers::NOTHING);
+    }
 }
 
 #[test]
