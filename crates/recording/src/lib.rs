@@ -1,0 +1,21 @@
+//! Recordings (B1–B4): what the core was told, and when, in few bytes.
+//!
+//! A recording is a header and a row of blocks. A block begins with a checkpoint, which is the state of the core, and
+//! has the inputs that followed, each with its time. So a block can be played without those before it, and the oldest
+//! are dropped when the memory is full.
+//!
+//! A steady container has checks that pass, ten bytes for each as they would be written plainly, and these bytes say
+//! little: the same inputs in turn, ids that go up by one, times that hardly differ. [`coder`] spends about one byte on
+//! them. Compressing whole blocks afterwards would take a third of a megabyte while it is done.
+//!
+//! The types of checkpoints and inputs are those of the caller: this crate knows only how to write them down.
+#![forbid(unsafe_code)]
+
+mod checksum;
+mod coder;
+mod format;
+mod reader;
+mod recorder;
+
+pub use reader::{BlockReader, Damage, DamageKind, ReadError, Recording, Unreadable};
+pub use recorder::{Recorder, TooLarge};
