@@ -7,6 +7,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
+
 /// The bytes of a file, a key or a response.
 pub type ValueBytes = Arc<[u8]>;
 
@@ -17,7 +19,7 @@ pub type Entries = BTreeMap<String, ValueBytes>;
 pub const MAX_VALUE_BYTES: usize = 1024 * 1024;
 
 /// What a watch finds.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Answer {
     /// These instances, in any order.
     Instances(Vec<Instance>),
@@ -68,7 +70,7 @@ impl Answer {
 pub type WatchResult = Result<Answer, String>;
 
 /// A healthy instance of a watched service (E6).
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Instance {
     /// Its id in the catalog.
     pub id: String,

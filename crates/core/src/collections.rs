@@ -5,6 +5,8 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
+use serde::{Deserialize, Serialize};
+
 /// Collects into a map or set by inserting one item after the other. `collect` sorts the items first.
 pub fn inserted<T, C: Default + Extend<T>>(items: impl IntoIterator<Item = T>) -> C {
     let mut collection = C::default();
@@ -40,7 +42,7 @@ pub fn grouped<K: Ord, V>(pairs: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K
 /// A map in one vector, in the order of its keys, which are numbers.
 ///
 /// Identifiers ascend, so that most insertions are at the end. A removal moves what follows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SortedMap<K, V> {
     entries: Vec<(K, V)>,
 }

@@ -2,6 +2,8 @@
 
 use alloc::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{CheckIx, CheckRunId, FileIx, JobIx, LockIx, RenderId, RunId};
 use crate::log_entry::LogEntry;
 use crate::plan::diff::Moves;
@@ -238,7 +240,7 @@ impl KillReason {
 }
 
 /// The desired state of a service in the catalog.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum DesiredService {
     /// Not registered.
     Absent,

@@ -3,10 +3,12 @@
 use alloc::string::String;
 use core::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::signal::Signal;
 
 /// What happened. The names are those of `once`, `each` and `event` in a configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Code {
     /// The supervisor is ready: configuration loaded, control socket and telemetry server listening.
     Startup,
@@ -225,7 +227,7 @@ impl fmt::Display for Code {
 }
 
 /// Where an event comes from.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Source {
     /// The supervisor.
     Global,

@@ -2,10 +2,12 @@
 
 use core::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::signal::Signal;
 
 /// How a process exited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ExitStatus {
     /// With a code.
     Code(u8),

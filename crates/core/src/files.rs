@@ -9,6 +9,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
+
 use crate::context::{Context, Decision};
 use crate::effect::Effect;
 use crate::event::Code;
@@ -31,7 +33,7 @@ use crate::watches::Watches;
 pub use report::{FileOverview, FileStatus, waiting_for_watches};
 
 /// The rendered files of a plan.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Files {
     states: Vec<FileState>,
 }

@@ -11,6 +11,8 @@ mod watchdog;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
+
 use crate::SortedMap;
 use crate::event::Code;
 use crate::health::state::JobHealth;
@@ -27,7 +29,7 @@ use crate::state::timers::{JobTimer, TimerId, TimerKind, Timers};
 use crate::time::Time;
 
 /// The health of all jobs of a plan.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Health {
     /// `None` for a job without checks.
     jobs: Vec<Option<JobHealth>>,

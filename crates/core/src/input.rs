@@ -3,6 +3,8 @@
 use alloc::string::{String, ToString};
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 pub use crate::answer::{Answer, Instance, WatchResult};
 pub use crate::exit_status::ExitStatus;
 use crate::ids::{CheckRunId, JobIx, LockIx, RenderId, RunId, WatchIx};
@@ -13,7 +15,7 @@ use crate::plan::{Signal, UnexpectedStatus};
 use crate::request::{Request, RequestId};
 
 /// Something that happened.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Input {
     /// The supervisor is ready: configuration loaded, control socket and telemetry server listening (E4).
     Ready,
@@ -161,7 +163,7 @@ impl Moves {
 }
 
 /// The other processes of a run whose process has exited.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Remains {
     /// No other process.
     Nothing,
@@ -174,7 +176,7 @@ pub enum Remains {
 }
 
 /// Why a file could not be rendered (D15).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RenderError {
     /// Its template and what watches have found: it would fail again.
     Text(String),
@@ -193,7 +195,7 @@ impl RenderError {
 }
 
 /// What a rendering has made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RenderedText {
     /// The text that the file has already.
     Same,
@@ -202,7 +204,7 @@ pub enum RenderedText {
 }
 
 /// Why a program could not be started.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartError {
     /// The kind of failure.
     pub kind: StartErrorKind,
@@ -211,7 +213,7 @@ pub struct StartError {
 }
 
 /// Why a check, the test of a file or a drain program did not succeed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CheckError {
     /// It has failed.
     Failed(String),
@@ -266,7 +268,7 @@ impl From<&str> for CheckError {
 }
 
 /// The kind of failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StartErrorKind {
     /// The program does not exist.
     NotFound,

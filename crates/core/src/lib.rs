@@ -9,6 +9,7 @@ extern crate alloc;
 
 pub mod answer;
 pub mod catalog;
+mod checkpoint;
 pub mod collections;
 mod context;
 pub mod effect;

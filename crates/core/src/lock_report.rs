@@ -4,10 +4,12 @@ use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::time::{Time, fmt_duration};
 
 /// What is known about a lock in Consul.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum LockReport {
     /// This supervisor has it.
     Held {
@@ -22,7 +24,7 @@ pub enum LockReport {
 }
 
 /// Why a lock is not held.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum LockWait {
     /// The first request has not been answered.
     Unknown,

@@ -20,6 +20,8 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::context::{Context, Decision};
 use crate::effect::Effect;
 use crate::event::Code;
@@ -39,7 +41,7 @@ use crate::time::Time;
 pub use report::LockOverview;
 
 /// The locks of a plan.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Locks {
     states: Vec<LockState>,
 }

@@ -2,11 +2,13 @@
 
 use alloc::string::String;
 
+use serde::{Deserialize, Serialize};
+
 /// The most characters of a `STATUS=` that are kept.
 const MAX_STATUS: usize = 256;
 
 /// One report of a process about itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Notice {
     /// It is ready: `READY=1`, a newline on its descriptor, or a matching line of output.
     Ready,

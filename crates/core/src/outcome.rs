@@ -1,7 +1,9 @@
 //! How a job ended.
 
+use serde::{Deserialize, Serialize};
+
 /// How a job ended (X7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Outcome {
     /// It has done its work: its last run was a success.
     Complete,
@@ -27,7 +29,7 @@ impl Outcome {
 }
 
 /// Why a job never ran and never will.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SkipReason {
     /// The events it waited for can never come (W10).
     Unreachable,

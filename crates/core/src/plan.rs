@@ -33,6 +33,8 @@ mod work;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 pub use crate::signal::Signal;
 pub use consul::{Catalog, Consul, ConsulAddress, NetworkParts, Tls, TokenSource};
 pub use control::Control;
@@ -61,7 +63,8 @@ pub use when::{EventPattern, FirstTick, Repeat, Trigger, When};
 pub use word::Word;
 
 /// Everything a configuration defines.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Plan {
     /// Coprocesses first, because they start first (C6), then the jobs in the order of the file, then the telemetry
     /// job, if there is one.

@@ -11,17 +11,19 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::JobIx;
 use crate::plan::diff::{Changes, Moves};
 use crate::plan::{Plan, ScaleError, Signal};
 use crate::time::fmt_duration;
 
 /// The number of a request, chosen by the caller; the reply carries it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RequestId(pub u64);
 
 /// A request of a user.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Request {
     /// Enter or leave maintenance mode (D8). The reply is `Updated`.
     Maintenance(bool),

@@ -7,6 +7,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::JobIx;
 use crate::plan::diff::Moves;
 use crate::request::{Refusal, Reply, RequestId};
@@ -16,7 +18,7 @@ use crate::state::timers::{TimerId, TimerKind, Timers};
 use crate::time::Time;
 
 /// A rolling restart in progress.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RollingRestart {
     /// The request to answer.
     request: RequestId,

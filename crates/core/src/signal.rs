@@ -3,8 +3,10 @@
 use alloc::string::ToString;
 use core::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// A signal, by its Linux number (1 to 64).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Signal(pub u8);
 
 impl Signal {

@@ -13,6 +13,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::SortedMap;
 use crate::context::origin_name;
 use crate::effect::Effect;
@@ -41,7 +43,7 @@ use crate::time::Time;
 pub(crate) const SAME_REQUEST: Duration = Duration::from_millis(100);
 
 /// A supervisor: its plan, and the state of everything in it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Core {
     /// The current plan and everything that belongs to it.
     pub(crate) plan_state: PlanState,
@@ -59,6 +61,7 @@ pub struct Core {
     pub(crate) shutdown_timer: Option<TimerId>,
     /// The deadlines of the shutdown, once it has started.
     pub(crate) stop_budget: Option<StopBudget>,
+    #[serde(with = "crate::checkpoint::no_effects")]
     pub(crate) effects: Vec<Effect>,
     /// Runs that have ended and left processes behind, until these are killed (P4).
     pub(crate) orphans: SortedMap<RunId, TimerId>,
@@ -100,7 +103,7 @@ pub struct Core {
 }
 
 /// The notices that the service manager of the supervisor has not received yet (H11).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Manager {
     /// None: there is no service manager, or it has received all of them.
     Silent,
@@ -111,7 +114,7 @@ pub(crate) enum Manager {
 }
 
 /// A reading of the system clock.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Clock {
     /// When it was read.
     pub(crate) at: Time,
@@ -120,7 +123,7 @@ pub(crate) struct Clock {
 }
 
 /// A reload that waits for replaced jobs to stop.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PendingReload {
     pub(crate) plan: Box<Plan>,
     /// True if processes with old variables of `putenv` are replaced, too. A new number of replicas does not do that.

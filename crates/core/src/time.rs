@@ -7,8 +7,10 @@ use core::fmt;
 use core::ops::Add;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// Nanoseconds since the supervisor started, on a monotonic clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Time(u64);
 
 impl Time {

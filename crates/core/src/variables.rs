@@ -10,6 +10,8 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
+
 use crate::SortedMap;
 use crate::ids::{JobIx, LockIx, WatchIx};
 use crate::inserted;
@@ -41,23 +43,27 @@ impl ProcessEnvironment {
 pub type Overrides = BTreeMap<String, Option<String>>;
 
 /// The addresses of services, the pids of running jobs, what watches have found, and the variables set by `putenv`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobVariables {
     version: u64,
     /// Changes with the version, except for the pid of a job.
     settings: u64,
     /// Shared with the runs that were started with them.
+    #[serde(skip)]
     overrides: Arc<Overrides>,
     /// The names of the variables of jobs and locks, in this order. They are those of the plan.
+    #[serde(skip)]
     names: Arc<[String]>,
     /// The values, by the index of the name. Only these are gone through for a start, so that its cost depends on the
     /// jobs that run, and not on those that wait (P14).
     values: SortedMap<usize, String>,
     /// For each job, the index of its pid in `names`.
+    #[serde(skip)]
     pid_indices: Arc<[usize]>,
     /// For each watch, its variable (D12).
     watches: Vec<(String, Option<Arc<str>>)>,
     /// The index of the first lock in `names`. The others follow.
+    #[serde(skip)]
     first_lock: usize,
 }
 
@@ -115,6 +121,17 @@ impl JobVariables {
     /// Returns true if a later version has other pids, and nothing else has changed since.
     pub(crate) const fn differs_only_in_pids(&self, later: &Self) -> bool {
         self.settings == later.settings
+    }
+
+    /// Takes what follows from the plan.
+    pub(crate) fn take_names(&mut self, of_plan: &Self) {
+        self.names = Arc::clone(&of_plan.names);
+        self.pid_indices = Arc::clone(&of_plan.pid_indices);
+        self.first_lock = of_plan.first_lock;
+    }
+
+    pub(crate) const fn overrides_mut(&mut self) -> &mut Arc<Overrides> {
+        &mut self.overrides
     }
 
     const fn change_settings(&mut self) {

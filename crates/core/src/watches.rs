@@ -8,6 +8,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
+
 use crate::answer::{Answer, WatchResult};
 use crate::catalog::connectivity::Trouble;
 use crate::context::{Context, Decision};
@@ -25,7 +27,7 @@ use crate::watches::state::WatchState;
 pub use report::WatchOverview;
 
 /// The watches of a plan.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Watches {
     states: Vec<WatchState>,
 }

@@ -27,6 +27,7 @@ use containerpilot_simulation::world::script::{
 use containerpilot_simulation::world::{Item, RenderedContent, World};
 
 use crate::random::{plain_job, plain_plan};
+use crate::twin::Pair;
 
 /// What happens to one rendering.
 #[derive(Clone, Copy, Debug)]
@@ -255,7 +256,7 @@ enum End {
 
 struct Judge<'a> {
     schedule: &'a FileSchedule,
-    core: Core,
+    core: Pair,
     world: World<Fates<'a>>,
     answers: Vec<Option<Answer>>,
     renderings: BTreeMap<RenderId, Rendering>,
@@ -280,7 +281,7 @@ impl<'a> Judge<'a> {
         let fates = Fates { schedule, renders: 0, last: BTreeMap::new() };
         let mut judge = Self {
             world: World::new(fates, core.shared_plan(), None),
-            core,
+            core: Pair::new(core, (schedule.incidents.len() + schedule.fates.len()) as u64),
             answers: vec![None; WATCHES],
             renderings: BTreeMap::new(),
             tests: BTreeMap::new(),
@@ -419,7 +420,7 @@ impl<'a> Judge<'a> {
     fn step(&mut self, input: Input) -> Result<(), String> {
         let mut effects = Vec::new();
         let mut expected: Vec<_> = self.expect(&input).into_iter().collect();
-        self.core.step(self.world.now(), input, &mut effects);
+        self.core.step(self.world.now(), input, &mut effects)?;
         // What a reload gives up comes before the new plan.
         for effect in &effects {
             if let Effect::PlanReplaced { plan, moves } = effect {

@@ -17,6 +17,7 @@ pub mod scenario;
 pub mod search;
 pub mod shrink;
 pub mod storms;
+pub mod twin;
 
 use containerpilot_core::rng::mix;
 
@@ -27,7 +28,18 @@ use crate::shrink::Failure;
 /// # Errors
 /// The rule that was broken.
 pub fn run_seed(seed: u64) -> Result<runner::Totals, Box<Failure>> {
-    let scenario = random::scenario(seed);
+    run_scenario(seed, random::scenario(seed))
+}
+
+/// Runs the schedule of a seed with a [`twin::Twin`] of the core.
+///
+/// # Errors
+/// The rule that was broken, or what the twin does differently.
+pub fn run_seed_with_twin(seed: u64) -> Result<runner::Totals, Box<Failure>> {
+    run_scenario(seed, scenario::Scenario { has_twin: true, ..random::scenario(seed) })
+}
+
+fn run_scenario(seed: u64, scenario: scenario::Scenario) -> Result<runner::Totals, Box<Failure>> {
     match runner::run(&scenario, None) {
         Ok(totals) => Ok(totals),
         Err(violation) => Err(Box::new(shrink::shrink(seed, scenario, violation))),

@@ -121,8 +121,8 @@ impl World<'_> {
     fn step(&mut self, nth: usize, input: Option<Input>) -> Result<(), String> {
         let (now, mut created) = (self.now, Vec::new());
         let Some(supervisor) = &mut self.supervisors[nth].1 else { return Ok(()) };
-        supervisor.input(now, input.unwrap_or(Input::Tick), &mut created);
-        supervisor.report(now, &mut created);
+        supervisor.input(now, input.unwrap_or(Input::Tick), &mut created)?;
+        supervisor.report(now, &mut created)?;
         for number in created {
             self.totals.starts += 1;
             self.note(|| format!("{nth} runs with {number:?}"));

@@ -21,6 +21,7 @@ use containerpilot_simulation::world::{Item, World};
 use crate::agents;
 use crate::invariants::oracle::{Oracle, Violation};
 use crate::scenario::{Action, CLOCK, Progress, Scenario};
+use crate::twin::Twin;
 
 /// What happened in a scenario that broke no rule.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,6 +48,8 @@ pub struct Totals {
 const MAX_SHUTDOWN_STEPS: u32 = 3_000;
 /// The most steps of agents in a minute between two steps of the core.
 const MAX_AGENT_STEPS: u32 = 10_000;
+/// The name of a difference between the core and its twin.
+const TWIN: &str = "twin";
 const MINUTE: Duration = Duration::from_secs(60);
 
 struct Runner<'a> {
@@ -54,6 +57,7 @@ struct Runner<'a> {
     world: World<Progress<'a>>,
     core: Core,
     oracle: Oracle<'a>,
+    twin: Option<Twin>,
     requests: u64,
     totals: Totals,
 }
@@ -68,7 +72,15 @@ pub fn run(scenario: &Scenario, timeline: Option<&mut String>) -> Result<Totals,
         world.schedule_event(*at, nth);
     }
     let oracle = Oracle::new(scenario);
-    Runner { scenario, world, core, oracle, requests: 0, totals: Totals::default() }.run(timeline)
+    let twin = scenario.has_twin.then(|| Twin::new(&core, scenario.order)).transpose();
+    let twin = twin.map_err(|what| oracle.violation(TWIN, what))?;
+    Runner { scenario, world, core, oracle, twin, requests: 0, totals: Totals::default() }.run(timeline)
+}
+
+/// A step as the oracle makes it. A whole step also changes some replies.
+fn step_in_parts(core: &mut Core, now: Time, input: Input, effects: &mut Vec<Effect>) {
+    core.begin(now, input, effects);
+    while core.advance(effects) {}
 }
 
 #[derive(Clone, Copy)]
@@ -144,11 +156,18 @@ impl Runner<'_> {
                 timeline::write(timeline, self.world.now(), &input, &effects, &self.core);
             }
             checked?;
+            if let Some(twin) = &mut self.twin {
+                let same = twin.step(&self.core, step_in_parts, (now, &input), &effects);
+                same.map_err(|what| self.oracle.violation(TWIN, what))?;
+            }
             for effect in &effects {
                 self.carry_out(effect)?;
             }
         }
         self.oracle.check_end(&self.core)?;
+        if let Some(twin) = &mut self.twin {
+            twin.read_back(&self.core, self.world.now()).map_err(|what| self.oracle.violation(TWIN, what))?;
+        }
         let now = self.world.now();
         for agent in self.world.agents() {
             agents::leave(agent, now).map_err(|what| self.oracle.violation("S6", what))?;

@@ -38,6 +38,8 @@ pub struct Scenario {
     pub late: bool,
     /// After this many steps the runner sends SIGTERM to the supervisor.
     pub max_steps: u32,
+    /// True if the core has a [`crate::twin::Twin`].
+    pub has_twin: bool,
 }
 
 /// What the programs and checks of one job do. Each list is used from the start again when it ends.

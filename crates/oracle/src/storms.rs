@@ -22,6 +22,7 @@ use containerpilot_simulation::world::script::{CheckEnd, CheckScript, ProgramScr
 use containerpilot_simulation::world::{Item, World};
 
 use crate::random::{plain_job, plain_plan};
+use crate::twin::Pair;
 
 /// A start that takes this long no longer counts.
 const HUNG_AFTER: Duration = Duration::from_secs(1);
@@ -274,7 +275,7 @@ impl Script for Fates<'_> {
 
 struct Judge<'a> {
     schedule: &'a StormSchedule,
-    core: Core,
+    core: Pair,
     world: World<Fates<'a>>,
     requests: u64,
     /// The check and drain programs that have not ended.
@@ -298,7 +299,7 @@ impl<'a> Judge<'a> {
         let fates = Fates { fates: &schedule.fates, created: 0, executes: None };
         let mut judge = Self {
             world: World::new(fates, core.shared_plan(), None),
-            core,
+            core: Pair::new(core, (schedule.incidents.len() + schedule.fates.len()) as u64),
             requests: 0,
             programs: BTreeSet::new(),
             silent: BTreeMap::new(),
@@ -388,7 +389,7 @@ impl<'a> Judge<'a> {
         self.heard(&input);
         let phase = self.core.phase();
         let mut effects = Vec::new();
-        self.core.step(self.world.now(), input, &mut effects);
+        self.core.step(self.world.now(), input, &mut effects)?;
         let mut created = BTreeSet::new();
         for effect in &effects {
             self.carry_out(effect, &mut created)?;

@@ -2,7 +2,7 @@
 //!
 //! `SIM_SEED=n` runs one seed, `SIM_SCHEDULES=n` sets how many there are.
 
-use containerpilot_oracle::{nth_seed, run_seed};
+use containerpilot_oracle::{nth_seed, run_seed, run_seed_with_twin};
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -57,4 +57,13 @@ fn schedules_have_what_they_are_to_try() {
     }
     println!("of {schedules} schedules: {found:?}");
     assert!(found.iter().all(|(_, count)| *count > 20), "{found:?}");
+}
+
+/// A core that was read from a checkpoint does what the original does. `SIM_TWINS=n` sets how many schedules there are.
+#[test]
+fn a_core_goes_on_after_it_was_written_and_read() {
+    let schedules = number("SIM_TWINS").unwrap_or(2_000);
+    if let Some(failure) = (0..schedules).find_map(|nth| run_seed_with_twin(nth_seed(2, nth)).err()) {
+        panic!("{failure}");
+    }
 }

@@ -4,6 +4,8 @@
 use alloc::string::String;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::catalog::interruption::Interruption;
 use crate::catalog::reconcile::Confirmation;
 use crate::collections::SortedMap;
@@ -52,7 +54,7 @@ pub enum ConnectivityChange {
 }
 
 /// Failed requests of a client, none of which has succeeded since.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trouble {
     /// When the first of them failed.
     pub since: Time,

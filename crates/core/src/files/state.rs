@@ -15,6 +15,8 @@
 use alloc::string::String;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{CheckRunId, RenderId};
 #[cfg(feature = "fingerprint")]
 use crate::state::fingerprint::{Fingerprint, Name};
@@ -27,7 +29,7 @@ const LAST_RETRY: Duration = Duration::from_secs(60);
 const MAX_DOUBLINGS: u32 = 6;
 
 /// What is done for a file now.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FileStage {
     /// Nothing.
     #[default]
@@ -45,7 +47,7 @@ pub(crate) enum FileStage {
 }
 
 /// Changes of inputs since the last rendering began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PendingChange {
     /// When the first of them came.
     pub(crate) first: Time,
@@ -54,7 +56,7 @@ pub(crate) struct PendingChange {
 }
 
 /// The state of a rendered file.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct FileState {
     pub(crate) stage: FileStage,
     /// Changes that are not rendered yet. Startup counts as one.

@@ -5,6 +5,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{CheckIx, CheckRunId, EventId};
 use crate::plan;
 #[cfg(feature = "fingerprint")]
@@ -14,7 +16,7 @@ use crate::time::Time;
 use crate::variables::CauseVariables;
 
 /// What is known about the health of a job.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct JobHealth {
     /// True while checks are scheduled.
     pub(crate) active: bool,
@@ -32,7 +34,7 @@ pub(crate) struct JobHealth {
 }
 
 /// The variables of the checks of one run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CheckVariables {
     /// The job's restart count and the cause of its run.
     pub(crate) key: (u64, Option<EventId>),
@@ -40,7 +42,7 @@ pub(crate) struct CheckVariables {
 }
 
 /// The current run of a check.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum CheckRun {
     #[default]
     None,
@@ -68,7 +70,7 @@ impl CheckRun {
 }
 
 /// What is known about one check.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CheckState {
     pub(crate) run: CheckRun,
     /// When the last check started.
@@ -87,7 +89,7 @@ pub(crate) struct CheckState {
 }
 
 /// The result of a check.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckResult {
     /// When it finished.
     pub at: Time,

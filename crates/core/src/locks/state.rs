@@ -1,11 +1,13 @@
 //! What is known about a lock.
 
+use serde::{Deserialize, Serialize};
+
 use crate::lock_report::LockWait;
 use crate::state::timers::TimerId;
 use crate::time::Time;
 
 /// What is known about a lock.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct LockState {
     pub(crate) hold: Hold,
     /// When it was last acquired or lost.
@@ -19,7 +21,7 @@ pub(crate) struct LockState {
 }
 
 /// Whether this supervisor has a lock. Times are on the clock that counts while the machine is asleep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Hold {
     /// No.
     Free,

@@ -2,8 +2,10 @@
 
 use alloc::string::String;
 
+use serde::{Deserialize, Serialize};
+
 /// Where services are registered and looked up.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(clippy::large_enum_variant, reason = "a plan has one of it")]
 pub enum Catalog {
     /// Inside this process (D2).
@@ -13,7 +15,7 @@ pub enum Catalog {
 }
 
 /// How the Consul agent is reached (D1).
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Consul {
     /// Where it listens.
     pub address: ConsulAddress,
@@ -30,7 +32,7 @@ pub struct Consul {
 }
 
 /// Where the ACL token of Consul, or its file, was named.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TokenSource {
     /// The key `consul.token`.
     TokenKey,
@@ -70,7 +72,7 @@ impl core::fmt::Debug for Consul {
 }
 
 /// Where a Consul agent listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ConsulAddress {
     /// `host:port`, optionally with a path prefix.
     Network(String),
@@ -118,7 +120,7 @@ impl ConsulAddress {
 }
 
 /// TLS settings.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tls {
     /// File with trusted CA certificates.
     pub ca_file: Option<String>,

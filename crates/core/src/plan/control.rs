@@ -2,10 +2,12 @@
 
 use alloc::string::String;
 
+use serde::{Deserialize, Serialize};
+
 use super::Principal;
 
 /// The control socket (X1).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Control {
     /// Its path.
     pub socket: String,

@@ -11,13 +11,14 @@ use core::time::Duration;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone};
+use serde::{Deserialize, Serialize};
 
 /// The longest time without a date is 40 years: from one 29th of February on a given weekday to the next, across a year
 /// such as 2100.
 const LONGEST_SEARCH: u32 = 41 * 366;
 
 /// A schedule of five fields in a time zone.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cron {
     /// The schedule as written.
     pub text: String,
@@ -28,7 +29,7 @@ pub struct Cron {
 }
 
 /// The values that each field of a schedule accepts: bit n is the value n.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CronFields {
     /// Minutes, 0 to 59.
     pub minutes: u64,

@@ -4,10 +4,12 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Command, Signal};
 
 /// What a run of a job does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exec {
     /// Nothing: the job only advertises and checks something that runs elsewhere (W11).
     Nothing,
@@ -50,7 +52,7 @@ impl Exec {
 }
 
 /// An action of the supervisor, in place of a program (W19).
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
     /// Send a signal to the process groups of these jobs.
     Signal(Signal, Target),
@@ -120,7 +122,7 @@ impl fmt::Debug for Action {
 }
 
 /// The jobs that an action or a command concerns: those with a name, or those of a group (W22).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Target {
     /// The jobs of this name, or the replicas of the job of this name (W20).
     Job(String),

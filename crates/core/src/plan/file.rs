@@ -7,11 +7,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Command, Principal};
 use crate::answer::Answer;
 
 /// A file that is rendered from a template whenever one of its watches changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RenderedFile {
     /// Its events come from `file.NAME`.
     pub name: String,
@@ -39,7 +41,7 @@ pub struct RenderedFile {
 }
 
 /// The program that tests a new text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileTest {
     /// The program.
     pub command: Command,

@@ -4,10 +4,12 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Command, HttpProbe};
 
 /// The health checks of a job.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Health {
     /// The checks. The job is healthy when all of them pass (H2).
     pub checks: Vec<Check>,
@@ -20,7 +22,7 @@ pub struct Health {
 }
 
 /// One health check.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Check {
     /// Its name in the log.
     pub name: String,
@@ -41,7 +43,7 @@ pub struct Check {
 }
 
 /// What is checked (H1, H5).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Probe {
     /// The job is healthy as long as it runs.
     Running,
@@ -69,7 +71,7 @@ impl Probe {
 }
 
 /// What happens when a job becomes unhealthy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnUnhealthy {
     /// Only its events are sent.
     Report,

@@ -5,8 +5,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// An HTTP request, and which response it expects.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HttpProbe {
     /// Where it is sent.
     pub target: HttpTarget,
@@ -97,7 +99,7 @@ impl fmt::Debug for HttpProbe {
 }
 
 /// The parts of a URL.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct HttpTarget {
     /// True for https.
     pub https: bool,
@@ -126,7 +128,7 @@ impl fmt::Display for HttpTarget {
 }
 
 /// The method of a request. No request has a body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HttpMethod {
     /// `GET`
     Get,
@@ -167,7 +169,7 @@ impl HttpMethod {
 }
 
 /// Statuses of a response: one code, or a class such as `2xx`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StatusRange {
     /// One code, from 100 to 599.
     Code(u16),

@@ -6,6 +6,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     Backoff, Exec, Health, JobOutput, Process, Ready, Replica, Requirement, RestartOn, Restarts, Service,
     StartLimit, Stop, When, Word,
@@ -14,7 +16,7 @@ use crate::exit_status::ExitStatus;
 use crate::secrets::without_passwords;
 
 /// A process with rules for when it runs, how it is checked and how it is advertised.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// The name, which is also the source of its events.
     pub name: String,
@@ -72,7 +74,7 @@ impl Job {
 }
 
 /// What kind of job it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     /// A job of the configuration.
     User,
@@ -109,7 +111,7 @@ impl Role {
 }
 
 /// A program and its arguments (P8).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
     /// The program, searched in `PATH` when it contains no slash.
     pub program: Word,
@@ -139,7 +141,7 @@ impl Command {
 }
 
 /// What happens to the container when a job ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnCompletion {
     /// The other jobs continue.
     Continue,

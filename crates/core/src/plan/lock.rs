@@ -4,6 +4,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Catalog, EventPattern, Job, Plan, RequiredSource, Requirement};
 use crate::event::{Code, Source};
 
@@ -16,7 +18,7 @@ pub const LONGEST_TTL: Duration = Duration::from_secs(86_400);
 const MAX_CHAIN: usize = 16;
 
 /// A lock.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lock {
     /// Its events come from `lock.NAME`.
     pub name: String,

@@ -3,8 +3,10 @@
 use alloc::string::String;
 use core::num::NonZeroU64;
 
+use serde::{Deserialize, Serialize};
+
 /// How and where the log is written (L1).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Logging {
     /// The lowest level that is written.
     pub level: Level,
@@ -15,7 +17,7 @@ pub struct Logging {
 }
 
 /// The level of a log entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the usual levels")]
 pub enum Level {
     Debug,
@@ -29,7 +31,7 @@ pub enum Level {
 }
 
 /// The format of a log line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Format {
     /// Time, job, pid, text.
     Default,
@@ -40,7 +42,7 @@ pub enum Format {
 }
 
 /// Where the log goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Output {
     /// Standard output.
     Stdout,
@@ -51,7 +53,7 @@ pub enum Output {
 }
 
 /// What happens to the output of a job.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JobOutput {
     /// It is written unchanged to the supervisor's stdout and stderr (L2).
     Raw,
@@ -83,7 +85,7 @@ impl Default for JobOutput {
 }
 
 /// How the lines of a job are logged (L8).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobLogging {
     /// The file that gets them in place of the log.
     pub file: Option<LogFile>,
@@ -100,7 +102,7 @@ impl Default for JobLogging {
 }
 
 /// The log file of a job (L8).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogFile {
     /// Its path.
     pub path: String,

@@ -7,10 +7,12 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::{HttpTarget, Tls};
 
 /// An OpenTelemetry collector, and what it gets (T6).
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Otlp {
     /// Its address. The path is empty, or begins with a slash and ends without.
     pub endpoint: HttpTarget,

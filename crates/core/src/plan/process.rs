@@ -5,8 +5,10 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
+
 /// How a process is set up (P9 to P11, P13).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     /// The user it runs as.
     pub user: Option<Principal>,
@@ -16,6 +18,7 @@ pub struct Process {
     pub cwd: Option<String>,
     /// The variables of the top level, shared by all processes (P10). Those set by `putenv` and those of P7 win over
     /// them.
+    #[serde(skip)]
     pub shared_env: Arc<BTreeMap<String, String>>,
     /// Variables of the job (P9, P10). They win over all others except `secrets`.
     pub env: BTreeMap<String, String>,
@@ -36,7 +39,7 @@ pub struct Process {
 }
 
 /// A set of Linux capabilities.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities(pub u64);
 
 impl Capabilities {
@@ -101,7 +104,7 @@ impl Capabilities {
 }
 
 /// A user or a group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Principal {
     /// By name, looked up when the process starts.
     Name(String),
@@ -110,7 +113,7 @@ pub enum Principal {
 }
 
 /// A resource limit; `None` is unlimited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
     /// The limited resource.
     pub resource: LimitedResource,
@@ -121,7 +124,7 @@ pub struct Limit {
 }
 
 /// A resource that can be limited, by the name `getrlimit(2)` has for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of getrlimit(2), where they are explained")]
 pub enum LimitedResource {
     As,

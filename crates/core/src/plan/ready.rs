@@ -3,8 +3,10 @@
 use alloc::string::String;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// How a process reports that it is ready (H11).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ready {
     /// By a datagram to `NOTIFY_SOCKET`, the protocol of `sd_notify`.
     Notify {

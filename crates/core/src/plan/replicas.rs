@@ -12,6 +12,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Command, Drain, Exec, Job, JobLogging, JobOutput, Plan, Probe, Word};
 
 /// The variable with the number of a replica, in its environment and in its commands.
@@ -22,7 +24,7 @@ pub const PORT_VARIABLE: &str = "CONTAINERPILOT_PORT";
 pub const MAX_REPLICAS: u16 = 1000;
 
 /// Which replica a job is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replica {
     /// The name of the definition, which is a source of events, too.
     pub group: String,
@@ -33,7 +35,7 @@ pub struct Replica {
 }
 
 /// The ports from which each replica takes one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortRange {
     /// The first port; 0 means none.
     pub first: u16,
@@ -50,7 +52,7 @@ impl PortRange {
 }
 
 /// The definition of replicas.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplicaGroup {
     /// The job as it is written. A check of port 0 means the port of the replica.
     pub template: Job,

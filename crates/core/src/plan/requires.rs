@@ -3,11 +3,13 @@
 use alloc::string::String;
 use core::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Job, Plan, Repeat, Restarts};
 use crate::event::Source;
 
 /// Something that must be there before a job starts (W18).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requirement {
     /// What must be there.
     pub source: RequiredSource,
@@ -16,7 +18,7 @@ pub struct Requirement {
 }
 
 /// What a job can require.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RequiredSource {
     /// A job, by its name.
     Job(String),

@@ -2,11 +2,13 @@
 
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::Job;
 use crate::exit_status::ExitStatus;
 
 /// How often a job is restarted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Restarts {
     /// At most this many times; 0 is never.
     Limited(u64),
@@ -15,7 +17,7 @@ pub enum Restarts {
 }
 
 /// After which runs a job is restarted (W13).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RestartOn {
     /// Every run, as in 3.8.
     Exit,
@@ -38,7 +40,7 @@ impl RestartOn {
 }
 
 /// The restart back-off: the first restart has no delay, then the delay doubles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backoff {
     /// The first delay.
     pub initial: Duration,
@@ -58,7 +60,7 @@ impl Backoff {
 }
 
 /// The limit of automatic starts (W14): a job that would be started more often than this fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartLimit {
     /// The number of starts; at least 1.
     pub count: u32,
@@ -69,7 +71,7 @@ pub struct StartLimit {
 }
 
 /// What happens to the container when a job reaches its start limit (W14).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnStartLimit {
     /// The job fails; the other jobs continue.
     Fail,

@@ -6,10 +6,12 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::answer::Instance;
 
 /// A service that a job advertises in the catalog (D3).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Service {
     /// The service's name; that of the job unless `service.name` is set (D10).
     pub name: String,
@@ -38,7 +40,7 @@ pub struct Service {
 }
 
 /// An address of a service in another network.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaggedAddress {
     /// An IP address or a host name.
     pub address: String,
@@ -47,7 +49,7 @@ pub struct TaggedAddress {
 }
 
 /// The status of a service in the catalog.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Status {
     /// Healthy.
     Passing,

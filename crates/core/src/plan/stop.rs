@@ -3,10 +3,12 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Command, Plan, Signal};
 
 /// How a job is stopped (S2, S9).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
     /// The stop signal.
     pub signal: Signal,
@@ -23,7 +25,7 @@ pub struct Stop {
 }
 
 /// How long a process keeps running after its service has left the catalog (S2).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Drain {
     /// For this time; not at all if it is zero.
     For(Duration),
@@ -60,7 +62,7 @@ impl Drain {
 }
 
 /// A further signal of an escalation (S9).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Escalation {
     /// How long after the signal before.
     pub after: Duration,
@@ -69,7 +71,7 @@ pub struct Escalation {
 }
 
 /// Which processes get the stop signal (S9). SIGKILL always goes to all processes of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StopScope {
     /// The process group.
     Group,

@@ -4,8 +4,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
+use serde::{Deserialize, Serialize};
+
 /// The telemetry server (T1).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Telemetry {
     /// The address it listens on.
     pub address: IpAddr,
@@ -20,7 +22,7 @@ pub struct Telemetry {
 }
 
 /// The live page of the telemetry server (T5).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
     /// True if it shows command lines and messages that quote them.
     pub arguments: bool,
@@ -31,7 +33,7 @@ pub struct Page {
 }
 
 /// A metric that jobs may report (T2).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
     /// The name on the metrics page: the non-empty parts joined by `_`.
     pub name: String,
@@ -44,7 +46,7 @@ pub struct Metric {
 }
 
 /// The type of a metric.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum MetricKind {
     /// A sum of all values.
     Counter,

@@ -4,10 +4,12 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::{HttpProbe, Service};
 
 /// Something that is watched.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watch {
     /// Its events come from `watch.NAME`.
     pub name: String,
@@ -18,7 +20,7 @@ pub struct Watch {
 }
 
 /// What is watched. Everything that only one kind has is in its variant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WatchKind {
     /// The healthy instances of the service with the name of the watch, in the catalog.
     Service {
@@ -65,7 +67,7 @@ pub enum WatchKind {
 }
 
 /// The type of a DNS record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DnsRecord {
     /// IPv4 addresses.
     A,

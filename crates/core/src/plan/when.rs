@@ -4,11 +4,13 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::Cron;
 use crate::event::{Code, Source};
 
 /// When a job runs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct When {
     /// What starts it.
     pub trigger: Trigger,
@@ -138,7 +140,7 @@ impl When {
 }
 
 /// What starts a job.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Trigger {
     /// An event (W1–W3).
     Event {
@@ -190,7 +192,7 @@ impl Trigger {
 }
 
 /// When a periodic job runs first.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FirstTick {
     /// At startup.
     AtStartup,
@@ -201,7 +203,7 @@ pub enum FirstTick {
 }
 
 /// A source and a code to wait for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EventPattern {
     /// The source.
     pub source: Source,
@@ -210,7 +212,7 @@ pub struct EventPattern {
 }
 
 /// How often a trigger counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Repeat {
     /// The first time only.
     Once,

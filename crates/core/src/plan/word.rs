@@ -5,8 +5,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// A program or an argument: UTF-8 in a configuration, any bytes on the command line (S7).
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Word(Vec<u8>);
 
 impl Word {

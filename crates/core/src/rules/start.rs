@@ -55,7 +55,7 @@ impl Core {
             self.create_process(job, run, self.environment(job));
         } else {
             let variables = self.shared_variables();
-            self.change(job, Transition::To(Activity::Queued(run, variables)));
+            self.change(job, Transition::To(Activity::Queued(run, Some(variables))));
         }
     }
 

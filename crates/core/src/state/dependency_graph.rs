@@ -40,7 +40,7 @@ pub(crate) struct Subscription {
 }
 
 /// Which job waits for which events.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct DependencyGraph {
     /// For each job, its name.
     names: Vec<NameId>,

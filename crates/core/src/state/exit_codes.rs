@@ -3,11 +3,13 @@
 use alloc::format;
 use alloc::string::String;
 
+use serde::{Deserialize, Serialize};
+
 use crate::log_entry::{Fields, LogEntry, LogEvent};
 use crate::plan::Level;
 
 /// Candidates for the exit code (S5).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ExitCodes {
     /// Decided: by a signal, or by a job with `onFailure` or `onSuccess`.
     pub(crate) decided: Option<ExitReason>,
@@ -20,7 +22,7 @@ pub(crate) struct ExitCodes {
 }
 
 /// An exit code and its reason (S12).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ExitReason {
     pub(crate) code: u8,
     /// The reason as a clause.

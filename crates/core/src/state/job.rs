@@ -46,6 +46,8 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
+
 use crate::effect::DesiredService;
 use crate::ids::{CheckRunId, EventId, RunId};
 use crate::outcome::{Outcome, SkipReason};
@@ -100,7 +102,7 @@ pub enum StopStage {
 }
 
 /// Why a job stops, or has stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StopReason {
     /// It has run and can never run again (W9).
     Completed,
@@ -127,12 +129,12 @@ pub enum StopReason {
 }
 
 /// [`State`] with the data that exists only in that state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Activity {
     Waiting,
     /// The run whose process is created when it is its turn, and the variables that it was to have when that was
-    /// decided.
-    Queued(RunId, Arc<JobVariables>),
+    /// decided, unless a reload has replaced them.
+    Queued(RunId, #[serde(with = "crate::checkpoint::presence")] Option<Arc<JobVariables>>),
     Starting(Run),
     /// The process has this pid.
     Running(Run, i32),
@@ -148,7 +150,7 @@ pub(crate) enum Activity {
 }
 
 /// The other processes of a run whose process has exited (S14).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Rest {
     /// The names of the processes in its group at the exit, until they are logged.
     pub(crate) names: Option<String>,
@@ -171,7 +173,7 @@ impl Activity {
 }
 
 /// The stop of a job, from its first stage until a new generation starts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StopState {
     pub(crate) reason: StopReason,
     /// True if a new generation starts as soon as the job has ended.
@@ -184,7 +186,7 @@ pub(crate) struct StopState {
 }
 
 /// [`StopStage`] with the data that exists only in that stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stage {
     Requirers,
     Hooks,
@@ -207,7 +209,7 @@ impl Stage {
 }
 
 /// Which generation of a job this is. Each start after completion, and each reload that changes a job, creates one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Generation {
     /// Counts the generations of this job, from 0.
     pub(crate) number: u64,
@@ -218,7 +220,7 @@ pub(crate) struct Generation {
 }
 
 /// The times of a job with `cron` (W15), in seconds since 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CronTimes {
     /// When the schedule started. All of its times since then, up to `next`, have come.
     pub(crate) since: u64,
@@ -227,7 +229,7 @@ pub(crate) struct CronTimes {
 }
 
 /// The ticks of a periodic job (W4, W15).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Ticks {
     /// When the next tick is due; the last one if there is no further tick.
     pub(crate) due: Time,
@@ -240,7 +242,7 @@ pub(crate) struct Ticks {
 }
 
 /// A start that has no event and waits for a requirement (W18).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Deferred {
     /// A restart after a run (W6).
     Restart,
@@ -249,7 +251,7 @@ pub(crate) enum Deferred {
 }
 
 /// The state of one job.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct JobState {
     activity: Activity,
     stop: Option<StopState>,
@@ -513,8 +515,22 @@ impl JobState {
     /// The variables of jobs when the start that waits for its turn was decided.
     pub(crate) const fn queued_variables(&self) -> Option<&Arc<JobVariables>> {
         match &self.activity {
-            Activity::Queued(_, variables) => Some(variables),
+            Activity::Queued(_, variables) => variables.as_ref(),
             _ => None,
+        }
+    }
+
+    pub(crate) const fn queued_variables_mut(&mut self) -> Option<&mut Arc<JobVariables>> {
+        match &mut self.activity {
+            Activity::Queued(_, variables) => variables.as_mut(),
+            _ => None,
+        }
+    }
+
+    /// A reload has replaced the variables of all jobs.
+    pub(crate) fn forget_queued_variables(&mut self) {
+        if let Activity::Queued(_, variables) = &mut self.activity {
+            *variables = None;
         }
     }
 

@@ -2,6 +2,8 @@
 
 use alloc::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::event::Code;
 use crate::ids::{EventId, FileIx, JobIx, LockIx, RunId, WatchIx};
 use crate::input::ExitStatus;
@@ -10,7 +12,7 @@ use crate::signal::Signal;
 use crate::time::Time;
 
 /// The source of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Origin {
     /// The supervisor.
     Global,
@@ -29,7 +31,7 @@ pub enum Origin {
 }
 
 /// An event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Its number.
     pub id: EventId,
@@ -57,7 +59,7 @@ impl Event {
 }
 
 /// The details of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Detail {
     /// Nothing.
     None,
@@ -73,7 +75,7 @@ pub enum Detail {
 }
 
 /// Why the supervisor ended a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EndReason {
     /// It reached its timeout (P5).
     Timeout,
@@ -111,7 +113,7 @@ impl EndReason {
 }
 
 /// The start of a run. It is not an event: no job can wait for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     /// The run.
     pub run: RunId,
@@ -137,7 +139,7 @@ pub struct Start {
 const CAPACITY: usize = 1024;
 
 /// The last events.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Journal {
     events: VecDeque<Event>,
     starts: VecDeque<Start>,

@@ -1,9 +1,11 @@
 //! The numbers of runs, checks, renderings, events and generations.
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{CheckRunId, RenderId, RunId};
 
 /// The last ids that were given out.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct LastIds {
     run: u64,
     check: u64,

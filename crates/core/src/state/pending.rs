@@ -3,13 +3,15 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::state::journal::Event;
 
 /// W21: how many events a queue holds.
 pub(crate) const MAX_PENDING: usize = 1000;
 
 /// The events that came during a run, and start the next runs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum PendingEvents {
     /// One event, for a run that serves all of them (W7).
     Latest(Option<Event>),
@@ -18,7 +20,7 @@ pub(crate) enum PendingEvents {
 }
 
 /// The events of a job with `queue: "all"`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct EventQueue {
     events: VecDeque<Event>,
     /// How many events were dropped in all generations.

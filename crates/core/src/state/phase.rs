@@ -1,7 +1,9 @@
 //! The phases of the supervisor.
 
+use serde::{Deserialize, Serialize};
+
 /// The phase of the supervisor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Phase {
     /// `startup` has not been sent.
     Starting,

@@ -6,6 +6,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::RunId;
 use crate::input::ExitStatus;
 use crate::plan::Job;
@@ -15,10 +17,11 @@ use crate::time::{Time, fmt_duration};
 use crate::variables::Overrides;
 
 /// A run: its process was requested, or has executed its program.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Run {
     pub(crate) id: RunId,
     /// The variables of `putenv` that it was started with.
+    #[serde(skip)]
     pub(crate) overrides: Arc<Overrides>,
     /// The timeout of the start (P3), from then on that of the run (P5), and after the exit of its process the time
     /// until it is logged who is left (S14).
@@ -45,7 +48,7 @@ pub(crate) struct Run {
 }
 
 /// What a process has reported about itself (H11).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Notified {
     pub(crate) readiness: Readiness,
     /// Its last `STATUS=`.
@@ -72,7 +75,7 @@ impl Notified {
 }
 
 /// The readiness that a process has reported (H11).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Readiness {
     /// It has not said so yet.
     Starting,
@@ -158,7 +161,7 @@ impl Run {
 }
 
 /// How the last run ended.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct LastExit {
     pub(crate) run: RunId,
     pub(crate) status: ExitStatus,
@@ -205,7 +208,7 @@ impl LastExit {
 }
 
 /// How many runs have ended, by their result (T4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunCounts {
     /// The program exited successfully.
     pub success: u64,
@@ -238,7 +241,7 @@ impl RunCounts {
 }
 
 /// What a run was started by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cause {
     /// An event.
     Event(Event),

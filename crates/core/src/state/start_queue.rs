@@ -7,6 +7,8 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{CheckRunId, RunId};
 #[cfg(feature = "fingerprint")]
 use crate::state::fingerprint::{Fingerprint, Name};
@@ -19,7 +21,7 @@ const MOST_STARTS: usize = 64;
 const HUNG_AFTER: Duration = Duration::from_secs(1);
 
 /// A process to create.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NewProcess {
     /// That of a job.
     Job(RunId),
@@ -28,7 +30,7 @@ pub(crate) enum NewProcess {
 }
 
 /// The starts that wait for their turn, and those in progress.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StartQueue {
     most: usize,
     /// Checks, drain programs and tests of files that wait. Running jobs depend on them, so they come before the jobs.

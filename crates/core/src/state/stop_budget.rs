@@ -20,6 +20,8 @@
 
 use core::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::effect::{Exit, ExitDeadlines};
 use crate::log_entry::LogEvent;
 use crate::plan::{Level, Plan};
@@ -42,7 +44,7 @@ const EXPORT: Duration = Duration::from_secs(1);
 const MIN_LOG: Duration = Duration::from_millis(200);
 
 /// The deadlines of a shutdown.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct StopBudget {
     /// When the order, deregistration and drain are over: every process gets its stop signal.
     pub(crate) signal_by: Time,

@@ -2,6 +2,8 @@
 
 use alloc::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{CheckIx, FileIx, JobIx, LockIx, RunId};
 use crate::plan::diff::Moves;
 #[cfg(feature = "fingerprint")]
@@ -9,7 +11,7 @@ use crate::state::fingerprint::{Fingerprint, Name, Order};
 use crate::time::Time;
 
 /// What a timer is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum TimerKind {
     /// A timer of one job.
     Job(JobIx, JobTimer),
@@ -32,7 +34,7 @@ pub(crate) enum TimerKind {
 }
 
 /// What a timer of a rendered file is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum FileTimer {
     /// The inputs have been calm for long enough (D15).
     Debounce,
@@ -43,7 +45,7 @@ pub(crate) enum FileTimer {
 }
 
 /// What a timer of a job is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum JobTimer {
     /// `when.timeout` (W5).
     StartTimeout,
@@ -82,7 +84,7 @@ pub(crate) enum JobTimer {
 }
 
 /// A timer that can be cancelled: when it fires, and its serial number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct TimerId(Time, u64);
 
 impl TimerId {
@@ -104,7 +106,7 @@ impl TimerId {
 }
 
 /// All timers. Of those with the same time, the one set first fires first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Timers {
     queue: BTreeMap<TimerId, TimerKind>,
     serial: u64,

@@ -4,6 +4,8 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::EventId;
 
 /// How many events are remembered. A job may have 1,000 of them pending (W21).
@@ -12,7 +14,7 @@ const MAX_EVENTS: usize = 2048;
 const MAX_BYTES: usize = 1024 * 1024;
 
 /// What an event has added and removed: addresses or names, sorted and separated by commas.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ListChange {
     pub(crate) added: String,
     pub(crate) removed: String,
@@ -25,7 +27,7 @@ impl ListChange {
 }
 
 /// The changes of the last events, in the order of the events.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct WatchChanges {
     events: VecDeque<(EventId, Arc<ListChange>)>,
     bytes: usize,

@@ -4,6 +4,8 @@ use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
+
 use crate::context::Context;
 use crate::files::Files;
 use crate::health::Health;
@@ -19,7 +21,7 @@ use crate::{SortedMap, inserted};
 
 /// The watches, files and locks of a plan. Each has a state of its own; [`crate::context`] is its interface to the
 /// rest of the core.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Parts {
     pub(crate) watches: Watches,
     pub(crate) files: Files,
@@ -45,14 +47,17 @@ impl Parts {
 }
 
 /// A plan and the state of everything in it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub(crate) struct PlanState {
     pub(crate) plan: Arc<Plan>,
+    #[serde(skip)]
     pub(crate) graph: Arc<DependencyGraph>,
     pub(crate) jobs: Vec<JobState>,
     pub(crate) parts: Parts,
     pub(crate) health: Health,
     /// The variables that all processes have in common (P7).
+    #[serde(skip)]
     pub(crate) variables: Arc<JobVariables>,
     pub(crate) runs: SortedMap<RunId, JobIx>,
     pub(crate) check_runs: SortedMap<CheckRunId, (JobIx, CheckIx)>,
@@ -142,6 +147,7 @@ impl PlanState {
         for (index, job) in self.jobs.iter().enumerate() {
             variables.set_pid(JobIx::at(index), job.pid());
         }
+        self.jobs.iter_mut().for_each(JobState::forget_queued_variables);
         let Parts { watches, locks, .. } = &self.parts;
         for watch in (0..self.plan.watches.len()).map(WatchIx::at) {
             variables.set_watch(watch, watches.variable(watch).as_deref());

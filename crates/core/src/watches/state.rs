@@ -3,13 +3,15 @@
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 
+use serde::{Deserialize, Serialize};
+
 use crate::answer::{Answer, Entries, Instance, ValueBytes};
 use crate::catalog::connectivity::Trouble;
 use crate::state::watch_changes::ListChange;
 use crate::{inserted, sort_by};
 
 /// What is known about a watch.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct WatchState {
     /// The last answer; `None` before the first one. Instances are sorted by their identity.
     pub(crate) known: Option<Answer>,

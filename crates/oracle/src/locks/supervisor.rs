@@ -10,6 +10,7 @@ use containerpilot_simulation::world::{Item, World};
 
 use super::schedule::Program;
 use crate::random::{consul, plain_job, plain_plan};
+use crate::twin::Pair;
 
 impl Script for Program {
     type Event = ();
@@ -26,7 +27,7 @@ impl Script for Program {
 
 /// One life of a supervisor.
 pub(super) struct Supervisor {
-    core: Core,
+    core: Pair,
     world: World<Program>,
     pub(super) requests: LockRequests,
     reported: Option<LockReport>,
@@ -55,7 +56,7 @@ impl Supervisor {
         Self {
             requests: LockRequests::new(lock, stop_time, seed),
             world: World::new(program, core.shared_plan(), None),
-            core,
+            core: Pair::new(core, seed),
             reported: None,
             request: 0,
             frozen_until: Time::ZERO,
@@ -83,18 +84,24 @@ impl Supervisor {
     }
 
     /// Passes on what is known about the lock, if that has changed.
-    pub(super) fn report(&mut self, now: Time, created: &mut Vec<Fencing>) {
+    pub(super) fn report(&mut self, now: Time, created: &mut Vec<Fencing>) -> Result<(), String> {
         let report = self.requests.report();
         if self.reported.as_ref() != Some(&report) {
             self.reported = Some(report.clone());
-            self.input(now, Input::Lock { lock: LockIx(0), report }, created);
+            self.input(now, Input::Lock { lock: LockIx(0), report }, created)?;
         }
+        Ok(())
     }
 
-    pub(super) fn input(&mut self, now: Time, input: Input, created: &mut Vec<Fencing>) {
+    pub(super) fn input(
+        &mut self,
+        now: Time,
+        input: Input,
+        created: &mut Vec<Fencing>,
+    ) -> Result<(), String> {
         self.world.wait(now);
         let mut effects = Vec::new();
-        self.core.step(now, input, &mut effects);
+        self.core.step(now, input, &mut effects)?;
         for effect in effects {
             self.world.carry_out(&effect);
             match effect {
@@ -111,5 +118,6 @@ impl Supervisor {
                 _ => {}
             }
         }
+        Ok(())
     }
 }

@@ -85,6 +85,7 @@ impl SmallPlan {
             order: 0,
             late: false,
             max_steps: 0,
+            has_twin: false,
         }
     }
 }
