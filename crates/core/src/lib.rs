@@ -16,6 +16,7 @@ pub mod effect;
 pub mod event;
 pub mod exit_status;
 mod facts;
+mod fields_in_checkpoints;
 pub mod files;
 mod health;
 pub mod ids;

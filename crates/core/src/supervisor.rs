@@ -61,7 +61,7 @@ pub struct Core {
     pub(crate) shutdown_timer: Option<TimerId>,
     /// The deadlines of the shutdown, once it has started.
     pub(crate) stop_budget: Option<StopBudget>,
-    #[serde(with = "crate::checkpoint::no_effects")]
+    #[serde(with = "crate::fields_in_checkpoints::no_effects")]
     pub(crate) effects: Vec<Effect>,
     /// Runs that have ended and left processes behind, until these are killed (P4).
     pub(crate) orphans: SortedMap<RunId, TimerId>,

@@ -134,7 +134,7 @@ pub(crate) enum Activity {
     Waiting,
     /// The run whose process is created when it is its turn, and the variables that it was to have when that was
     /// decided, unless a reload has replaced them.
-    Queued(RunId, #[serde(with = "crate::checkpoint::presence")] Option<Arc<JobVariables>>),
+    Queued(RunId, #[serde(with = "crate::fields_in_checkpoints::presence")] Option<Arc<JobVariables>>),
     Starting(Run),
     /// The process has this pid.
     Running(Run, i32),
