@@ -17,6 +17,7 @@ pub mod scenario;
 pub mod search;
 pub mod shrink;
 pub mod storms;
+pub mod tape;
 pub mod twin;
 
 use containerpilot_core::rng::mix;
@@ -37,6 +38,14 @@ pub fn run_seed(seed: u64) -> Result<runner::Totals, Box<Failure>> {
 /// The rule that was broken, or what the twin does differently.
 pub fn run_seed_with_twin(seed: u64) -> Result<runner::Totals, Box<Failure>> {
     run_scenario(seed, scenario::Scenario { has_twin: true, ..random::scenario(seed) })
+}
+
+/// Records the schedule of a seed with so many bytes of memory, and plays the recording ([`tape::Tape`]).
+///
+/// # Errors
+/// The rule that was broken, or where the recording leads somewhere else.
+pub fn run_seed_recorded(seed: u64, memory: usize) -> Result<runner::Totals, Box<Failure>> {
+    run_scenario(seed, scenario::Scenario { recorded: Some(memory), ..random::scenario(seed) })
 }
 
 fn run_scenario(seed: u64, scenario: scenario::Scenario) -> Result<runner::Totals, Box<Failure>> {

@@ -119,6 +119,7 @@ pub fn scenario(seed: u64) -> Scenario {
         late: rng.percent(10),
         max_steps: rng.pick(&[15, 20, 30, 60, 150]),
         has_twin: false,
+        recorded: None,
     }
 }
 

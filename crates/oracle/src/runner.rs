@@ -21,6 +21,7 @@ use containerpilot_simulation::world::{Item, World};
 use crate::agents;
 use crate::invariants::oracle::{Oracle, Violation};
 use crate::scenario::{Action, CLOCK, Progress, Scenario};
+use crate::tape::Tape;
 use crate::twin::Twin;
 
 /// What happened in a scenario that broke no rule.
@@ -50,6 +51,8 @@ const MAX_SHUTDOWN_STEPS: u32 = 3_000;
 const MAX_AGENT_STEPS: u32 = 10_000;
 /// The name of a difference between the core and its twin.
 const TWIN: &str = "twin";
+/// The name of a recording that leads somewhere else.
+const RECORDING: &str = "B4";
 const MINUTE: Duration = Duration::from_secs(60);
 
 struct Runner<'a> {
@@ -58,6 +61,7 @@ struct Runner<'a> {
     core: Core,
     oracle: Oracle<'a>,
     twin: Option<Twin>,
+    tape: Option<Tape>,
     requests: u64,
     totals: Totals,
 }
@@ -74,11 +78,12 @@ pub fn run(scenario: &Scenario, timeline: Option<&mut String>) -> Result<Totals,
     let oracle = Oracle::new(scenario);
     let twin = scenario.has_twin.then(|| Twin::new(&core, scenario.order)).transpose();
     let twin = twin.map_err(|what| oracle.violation(TWIN, what))?;
-    Runner { scenario, world, core, oracle, twin, requests: 0, totals: Totals::default() }.run(timeline)
+    let tape = scenario.recorded.map(Tape::new);
+    Runner { scenario, world, core, oracle, twin, tape, requests: 0, totals: Totals::default() }.run(timeline)
 }
 
 /// A step as the oracle makes it. A whole step also changes some replies.
-fn step_in_parts(core: &mut Core, now: Time, input: Input, effects: &mut Vec<Effect>) {
+pub(crate) fn step_in_parts(core: &mut Core, now: Time, input: Input, effects: &mut Vec<Effect>) {
     core.begin(now, input, effects);
     while core.advance(effects) {}
 }
@@ -151,11 +156,17 @@ impl Runner<'_> {
             effects.clear();
             let shown = timeline.is_some().then(|| format!("{input:?}"));
             let now = self.reported_time();
+            if let Some(tape) = &mut self.tape {
+                tape.before_step(&self.core, now, &input);
+            }
             let checked = self.oracle.step(&mut self.core, now, &input, &mut effects);
             if let (Some(timeline), Some(input)) = (timeline.as_deref_mut(), shown) {
                 timeline::write(timeline, self.world.now(), &input, &effects, &self.core);
             }
             checked?;
+            if let Some(tape) = &mut self.tape {
+                tape.after_step(&self.core, &effects);
+            }
             if let Some(twin) = &mut self.twin {
                 let same = twin.step(&self.core, step_in_parts, (now, &input), &effects);
                 same.map_err(|what| self.oracle.violation(TWIN, what))?;
@@ -167,6 +178,9 @@ impl Runner<'_> {
         self.oracle.check_end(&self.core)?;
         if let Some(twin) = &mut self.twin {
             twin.read_back(&self.core, self.world.now()).map_err(|what| self.oracle.violation(TWIN, what))?;
+        }
+        if let Some(tape) = &self.tape {
+            tape.check(self.scenario.order).map_err(|what| self.oracle.violation(RECORDING, what))?;
         }
         let now = self.world.now();
         for agent in self.world.agents() {

@@ -40,6 +40,8 @@ pub struct Scenario {
     pub max_steps: u32,
     /// True if the core has a [`crate::twin::Twin`].
     pub has_twin: bool,
+    /// The memory of a recording that is made of the core's steps.
+    pub recorded: Option<usize>,
 }
 
 /// What the programs and checks of one job do. Each list is used from the start again when it ends.

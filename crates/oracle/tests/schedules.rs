@@ -2,7 +2,7 @@
 //!
 //! `SIM_SEED=n` runs one seed, `SIM_SCHEDULES=n` sets how many there are.
 
-use containerpilot_oracle::{nth_seed, run_seed, run_seed_with_twin};
+use containerpilot_oracle::{nth_seed, run_seed, run_seed_recorded, run_seed_with_twin};
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -64,6 +64,19 @@ fn schedules_have_what_they_are_to_try() {
 fn a_core_goes_on_after_it_was_written_and_read() {
     let schedules = number("SIM_TWINS").unwrap_or(2_000);
     if let Some(failure) = (0..schedules).find_map(|nth| run_seed_with_twin(nth_seed(2, nth)).err()) {
+        panic!("{failure}");
+    }
+}
+
+/// B1, B4: what was recorded leads to the same decisions. The memory is so small that many recordings have lost their
+/// beginning. `SIM_RECORDINGS=n` sets how many schedules there are.
+#[test]
+fn b4_a_recording_of_a_schedule_does_the_same_when_it_is_played() {
+    let schedules = number("SIM_RECORDINGS").unwrap_or(2_000);
+    let memory = |nth| 58_000 + usize::try_from(nth_seed(4, nth) % 12_000).unwrap_or_default();
+    if let Some(failure) =
+        (0..schedules).find_map(|nth| run_seed_recorded(nth_seed(3, nth), memory(nth)).err())
+    {
         panic!("{failure}");
     }
 }

@@ -8,14 +8,18 @@
 //! little: the same inputs in turn, ids that go up by one, times that hardly differ. [`coder`] spends about one byte on
 //! them. Compressing whole blocks afterwards would take a third of a megabyte while it is done.
 //!
-//! The types of checkpoints and inputs are those of the caller: this crate knows only how to write them down.
+//! [`Recorder`] and [`Recording`] write and read values of any types; [`StepRecorder`] and [`Replay`] are those of the
+//! core.
 #![forbid(unsafe_code)]
 
 mod checksum;
 mod coder;
 mod format;
+mod ids;
 mod reader;
 mod recorder;
+mod steps;
 
 pub use reader::{BlockReader, Damage, DamageKind, ReadError, Recording, Unreadable};
 pub use recorder::{Recorder, TooLarge};
+pub use steps::{Replay, ReplayError, Step, StepRecorder};

@@ -86,6 +86,7 @@ impl SmallPlan {
             late: false,
             max_steps: 0,
             has_twin: false,
+            recorded: None,
         }
     }
 }

@@ -1,0 +1,85 @@
+//! A recording of a core, and what the core did: a replay must do the same (B4), also of a part of the recording.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use containerpilot_core::rng::mix;
+use containerpilot_core::{Core, Effect, Input, Time};
+use containerpilot_recording::{ReadError, Recording, Replay, StepRecorder};
+
+use crate::runner::step_in_parts;
+
+/// The recording of a core.
+#[derive(Debug)]
+pub struct Tape {
+    recorder: StepRecorder,
+    is_full: bool,
+    /// The time, the input, the effects, and the next deadline of each step, as a hash.
+    steps: Vec<u64>,
+    time: Time,
+    input: u64,
+}
+
+impl Tape {
+    /// With so many bytes of memory.
+    #[must_use]
+    pub fn new(memory: usize) -> Self {
+        let recorder = StepRecorder::new(memory, env!("CARGO_PKG_VERSION").to_owned());
+        Self { recorder, is_full: false, steps: Vec::new(), time: Time::ZERO, input: 0 }
+    }
+
+    pub(crate) fn before_step(&mut self, core: &Core, now: Time, input: &Input) {
+        // The state of a large plan does not fit into a small memory. Then the whole recording is empty.
+        self.is_full = self.is_full || self.recorder.before_step(core, now, input).is_err();
+        (self.time, self.input) = (now, hash(input));
+    }
+
+    pub(crate) fn after_step(&mut self, core: &Core, effects: &[Effect]) {
+        self.steps.push(hash(&(self.time, self.input, effects, core.next_deadline())));
+    }
+
+    /// Plays the recording, and again with an end that is cut off or broken.
+    ///
+    /// # Errors
+    /// What is different.
+    pub fn check(&self, seed: u64) -> Result<(), String> {
+        if self.is_full {
+            return Ok(());
+        }
+        let mut bytes = self.recorder.to_bytes();
+        let played = self.play(&bytes)?;
+        if !self.steps.ends_with(&played) {
+            return Err(format!("the end of the recording is missing: {} steps", played.len()));
+        }
+        let place = usize::try_from(mix(seed)).unwrap_or(usize::MAX) % bytes.len();
+        self.play(&bytes[..place])?;
+        bytes[place] ^= 1 << (seed % 8);
+        // In the header, this may be a file of another program or version.
+        self.play(&bytes).map(drop)
+    }
+
+    /// Plays the recording. What is played must be steps that were made, in their order, from the oldest that was kept.
+    fn play(&self, bytes: &[u8]) -> Result<Vec<u64>, String> {
+        let recording = match Recording::read(bytes) {
+            Ok(recording) => recording,
+            Err(ReadError::Foreign | ReadError::Header | ReadError::Format(_) | ReadError::Empty) => {
+                return Ok(Vec::new());
+            }
+        };
+        let (mut replay, mut played) = (Replay::new(&recording), Vec::new());
+        while let Some(step) = replay.next(step_in_parts).map_err(|error| error.to_string())? {
+            let deadline = replay.core().and_then(Core::next_deadline);
+            played.push(hash(&(step.now, hash(&step.input), step.effects.as_slice(), deadline)));
+        }
+        if played.is_empty() || self.steps.windows(played.len()).any(|steps| steps == played) {
+            return Ok(played);
+        }
+        Err(format!("none of the steps that were made are the {} of the recording", played.len()))
+    }
+}
+
+/// A hash of what a value shows of itself: effects contain whole plans.
+fn hash(value: &impl std::fmt::Debug) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    format!("{value:?}").hash(&mut hasher);
+    hasher.finish()
+}
