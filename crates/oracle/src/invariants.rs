@@ -49,7 +49,7 @@
 
 mod actions;
 mod adjust;
-mod catalog;
+mod advertise;
 mod commands;
 mod events;
 mod fingerprint;

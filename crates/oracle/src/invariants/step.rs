@@ -164,7 +164,7 @@ impl Oracle<'_> {
             self.check_runs(nth, &after, phase)?;
             self.check_requirements(nth, &after, phase)?;
             self.check_health(nth, status, phase)?;
-            self.check_catalog(nth, status, phase)?;
+            self.check_advertised(nth, status, phase)?;
             self.check_stop(nth, &after, phase)?;
         }
         self.check_rolling_restarts(phase)?;

@@ -1,4 +1,4 @@
-//! D4, D8, H6: the desired catalog status.
+//! D4, D8, H6: what a job advertises: the desired status of its service in the catalog, and its heartbeats.
 
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::event::Code;
@@ -89,7 +89,7 @@ impl Oracle<'_> {
         self.seen[job].changes.iter().filter(|code| **code == Code::BecameHealthy).count()
     }
 
-    pub(super) fn check_catalog(&self, job: usize, status: &JobStatus, phase: Phase) -> Check {
+    pub(super) fn check_advertised(&self, job: usize, status: &JobStatus, phase: Phase) -> Check {
         if status.desired != self.jobs[job].desired {
             return self.job_violation("D5", job, "the desired status was not sent");
         }
