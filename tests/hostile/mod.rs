@@ -16,6 +16,6 @@ mod output;
 mod paths;
 mod resources;
 mod servers;
+mod shutdown_time;
 mod signals;
-mod stop_budget;
 mod terminal;

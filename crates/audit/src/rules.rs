@@ -1,11 +1,11 @@
 //! What is compared. Each module has the rules about one subject.
 
+mod grace_period;
 mod lifetime;
 mod memory;
 mod probes;
 mod process;
 mod signals;
-mod stop_time;
 
 use containerpilot_config::diagnostics::Severity;
 use containerpilot_config::places::place_of;
@@ -18,7 +18,7 @@ use crate::{Configuration, Finding};
 pub fn audit(configuration: Configuration<'_>, container: &Container) -> Vec<Finding> {
     let mut audit = Audit { configuration, container, findings: Vec::new() };
     audit.mistakes();
-    audit.stop_time();
+    audit.grace_period();
     audit.signals();
     audit.probes();
     audit.memory();

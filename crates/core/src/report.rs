@@ -11,5 +11,4 @@ pub mod layout;
 pub mod redact;
 mod replicas;
 pub mod status;
-mod stop_time;
 pub mod words;

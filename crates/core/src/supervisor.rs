@@ -31,8 +31,8 @@ use crate::state::job::{JobState, Stage, State, Transition};
 use crate::state::journal::{Event, Journal, Origin};
 use crate::state::last_ids::LastIds;
 use crate::state::phase::Phase;
+use crate::state::shutdown_deadlines::ShutdownDeadlines;
 use crate::state::start_queue::{NewProcess, StartQueue};
-use crate::state::stop_budget::StopBudget;
 use crate::state::timers::{JobTimer, TimerId, TimerKind, Timers};
 use crate::state::watch_changes::WatchChanges;
 use crate::supervisor::plan_state::PlanState;
@@ -60,7 +60,7 @@ pub struct Core {
     /// Ends the current phase of a shutdown.
     pub(crate) shutdown_timer: Option<TimerId>,
     /// The deadlines of the shutdown, once it has started.
-    pub(crate) stop_budget: Option<StopBudget>,
+    pub(crate) shutdown_deadlines: Option<ShutdownDeadlines>,
     #[serde(with = "crate::fields_in_checkpoints::no_effects")]
     pub(crate) effects: Vec<Effect>,
     /// Runs that have ended and left processes behind, until these are killed (P4).
@@ -148,7 +148,7 @@ impl Core {
             timers: Timers::default(),
             starts: StartQueue::default(),
             shutdown_timer: None,
-            stop_budget: None,
+            shutdown_deadlines: None,
             effects: Vec::new(),
             orphans: SortedMap::new(),
             oom_kills: None,

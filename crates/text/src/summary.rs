@@ -13,7 +13,7 @@ use containerpilot_core::plan::{
 };
 use containerpilot_core::report::words;
 use containerpilot_core::sort_by;
-use containerpilot_core::state::stop_time::stop_time;
+use containerpilot_core::state::longest_stop::longest_stop;
 use serde::Serialize;
 
 /// The summary of a valid plan. `names` are the names of its files.
@@ -47,8 +47,8 @@ pub fn human(names: &[String], plan: &Plan) -> String {
         },
     };
     let _ = writeln!(out, "catalog: {catalog}");
-    let stop = stop_time(plan);
-    let _ = writeln!(out, "stop: at most {}: {}", exact(stop.longest), stop.words(plan));
+    let stop = longest_stop(plan);
+    let _ = writeln!(out, "stop: at most {}: {}", exact(stop.time), stop.words(plan));
     out
 }
 
@@ -295,8 +295,8 @@ pub fn json(plan: Option<&Plan>, ok: bool, report: &Report) -> String {
             .filter(|plan| !plan.files.is_empty())
             .map(|plan| plan.files.iter().map(|file| summary(&*file.name, file_line(file))).collect()),
         stop: plan.map(|plan| {
-            let stop = stop_time(plan);
-            Stop { longest: exact(stop.longest), summary: stop.words(plan) }
+            let stop = longest_stop(plan);
+            Stop { longest: exact(stop.time), summary: stop.words(plan) }
         }),
     })
 }

@@ -21,7 +21,7 @@ use containerpilot_config::diagnostics::{FileId, Place, Problem, Report, Severit
 use containerpilot_config::span::{SourceMap, Span};
 use containerpilot_config::{LoadedConfig, load};
 use containerpilot_core::plan::Plan;
-use containerpilot_core::state::stop_time::stop_time;
+use containerpilot_core::state::longest_stop::longest_stop;
 use containerpilot_core::time::fmt_duration;
 use containerpilot_core::variables::SOCKET_VARIABLE;
 use containerpilot_import::files::Text;
@@ -127,7 +127,7 @@ fn line_span(text: &str, line: usize) -> Span {
 }
 
 fn summary_line(plan: &Plan, container: &Container, path: &str) -> String {
-    let longest = fmt_duration(stop_time(plan).longest);
+    let longest = fmt_duration(longest_stop(plan).time);
     let hook = container.pre_stop.as_ref().map(|hook| hook.value).unwrap_or_default();
     let grace = container.grace.as_ref().map(|grace| grace.value.saturating_sub(hook));
     let of = grace.map_or_else(String::new, |grace| format!(" of {}", fmt_duration(grace)));

@@ -20,8 +20,8 @@ pub(crate) fn check_locks(fields: &ConfigFields, plan: &Plan, problems: &mut Vec
             continue;
         }
         let stop_time = stop_times.get(nth).copied().unwrap_or_default();
-        if stop_time > lock.longest_stop_time() {
-            let longest = fmt_duration(lock.longest_stop_time());
+        if stop_time > lock.longest_stop_that_fits() {
+            let longest = fmt_duration(lock.longest_stop_that_fits());
             let message = format!(
                 "the jobs that require the lock `{}` take up to {} to stop; with this `ttl` they get SIGKILL after {longest}",
                 lock.name,

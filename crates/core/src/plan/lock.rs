@@ -43,21 +43,21 @@ impl Lock {
     /// is cut: then the processes get SIGKILL before they are done.
     #[must_use]
     pub fn give_up_before(&self, stop_time: Duration) -> Duration {
-        self.margin() + stop_time.min(self.longest_stop_time())
+        self.margin() + stop_time.min(self.longest_stop_that_fits())
     }
 
     /// The shortest TTL, in whole seconds, into which a stop time fits.
     #[must_use]
     pub fn ttl_for(&self, stop_time: Duration) -> Duration {
-        let fits = |ttl: &Duration| Self { ttl: *ttl, ..self.clone() }.longest_stop_time() >= stop_time;
+        let fits = |ttl: &Duration| Self { ttl: *ttl, ..self.clone() }.longest_stop_that_fits() >= stop_time;
         let from = SHORTEST_TTL.as_secs().max(stop_time.as_secs());
         let mut ttls = (from..=LONGEST_TTL.as_secs()).map(Duration::from_secs);
         ttls.find(fits).unwrap_or(LONGEST_TTL)
     }
 
-    /// The longest stop time that leaves time to renew the session before the holder gives up.
+    /// The longest stop that leaves time to renew the session before the holder gives up.
     #[must_use]
-    pub fn longest_stop_time(&self) -> Duration {
+    pub fn longest_stop_that_fits(&self) -> Duration {
         (self.ttl * 3 / 4).saturating_sub(self.margin())
     }
 }

@@ -130,4 +130,13 @@ impl Plan {
     pub fn deregister_timeout(&self) -> Duration {
         DEREGISTER_TIMEOUT.min(self.stop_timeout / 4)
     }
+
+    /// When a shutdown sends the last stop signal, and SIGKILL to everything that still runs, counted from its start:
+    /// the time of the jobs (S4) after `hooks`, that of the longest chain of hooks (S15).
+    pub(crate) fn shutdown_timeouts(&self, hooks: Duration) -> [Duration; 2] {
+        let timeout = self.stop_timeout;
+        let in_order = self.stops_in_order();
+        let kill = if in_order { timeout + timeout } else { timeout };
+        [stop_signal_timeout(timeout, in_order), kill].map(|time| hooks.saturating_add(time))
+    }
 }

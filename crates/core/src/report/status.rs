@@ -413,7 +413,7 @@ impl Core {
                     count: *count,
                 })
                 .collect(),
-            shutdown_deadline: self.stop_budget.map(|budget| budget.kill_by),
+            shutdown_deadline: self.shutdown_deadlines.map(|deadlines| deadlines.kill_by),
             deadlock: self.deadlock(),
         }
     }

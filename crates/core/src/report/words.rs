@@ -1,5 +1,5 @@
-//! The words for conditions, exits and deadlines. `explain`, `status`, `check` and `simulate` build their
-//! sentences from these functions, so that one fact has one wording.
+//! The words for conditions, exits, deadlines and the longest stop. `explain`, `status`, `check` and `simulate` build
+//! their sentences from these functions, so that one fact has one wording.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -8,9 +8,10 @@ use core::fmt::Display;
 
 use crate::event::{Code, Source};
 use crate::input::ExitStatus;
-use crate::plan::{Job, RestartOn, Restarts};
+use crate::plan::{Job, Plan, RestartOn, Restarts};
 use crate::report::deadlines::DeadlineKind;
 use crate::state::journal::EndReason;
+use crate::state::longest_stop::{LongestStop, StopStep};
 use crate::time::fmt_duration;
 
 /// The start of every sentence about an unmet condition.
@@ -341,6 +342,29 @@ pub fn restarts(restarts: Restarts) -> String {
         Restarts::Limited(1) => "restarted once".into(),
         Restarts::Limited(count) => format!("restarted {count} times"),
         Restarts::Unlimited => "restarted without limit".into(),
+    }
+}
+
+impl LongestStop {
+    /// What takes the time: `app gets SIGTERM after 5s and SIGKILL 10s later, then …`
+    #[must_use]
+    pub fn words(&self, plan: &Plan) -> String {
+        let words = |step: &StopStep| {
+            let job = plan.jobs.get(step.job.index())?;
+            let (name, signal) = (&job.name, job.stop.signal);
+            let length = fmt_duration(step.to.saturating_sub(step.from));
+            let start = match step.from.is_zero() {
+                true => "at once".into(),
+                false => format!("after {}", fmt_duration(step.from)),
+            };
+            Some(match step.is_hook {
+                true => format!("{name} runs {start}, for up to {length}"),
+                false => format!("{name} gets {signal} {start} and SIGKILL {length} later"),
+            })
+        };
+        let mut parts: Vec<String> = self.steps.iter().filter_map(words).collect();
+        parts.push("the supervisor exits within 1s".into());
+        parts.join(", then ")
     }
 }
 

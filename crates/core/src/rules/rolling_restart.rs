@@ -11,8 +11,8 @@ use crate::plan::{Level, Role};
 use crate::request::{Refusal, Reply, RequestId};
 use crate::rolling_restart::RollingRestart;
 use crate::state::job::State;
+use crate::state::longest_stop::hook_time;
 use crate::state::phase::Phase;
-use crate::state::stop_time::hook_time;
 use crate::supervisor::Core;
 
 /// How long a job may take to become healthy, in addition to its stop.

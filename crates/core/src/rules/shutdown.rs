@@ -17,7 +17,7 @@ use crate::rules::exit_code::ALL_ENDED;
 use crate::state::job::{State, StopReason, StopStage};
 use crate::state::journal::Origin;
 use crate::state::phase::Phase;
-use crate::state::stop_budget::StopBudget;
+use crate::state::shutdown_deadlines::ShutdownDeadlines;
 use crate::state::timers::TimerKind;
 use crate::supervisor::Core;
 use crate::time::{Time, fmt_duration};
@@ -33,9 +33,9 @@ impl Core {
         self.refuse_reload();
         self.end_rolling_restart(Some(Refusal::ShuttingDown));
         self.tell(|parts, context| parts.files.stop(context));
-        let budget = self.new_stop_budget();
-        self.stop_budget = Some(budget);
-        self.set_shutdown_timer(budget.signal_by, TimerKind::ShutdownSignals);
+        let deadlines = self.new_shutdown_deadlines();
+        self.shutdown_deadlines = Some(deadlines);
+        self.set_shutdown_timer(deadlines.signal_by, TimerKind::ShutdownSignals);
         self.send(Origin::Global, Code::Shutdown);
         for job in self.all_jobs() {
             if self.outlives_other_jobs(job) {
@@ -115,14 +115,14 @@ impl Core {
         waiting.is_some()
     }
 
-    fn new_stop_budget(&self) -> StopBudget {
-        StopBudget::new(self.plan(), &self.plan_state.graph, self.now)
+    fn new_shutdown_deadlines(&self) -> ShutdownDeadlines {
+        ShutdownDeadlines::new(self.plan(), &self.plan_state.graph, self.now)
     }
 
     /// S4: the time for the order, deregistration and drain has passed. Every process gets its stop signal, except for
     /// hooks, which have a timeout of their own (S15).
     pub(crate) fn signal_all(&mut self) {
-        let Some(mut budget) = self.stop_budget else { return };
+        let Some(mut deadlines) = self.shutdown_deadlines else { return };
         self.phase = Phase::Terminating;
         let mut signalled = false;
         for job in self.all_jobs() {
@@ -131,16 +131,16 @@ impl Core {
             }
         }
         if signalled {
-            budget.signalled(self.plan(), self.now);
+            deadlines.signalled(self.plan(), self.now);
         }
-        self.stop_budget = Some(budget);
-        self.set_shutdown_timer(budget.kill_by, TimerKind::ShutdownTimeout);
+        self.shutdown_deadlines = Some(deadlines);
+        self.set_shutdown_timer(deadlines.kill_by, TimerKind::ShutdownTimeout);
     }
 
     /// S4: the timeout of the whole shutdown has passed.
     pub(crate) fn shutdown_timeout(&mut self) {
         let stop_timeout = self.plan().stop_timeout;
-        let longest = self.stop_budget.map_or(stop_timeout, |budget| budget.longest);
+        let longest = self.shutdown_deadlines.map_or(stop_timeout, |deadlines| deadlines.longest);
         let time = fmt_duration(longest);
         if longest == stop_timeout {
             self.kill_all(format_args!("stop timeout of {time} passed"));
@@ -182,9 +182,9 @@ impl Core {
         }
         self.kill_all_orphans();
         let now = self.now;
-        if let Some(budget) = &mut self.stop_budget {
-            budget.killed(now);
-            let reap_by = budget.reap_by();
+        if let Some(deadlines) = &mut self.shutdown_deadlines {
+            deadlines.killed(now);
+            let reap_by = deadlines.reap_by();
             self.set_shutdown_timer(reap_by, TimerKind::KillTimeout);
         }
     }
@@ -193,8 +193,8 @@ impl Core {
     pub(crate) fn exit_supervisor(&mut self) {
         self.kill_all_orphans();
         self.phase = Phase::Exited;
-        let budget = self.stop_budget.unwrap_or_else(|| self.new_stop_budget());
-        let deadlines = budget.exit_deadlines(self.plan(), self.now);
+        let deadlines = self.shutdown_deadlines.unwrap_or_else(|| self.new_shutdown_deadlines());
+        let deadlines = deadlines.exit_deadlines(self.plan(), self.now);
         let reason = self.exit_reason();
         let entry = reason.entry(self.exit_level(reason.code));
         self.effects.push(Effect::Exit(Exit { code: reason.code, entry, deadlines }));

@@ -269,7 +269,7 @@ impl Core {
         let (delay, next) = stop.next_signal(run.escalated, elapsed, self.plan().stop_timeout);
         let timer = if next == Signal::KILL { JobTimer::Kill } else { JobTimer::Escalate };
         let due = self.now + delay;
-        if self.stop_budget.is_some_and(|budget| budget.kill_by <= due) {
+        if self.shutdown_deadlines.is_some_and(|deadlines| deadlines.kill_by <= due) {
             return;
         }
         let timer = self.set_timer(job, delay, timer);

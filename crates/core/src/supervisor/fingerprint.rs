@@ -7,7 +7,7 @@ use crate::input::Input;
 use crate::request::Request;
 use crate::state::exit_codes::{ExitCodes, ExitReason};
 use crate::state::fingerprint::{Fingerprint, Name};
-use crate::state::stop_budget::StopBudget;
+use crate::state::shutdown_deadlines::ShutdownDeadlines;
 use crate::supervisor::plan_state::{Parts, PlanState};
 use crate::supervisor::{Core, PendingReload, SAME_REQUEST};
 
@@ -25,7 +25,7 @@ impl Core {
             timers,
             starts,
             shutdown_timer,
-            stop_budget,
+            shutdown_deadlines,
             effects,
             orphans,
             oom_kills,
@@ -70,8 +70,8 @@ impl Core {
         }
         print.option(*shutdown_timer, |print, timer| timer.fingerprint(print));
         print.option(
-            *stop_budget,
-            |print, StopBudget { signal_by, kill_by, longest: _, without_hooks: _ }| {
+            *shutdown_deadlines,
+            |print, ShutdownDeadlines { signal_by, kill_by, longest: _, without_hooks: _ }| {
                 print.time(signal_by);
                 print.time(kill_by);
             },

@@ -10,7 +10,7 @@ use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Plan, Signal};
 use containerpilot_core::request::RequestId;
 use containerpilot_core::state::journal::Event;
-use containerpilot_core::state::stop_time::longest_hooks;
+use containerpilot_core::state::longest_stop::longest_hooks;
 use containerpilot_core::{JobStatus, Phase, Time};
 
 use super::model::{JobModel, Seen};

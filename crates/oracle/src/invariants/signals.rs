@@ -56,7 +56,7 @@ impl Oracle<'_> {
             model.stopped.is_some() || model.killed.is_some() || model.outlived || model.is_hook
         };
         let all_asked = self.jobs.iter().filter_map(|job| job.run.as_ref()).all(asked);
-        let budget = self.stop_budget();
+        let deadlines = self.shutdown_deadlines();
         let Some(model) = &mut self.jobs[job].run else { return Ok(()) };
         let same = |due: Time| if exact { due == now } else { due <= now };
         let (rule, right) = match reason {
@@ -80,7 +80,7 @@ impl Oracle<'_> {
             KillReason::KillAll => {
                 let at_once = self.killing == Some(now) && model.started.is_some();
                 // A second stop signal kills without asking (S1).
-                let by_timeout = exact && budget.is_some_and(|budget| budget.kill_by <= now);
+                let by_timeout = exact && deadlines.is_some_and(|deadlines| deadlines.kill_by <= now);
                 let in_order = !by_timeout || all_asked;
                 ("S4", signal == Signal::KILL && phase == Phase::Killing && at_once && in_order)
             }

@@ -20,7 +20,7 @@ const MIN_LOG: Duration = Duration::from_millis(200);
 
 /// The deadlines of a shutdown (S4).
 #[derive(Clone, Copy)]
-pub(super) struct StopBudget {
+pub(super) struct ShutdownDeadlines {
     /// Every process is sent its stop signal, except those of hooks.
     pub(super) signal_by: Time,
     /// Every process is sent SIGKILL.
@@ -113,7 +113,7 @@ impl Oracle<'_> {
     }
 
     /// S4: the deadlines of the shutdown.
-    pub(super) fn stop_budget(&self) -> Option<StopBudget> {
+    pub(super) fn shutdown_deadlines(&self) -> Option<ShutdownDeadlines> {
         let (start, _) = self.shutdown?;
         let timeout = self.plan.stop_timeout;
         let is_ordered = |job: &Job| {
@@ -125,7 +125,7 @@ impl Oracle<'_> {
             if has_hooks { (timeout, timeout * 2) } else { (timeout - timeout / 4, timeout) };
         // S15: hooks have a time of their own.
         let start = start + self.hook_time();
-        Some(StopBudget { signal_by: start + signal, kill_by: start + kill })
+        Some(ShutdownDeadlines { signal_by: start + signal, kill_by: start + kill })
     }
 
     /// A run of a job has begun.
@@ -141,7 +141,7 @@ impl Oracle<'_> {
     }
 
     pub(super) fn see_exit(&mut self, exit: &Exit, after: &[JobStatus]) -> Check {
-        let Some(budget) = self.stop_budget() else {
+        let Some(shutdown) = self.shutdown_deadlines() else {
             return Err(self.violation("S1", "the supervisor exits without a shutdown"));
         };
         let Exit { code, deadlines, entry } = exit;
@@ -180,7 +180,7 @@ impl Oracle<'_> {
             return Err(self.violation("P4", "orphans are left behind"));
         }
         let ordered = deadlines.deregister <= deadlines.log && deadlines.log <= deadlines.connections;
-        let kill_by = self.killing.unwrap_or(budget.kill_by);
+        let kill_by = self.killing.unwrap_or(shutdown.kill_by);
         if !ordered || self.exact && deadlines.connections > kill_by + MARGIN {
             return Err(self.violation("S4", "the shutdown takes too long"));
         }
@@ -205,9 +205,9 @@ impl Oracle<'_> {
         let counts = first.is_some_and(|(signal, at)| {
             request != Some(signal) || self.now.since(at) >= Duration::from_millis(100)
         });
-        let budget = self.stop_budget();
-        let hooks_over = budget.is_some_and(|budget| budget.signal_by <= self.now);
-        let timeout_passed = budget.is_some_and(|budget| budget.kill_by <= self.now);
+        let deadlines = self.shutdown_deadlines();
+        let hooks_over = deadlines.is_some_and(|deadlines| deadlines.signal_by <= self.now);
+        let timeout_passed = deadlines.is_some_and(|deadlines| deadlines.kill_by <= self.now);
         match self.phase_before {
             Phase::Starting | Phase::Running if is_stop && self.shutdown.is_none() => {
                 return Err(self.violation("S1", "a stop request does not start a shutdown"));
@@ -247,14 +247,14 @@ impl Oracle<'_> {
                 }
             }
         }
-        if let (Some(budget), true) = (budget, self.exact) {
-            if phase == Phase::Stopping && budget.signal_by < self.now {
+        if let (Some(deadlines), true) = (deadlines, self.exact) {
+            if phase == Phase::Stopping && deadlines.signal_by < self.now {
                 return Err(self.violation(
                     "S4",
                     "the time of the order has passed, and not every process was asked to stop",
                 ));
             }
-            if phase == Phase::Terminating && budget.kill_by < self.now {
+            if phase == Phase::Terminating && deadlines.kill_by < self.now {
                 return Err(self.violation("S4", "the stop timeout has passed, and nothing is killed"));
             }
             if self

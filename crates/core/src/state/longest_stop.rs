@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use crate::event::{Code, Source};
 use crate::ids::JobIx;
-use crate::plan::{Job, Plan, Role, Signal, stop_signal_timeout};
+use crate::plan::{Job, Plan, Role, Signal};
 use crate::state::dependency_graph::DependencyGraph;
 
 /// What follows the last exit: the log, the catalog, connections (S4).
@@ -20,9 +20,9 @@ const MAX_DEPTH: usize = 64;
 
 /// How long a shutdown takes at most.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StopTime {
+pub struct LongestStop {
     /// From the stop signal of the supervisor to its exit.
-    pub longest: Duration,
+    pub time: Duration,
     /// The jobs that stop one after the other in that case, in their order.
     pub steps: Vec<StopStep>,
 }
@@ -38,15 +38,6 @@ pub struct StopStep {
     pub from: Duration,
     /// When it has ended: by SIGKILL, or because a hook has reached its timeout.
     pub to: Duration,
-}
-
-/// When a shutdown sends the last stop signal, and SIGKILL to everything that still runs, counted from its start: the
-/// time of the jobs (S4) after that of the longest chain of hooks (S15).
-pub(crate) fn deadlines(plan: &Plan, hooks: Duration) -> [Duration; 2] {
-    let timeout = plan.stop_timeout;
-    let in_order = plan.stops_in_order();
-    let kill = if in_order { timeout + timeout } else { timeout };
-    [stop_signal_timeout(timeout, in_order), kill].map(|time| hooks.saturating_add(time))
 }
 
 /// How long the longest chain of hooks of a plan takes.
@@ -67,9 +58,9 @@ pub(crate) fn hook_time(plan: &Plan, graph: &DependencyGraph) -> Duration {
 
 /// How long a shutdown of this plan takes at most.
 #[must_use]
-pub fn stop_time(plan: &Plan) -> StopTime {
+pub fn longest_stop(plan: &Plan) -> LongestStop {
     let graph = DependencyGraph::new(plan);
-    let deadlines = deadlines(plan, hook_time(plan, &graph));
+    let deadlines = plan.shutdown_timeouts(hook_time(plan, &graph));
     let mut search = Search::new(plan, &graph, deadlines, Counted::All);
     let jobs = (0..plan.jobs.len()).map(JobIx::at);
     let last = jobs.map(|job| (search.end(job), job)).max_by_key(|(end, _)| *end);
@@ -83,7 +74,7 @@ pub fn stop_time(plan: &Plan) -> StopTime {
         next = before.filter(|_| steps.len() < MAX_DEPTH);
     }
     steps.reverse();
-    StopTime { longest: last.map(|(end, _)| end).unwrap_or_default() + EXIT, steps }
+    LongestStop { time: last.map(|(end, _)| end).unwrap_or_default() + EXIT, steps }
 }
 
 /// The computed stop step of a job, with the job that it has waited for.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use containerpilot_core::Input;
-use containerpilot_core::state::stop_time::stop_time;
+use containerpilot_core::state::longest_stop::longest_stop;
 
 use crate::harness::{Harness, plan};
 
@@ -36,7 +36,7 @@ fn killed(line: &str) -> Option<String> {
 }
 
 #[test]
-fn s4_the_longest_stop_time_is_that_of_processes_that_do_not_react() {
+fn s4_the_longest_stop_is_that_of_processes_that_do_not_react() {
     let cases = [
         ("{ jobs: [{ name: 'a', exec: 'x' }] }", 5_000),
         ("{ stopTimeout: '8s', jobs: [{ name: 'a', exec: 'x', killAfter: '2s' }] }", 2_000),
@@ -92,7 +92,7 @@ fn s4_the_longest_stop_time_is_that_of_processes_that_do_not_react() {
         ),
     ];
     for (text, millis) in cases {
-        let longest = stop_time(&plan(text)).longest - Duration::from_secs(1);
+        let longest = longest_stop(&plan(text)).time - Duration::from_secs(1);
         let real = worst_case(text);
         assert!(real <= longest + Duration::from_millis(50), "{text}: {real:?}, at most {longest:?}");
         assert_eq!(longest.as_millis(), millis, "{text}: really {real:?}");
@@ -105,22 +105,22 @@ fn s4_the_steps_of_the_longest_stop_are_named() {
         "{ stopTimeout: '15s', jobs: [{ name: 'db', exec: 'x', port: 1, health: { interval: 1, ttl: 5 } }, { name: 'app', exec: 'x', requires: ['db'], killAfter: '1s' }, \
          { name: 'other', exec: 'x' }] }",
     );
-    let time = stop_time(&plan);
-    let steps = time.steps.iter().map(|step| {
+    let stop = longest_stop(&plan);
+    let steps = stop.steps.iter().map(|step| {
         (plan.jobs[step.job.index()].name.as_str(), step.is_hook, step.from.as_secs(), step.to.as_secs())
     });
     assert_eq!(steps.collect::<Vec<_>>(), [("app", false, 0, 1), ("db", false, 2, 17)]);
-    assert_eq!(time.longest, Duration::from_secs(18));
+    assert_eq!(stop.time, Duration::from_secs(18));
 }
 
 #[test]
 fn s4_a_plan_without_processes_needs_one_second_and_a_long_chain_is_bounded() {
-    assert_eq!(stop_time(&plan("{}")).longest, Duration::from_secs(1));
+    assert_eq!(longest_stop(&plan("{}")).time, Duration::from_secs(1));
     let jobs: Vec<String> = (0..3_000)
         .map(|nth| format!("{{ name: 'j{nth}', exec: 'x', stopAfter: ['j{}'] }}", (nth + 1) % 3_000))
         .collect();
     let plan = plan(&format!("{{ jobs: [{}] }}", jobs.join(", ")));
-    assert_eq!(stop_time(&plan).longest, Duration::from_secs(11));
+    assert_eq!(longest_stop(&plan).time, Duration::from_secs(11));
 }
 
 /// Small numbers that look random.
@@ -173,7 +173,7 @@ fn s4_no_shutdown_takes_longer_than_the_longest_time() {
     let mut exact = 0;
     for _ in 0..600 {
         let text = numbers.configuration();
-        let longest = stop_time(&plan(&text)).longest - Duration::from_secs(1);
+        let longest = longest_stop(&plan(&text)).time - Duration::from_secs(1);
         let real = worst_case(&text);
         assert!(real <= longest + Duration::from_millis(50), "{text}: {real:?}, at most {longest:?}");
         exact += usize::from(real + Duration::from_millis(50) >= longest);

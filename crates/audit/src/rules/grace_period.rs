@@ -1,8 +1,8 @@
-//! The stop of the configuration against the time that the deployment gives it.
+//! Whether the deployment gives the container the time that its longest stop takes.
 
 use std::time::Duration;
 
-use containerpilot_core::state::stop_time::{StopTime, stop_time};
+use containerpilot_core::state::longest_stop::{LongestStop, longest_stop};
 use containerpilot_core::time::fmt_duration;
 
 use super::Audit;
@@ -12,24 +12,24 @@ use crate::model::Platform;
 const MAX_KILL_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Audit<'_> {
-    pub(super) fn stop_time(&mut self) {
+    pub(super) fn grace_period(&mut self) {
         let plan = self.configuration.plan;
-        let time = stop_time(plan);
-        let needed = fmt_duration(time.longest);
-        let config = self.slowest(&time);
+        let stop = longest_stop(plan);
+        let needed = fmt_duration(stop.time);
+        let config = self.slowest(&stop);
         let config: Vec<&str> = config.iter().map(String::as_str).collect();
         for probe in &self.container.probes {
             if let Some(grace) = &probe.grace
-                && grace.value < time.longest
+                && grace.value < stop.time
             {
                 let (given, name) = (fmt_duration(grace.value), &probe.name);
                 let message = format!(
                     "after a failed {name} the container is killed within {given}, but its stop takes up to {needed}: {}",
-                    time.words(plan)
+                    stop.words(plan)
                 );
                 let help = format!(
                     "set `terminationGracePeriodSeconds: {}` there, or remove it",
-                    seconds(time.longest)
+                    seconds(stop.time)
                 );
                 self.warn(grace.line, message, help, &config);
             }
@@ -37,7 +37,7 @@ impl Audit<'_> {
         let Some(grace) = self.container.grace.clone() else { return };
         let hook = self.container.pre_stop.as_ref().map(|hook| hook.value).unwrap_or_default();
         let left = grace.value.saturating_sub(hook);
-        if left < time.longest {
+        if left < stop.time {
             let given = fmt_duration(grace.value);
             let default = if self.container.default_grace { " (the default)" } else { "" };
             let hook_words = match hook.is_zero() {
@@ -51,14 +51,14 @@ impl Audit<'_> {
             let message = format!(
                 "{} is killed {given}{default} after its stop begins{hook_words}, but the stop takes up to {needed}: {}",
                 self.unit(),
-                time.words(plan)
+                stop.words(plan)
             );
             let unit = if self.container.is_nomad_json { " (nanoseconds)" } else { "" };
-            let setting = self.setting(time.longest + hook);
+            let setting = self.setting(stop.time + hook);
             let help = format!("set `{setting}`{unit} or more, or make the stop shorter");
             self.fault(grace.line, message, help, &config);
         }
-        if self.container.platform == Platform::Nomad && left.min(time.longest) > MAX_KILL_TIMEOUT {
+        if self.container.platform == Platform::Nomad && left.min(stop.time) > MAX_KILL_TIMEOUT {
             let message = format!(
                 "the stop takes up to {needed}, but a Nomad client limits `kill_timeout` to its `max_kill_timeout`, which is {} unless the \
                  client sets it",
@@ -66,7 +66,7 @@ impl Audit<'_> {
             );
             let help = format!(
                 "set `max_kill_timeout = \"{}s\"` on the clients, or make the stop shorter",
-                seconds(time.longest)
+                seconds(stop.time)
             );
             self.warn(grace.line, message, help, &config);
         }
@@ -85,9 +85,9 @@ impl Audit<'_> {
     }
 
     /// The key of the configuration that takes the longest time.
-    fn slowest(&self, time: &StopTime) -> Vec<String> {
+    fn slowest(&self, stop: &LongestStop) -> Vec<String> {
         let plan = self.configuration.plan;
-        let last = time.steps.last().and_then(|step| plan.jobs.get(step.job.index()));
+        let last = stop.steps.last().and_then(|step| plan.jobs.get(step.job.index()));
         match last {
             Some(job) if job.is_stop_hook() => {
                 vec!["jobs".to_owned(), job.name.clone(), "timeout".to_owned()]

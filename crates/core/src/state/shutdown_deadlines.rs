@@ -1,4 +1,4 @@
-//! One budget for the whole shutdown (S4, S15). All phases take their time from it:
+//! The deadlines of the phases of a shutdown (S4, S15). All of them take their time from one budget:
 //!
 //! ```text
 //! in order            not in order        T is the global stop timeout, H the longest chain of stop hooks; counted
@@ -27,7 +27,7 @@ use crate::log_entry::LogEvent;
 use crate::plan::{Level, Plan};
 use crate::state::dependency_graph::DependencyGraph;
 use crate::state::exit_codes::ExitReason;
-use crate::state::stop_time::{deadlines, hook_time};
+use crate::state::longest_stop::hook_time;
 use crate::time::Time;
 
 /// The bounds of the last phases, counted from the last SIGKILL.
@@ -45,7 +45,7 @@ const MIN_LOG: Duration = Duration::from_millis(200);
 
 /// The deadlines of a shutdown.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct StopBudget {
+pub(crate) struct ShutdownDeadlines {
     /// When the order, deregistration and drain are over: every process gets its stop signal.
     pub(crate) signal_by: Time,
     /// When every remaining process gets SIGKILL.
@@ -56,11 +56,11 @@ pub(crate) struct StopBudget {
     pub(crate) without_hooks: Duration,
 }
 
-impl StopBudget {
-    /// The budget of a shutdown that starts now.
+impl ShutdownDeadlines {
+    /// Those of a shutdown that starts now.
     pub(crate) fn new(plan: &Plan, graph: &DependencyGraph, now: Time) -> Self {
         let hooks = hook_time(plan, graph);
-        let [signal, kill] = deadlines(plan, hooks);
+        let [signal, kill] = plan.shutdown_timeouts(hooks);
         let without_hooks = kill.saturating_sub(hooks);
         Self { signal_by: now + signal, kill_by: now + kill, longest: kill, without_hooks }
     }
@@ -101,8 +101,8 @@ impl Exit {
     #[must_use]
     pub fn at_once(code: u8, plan: &Plan, now: Time) -> Self {
         let none = Duration::ZERO;
-        let budget = StopBudget { signal_by: now, kill_by: now, longest: none, without_hooks: none };
+        let shutdown = ShutdownDeadlines { signal_by: now, kill_by: now, longest: none, without_hooks: none };
         let reason = ExitReason { code, words: "internal error".into(), cause: LogEvent::Bug.name().into() };
-        Self { code, entry: reason.entry(Level::Error), deadlines: budget.exit_deadlines(plan, now) }
+        Self { code, entry: reason.entry(Level::Error), deadlines: shutdown.exit_deadlines(plan, now) }
     }
 }
