@@ -128,6 +128,11 @@ impl Core {
         }
     }
 
+    /// W14: returns true if the action of a job can lead to a start of the job.
+    pub(crate) fn starts_itself(&self, job: JobIx) -> bool {
+        self.planned(job).exec.action().is_some() && self.plan_state.graph.is_in_ring(job)
+    }
+
     /// Returns true if a job with `once` has been triggered. A stop hook is triggered once per generation of the job it
     /// waits for, so that it runs again after that job was restarted by hand.
     pub(crate) fn was_triggered_once(&self, job: JobIx) -> bool {

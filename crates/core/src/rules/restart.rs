@@ -1,15 +1,21 @@
-//! Whether, when and why a job runs again after a run has ended (W4, W6–W9, W14, S3).
+//! The restart policy: whether, when and why a job runs again after a run has ended (W4, W6–W9, W13, W14, S3), and the
+//! log level of a failed run, which follows from that (L7).
 
 use core::time::Duration;
 
 use crate::ids::JobIx;
+use crate::input::ExitStatus;
 use crate::log_entry::LogEvent;
-use crate::plan::Level;
+use crate::plan::{Backoff, Level, OnCompletion, Restarts};
 use crate::state::job::{Activity, Deferred, State, StopReason, Transition};
 use crate::state::journal::Event;
+use crate::state::phase::Phase;
 use crate::state::timers::{JobTimer, TimerKind};
 use crate::supervisor::Core;
 use crate::time::{Time, fmt_duration};
+
+/// The shortest delay between two performances of an action.
+const SHORTEST_DELAY: Duration = Duration::from_millis(1);
 
 impl Core {
     /// Decides what a job does after a run has ended. Must agree with
@@ -45,6 +51,59 @@ impl Core {
             return self.begin_stop_by_itself(job);
         }
         self.enqueue_recheck(job);
+    }
+
+    /// W17: a job that only a user starts waits for the next start, unless the end of its run ends the container.
+    fn ends_container(&self, job: JobIx) -> bool {
+        let planned = self.planned(job);
+        let on_end = if self.job(job).failure.is_some() { planned.on_failure } else { planned.on_success };
+        planned.when.is_manual() && on_end == OnCompletion::Shutdown
+    }
+
+    /// Returns true if a job whose run fails now runs again by itself: at once, after a delay, or at its next tick.
+    fn runs_again_after_failure(&self, job: JobIx) -> bool {
+        let state = self.job(job);
+        match state.stop() {
+            Some(stop) => stop.then_start,
+            None if !state.pending.is_empty() => true,
+            None if self.phase != Phase::Running => false,
+            None if self.planned(job).when.is_periodic() => {
+                state.ticks.pending || state.ticks.timer.is_some()
+            }
+            None => self.may_restart(job, true),
+        }
+    }
+
+    /// Returns true if a job is restarted after a run with this result (W13) and has restarts left (W6).
+    pub(crate) fn may_restart(&self, job: JobIx, failed: bool) -> bool {
+        self.planned(job).restart_on.includes(failed) && self.has_restarts_left(job)
+    }
+
+    pub(crate) fn has_restarts_left(&self, job: JobIx) -> bool {
+        match self.planned(job).restarts {
+            Restarts::Unlimited => true,
+            Restarts::Limited(limit) => self.job(job).restarts < limit,
+        }
+    }
+
+    /// The level of a failed exit. Without a configuration file, the program's exit code is that of the supervisor
+    /// (S7): the caller gets it anyway.
+    pub(crate) fn exit_failure_level(&self, job: JobIx, status: ExitStatus, out_of_memory: bool) -> Level {
+        match self.failure_level(job, status) {
+            Level::Error if self.plan().pass_signals && !out_of_memory => Level::Info,
+            level => level,
+        }
+    }
+
+    /// L7: the level of a failure: error if the job does not run again.
+    pub(crate) fn failure_level(&self, job: JobIx, status: ExitStatus) -> Level {
+        if self.repeats_sensor_failure(job, status) {
+            Level::Debug
+        } else if self.runs_again_after_failure(job) {
+            Level::Warn
+        } else {
+            Level::Error
+        }
     }
 
     /// S3: during a shutdown a job runs once for its stop event, also if the event came while it was running (W7), and
@@ -159,6 +218,16 @@ impl Core {
             let event = self.job_mut(job).pending.pop();
             self.start(job, event);
         }
+    }
+
+    /// The back-off of a job. An action always has one: it takes no time, and would repeat endlessly in one step.
+    fn backoff(&self, job: JobIx) -> Option<Backoff> {
+        let planned = self.planned(job);
+        if planned.exec.action().is_none() {
+            return planned.backoff;
+        }
+        let Backoff { initial, max, reset } = planned.backoff.unwrap_or(Backoff::DEFAULT);
+        Some(Backoff { initial: initial.max(SHORTEST_DELAY), max: max.max(SHORTEST_DELAY), reset })
     }
 
     /// W8: the first restart has no delay; while runs keep ending early, the delay doubles.
