@@ -1,7 +1,6 @@
 //! What is true of jobs now, and what can still happen to them. Nothing here changes anything; the rules ask.
 
 mod events;
-mod health;
 mod reachability;
 mod replaced;
 mod requirements;

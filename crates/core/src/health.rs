@@ -1,31 +1,31 @@
-//! The health of jobs: when their checks run, what the results mean, and what follows from that (H1–H9, H12).
+//! Whether a job is healthy (H2, H5, H7–H9), and what that causes.
 //!
-//! Its inputs are the begin, the end and the results of checks ([`checks`]), the notices of the process that it is ready
-//! or alive ([`watchdog`]), and timers. It decides whether the job is healthy. `rules/health.rs` decides what follows
-//! for the service of the job and for other jobs.
+//! A job is healthy when all of its checks have passed, and unhealthy when one has failed often enough. When the checks
+//! run and what one result means is in `checks.rs`; the notices of the process that it is ready or alive are a check,
+//! too (`watchdog.rs`). `rules/health.rs` carries out what follows for the service of the job and for other jobs.
 
 pub(crate) mod checks;
+pub(crate) mod context;
+mod heartbeats;
 pub(crate) mod state;
 mod watchdog;
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::SortedMap;
 use crate::event::Code;
+use crate::health::context::{HealthContext, HealthDecision};
+use crate::health::heartbeats::heartbeat_interval;
 use crate::health::state::JobHealth;
-use crate::ids::{CheckIx, CheckRunId, JobIx};
+use crate::ids::JobIx;
 use crate::log_entry::Fields;
-use crate::plan::{Check, Job, Level, Plan, Repeat};
-use crate::state::dependency_graph::DependencyGraph;
+use crate::plan::{Job, Level, OnUnhealthy, Plan};
 #[cfg(feature = "fingerprint")]
 use crate::state::fingerprint::Fingerprint;
-use crate::state::journal::Origin;
-use crate::state::last_ids::LastIds;
-use crate::state::start_queue::StartQueue;
-use crate::state::timers::{JobTimer, TimerId, TimerKind, Timers};
 use crate::time::Time;
 
 /// The health of all jobs of a plan.
@@ -35,49 +35,8 @@ pub(crate) struct Health {
     jobs: Vec<Option<JobHealth>>,
 }
 
-/// What the health of a job has to know about its process.
-pub(crate) struct ProcessState {
-    /// When the current or last run started.
-    pub(crate) started_at: Time,
-    /// True if it has reported that it is ready, and not that it stops (H11).
-    pub(crate) is_ready: bool,
-    /// Why the telemetry server does not listen, of its job (T1).
-    pub(crate) telemetry_error: Option<String>,
-}
-
-/// What the health of one job may use beside its own state.
-pub(crate) struct HealthContext<'a> {
-    pub(crate) now: Time,
-    pub(crate) job: JobIx,
-    pub(crate) process: ProcessState,
-    pub(crate) plan: &'a Plan,
-    pub(crate) graph: &'a DependencyGraph,
-    pub(crate) timers: &'a mut Timers,
-    pub(crate) ids: &'a mut LastIds,
-    /// The processes that wait for their turn (P14).
-    pub(crate) starts: &'a mut StartQueue,
-    /// The checks in progress.
-    pub(crate) check_runs: &'a mut SortedMap<CheckRunId, (JobIx, CheckIx)>,
-    pub(crate) decisions: Vec<HealthDecision>,
-}
-
-/// What the health of a job has decided.
-pub(crate) enum HealthDecision {
-    Log(Level, Fields, String),
-    Send(Code),
-    /// It is the turn of a check.
-    RunCheck(CheckIx, CheckRunId),
-    CancelCheck(CheckRunId),
-    BecameHealthy,
-    /// The job is healthy still, which is a heartbeat of its service (H6).
-    Heartbeat,
-    /// The job has become unhealthy, or its health is unknown and it was healthy.
-    NoLongerHealthy,
-    /// The service of the job is critical, if it is registered (H6).
-    MarkCritical,
-    /// The run of the job is replaced (H8).
-    ReplaceRun,
-}
+/// H9: the exit of a process so soon after it became healthy is suspicious.
+const JUST_HEALTHY: Duration = Duration::from_secs(1);
 
 impl Health {
     pub(crate) fn new(plan: &Plan) -> Self {
@@ -140,53 +99,72 @@ impl Health {
     }
 }
 
-impl<'a> HealthContext<'a> {
-    pub(crate) fn planned(&self) -> &'a Job {
-        &self.plan.jobs[self.job.index()]
-    }
-
-    fn planned_check(&self, check: CheckIx) -> Option<&'a Check> {
-        self.planned().health.as_ref()?.checks.get(check.index())
-    }
-
-    fn new_check_run(&mut self, check: CheckIx) -> CheckRunId {
-        let run = self.ids.new_program();
-        self.check_runs.insert(run, (self.job, check));
-        run
-    }
-
-    fn set_timer(&mut self, at: Time, timer: JobTimer) -> TimerId {
-        self.timers.set(at, TimerKind::Job(self.job, timer))
-    }
-
-    fn decide(&mut self, decision: HealthDecision) {
-        self.decisions.push(decision);
-    }
-
-    fn log(&mut self, level: Level, fields: impl Into<Fields>, message: String) {
-        self.decide(HealthDecision::Log(level, fields.into(), message));
-    }
-
-    fn send(&mut self, code: Code) {
-        self.decide(HealthDecision::Send(code));
-    }
-
-    /// Returns true if a job runs at every event with this code of this job (E5).
-    fn wants_repeats(&self, code: Code) -> bool {
-        let runs_each_time = |job: JobIx| {
-            let when = &self.plan.jobs[job.index()].when;
-            when.repeat() == Repeat::Each && !when.needs_all()
-        };
-        let (graph, origin) = (self.graph, Origin::Job(self.job));
-        let mut subscribers =
-            graph.subscribers(origin, code).iter().chain(graph.group_subscribers(origin, code));
-        subscribers.any(|other| runs_each_time(other.job))
-    }
-
-    /// E5: repeats `healthy` or `unhealthy`, if a job runs each time. Otherwise the repeats would fill the journal.
-    fn send_repeat(&mut self, code: Code) {
-        if self.wants_repeats(code) {
-            self.send(code);
+impl JobHealth {
+    /// H2: a check has passed. The job is healthy when all of its checks have passed.
+    fn passed(&mut self, context: &mut HealthContext<'_>) {
+        if !self.checks.iter().all(|check| check.passes == Some(true)) {
+            return;
         }
+        if self.healthy.replace(true) == Some(true) {
+            context.send_repeat(Code::Healthy);
+            // H6: a passing check is a heartbeat, unless heartbeats have their own interval.
+            if heartbeat_interval(context.planned()).is_none() {
+                context.decide(HealthDecision::Heartbeat);
+            }
+            return;
+        }
+        self.healthy_since = context.now;
+        context.log(Level::Info, Code::Healthy, "healthy".into());
+        context.send(Code::Healthy);
+        context.send(Code::BecameHealthy);
+        context.decide(HealthDecision::BecameHealthy);
+        self.set_heartbeat(context);
+    }
+
+    /// A check has failed often enough: the job is unhealthy. E5: sends `unhealthy` at every failed check that counts.
+    fn unhealthy(&mut self, check: &str, why: &str, context: &mut HealthContext<'_>) {
+        let became_unhealthy = self.healthy.replace(false) != Some(false);
+        if became_unhealthy {
+            let fields = Fields::from(Code::Unhealthy).check(check).cause(why);
+            context.log(Level::Warn, fields, format!("unhealthy: {check}: {why}"));
+            self.send_unhealthy(context);
+        } else {
+            context.send_repeat(Code::Unhealthy);
+        }
+        context.decide(HealthDecision::MarkCritical);
+        let planned = context.planned().health.as_ref();
+        if became_unhealthy && planned.is_some_and(|health| health.on_unhealthy == OnUnhealthy::Restart) {
+            context.decide(HealthDecision::ReplaceRun);
+        }
+    }
+
+    fn send_unhealthy(&self, context: &mut HealthContext<'_>) {
+        context.send(Code::Unhealthy);
+        context.send(Code::BecameUnhealthy);
+        context.decide(HealthDecision::NoLongerHealthy);
+    }
+
+    /// H9: how long a job with these checks has been healthy whose process exits by itself, if that is suspiciously
+    /// short.
+    pub(crate) fn just_became_healthy(&self, planned: &Job, now: Time) -> Option<Duration> {
+        let mut checks = planned.health.iter().flat_map(|health| &health.checks);
+        let is_real = checks.any(|check| !check.probe.is_passive());
+        let time = now.since(self.healthy_since);
+        (is_real && self.healthy == Some(true) && time < JUST_HEALTHY).then_some(time)
+    }
+
+    /// H7: the process has exited, so the health is unknown. Sends `unhealthy` if it was healthy.
+    pub(crate) fn end(&mut self, context: &mut HealthContext<'_>) {
+        self.stop(context);
+        if self.healthy.take() == Some(true) {
+            self.send_unhealthy(context);
+        }
+        context.decide(HealthDecision::MarkCritical);
+    }
+
+    /// D8: maintenance mode suspends the checks, and the health is unknown.
+    pub(crate) fn suspend(&mut self, context: &mut HealthContext<'_>) {
+        self.stop(context);
+        self.healthy = None;
     }
 }

@@ -20,6 +20,7 @@ use crate::context::origin_name;
 use crate::effect::Effect;
 use crate::event::Code;
 use crate::files::report::FileView;
+use crate::health::state::JobHealth;
 use crate::ids::{CheckRunId, EventId, JobIx, RunId};
 use crate::input::Input;
 use crate::log_entry::{Fields, LogEntry, LogEvent};
@@ -261,6 +262,16 @@ impl Core {
 
     pub(crate) fn job_mut(&mut self, job: JobIx) -> &mut JobState {
         &mut self.plan_state.jobs[job.index()]
+    }
+
+    /// What is known about the health of a job; `None` if it has no checks.
+    pub(crate) fn health_of(&self, job: JobIx) -> Option<&JobHealth> {
+        self.plan_state.health.of(job)
+    }
+
+    /// Healthy or unhealthy; `None` if that is unknown. `health.rs` decides it.
+    pub(crate) fn is_healthy(&self, job: JobIx) -> Option<bool> {
+        self.health_of(job)?.healthy
     }
 
     /// The state of a job, with the timers it may own.

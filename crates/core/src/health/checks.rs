@@ -1,25 +1,24 @@
-//! Health checks: when they run, and what their results mean (H1–H9).
+//! Health checks: when they run, and what the result of one means (H1–H5, H9). Whether the job is healthy follows from
+//! all of them, in `health.rs`.
 
 use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
 
 use crate::event::Code;
+use crate::health::context::{HealthContext, HealthDecision};
+use crate::health::heartbeats::heartbeat_interval;
 use crate::health::state::{CheckResult, CheckRun, CheckState, JobHealth};
-use crate::health::{HealthContext, HealthDecision};
 use crate::ids::{CheckIx, CheckRunId};
 use crate::input::CheckError;
-use crate::log_entry::{Fields, LogEvent};
-use crate::plan::{Check, Job, Level, OnUnhealthy, Probe};
+use crate::log_entry::LogEvent;
+use crate::plan::{Check, Level, Probe};
 use crate::state::start_queue::NewProcess;
 use crate::state::timers::JobTimer;
-use crate::time::{Time, fmt_duration};
+use crate::time::fmt_duration;
 
 /// H3: the delay after the first failed check. It doubles until a check passes.
 const FIRST_DELAY: Duration = Duration::from_millis(100);
-
-/// H9: the exit of a process so soon after it became healthy is suspicious.
-const JUST_HEALTHY: Duration = Duration::from_secs(1);
 
 impl JobHealth {
     /// H3: the checks of a process begin.
@@ -154,22 +153,7 @@ impl JobHealth {
                 state.passes = Some(true);
             }
         }
-        if self.checks.iter().all(|check| check.passes == Some(true)) {
-            if self.healthy.replace(true) == Some(true) {
-                context.send_repeat(Code::Healthy);
-                // H6: a passing check is a heartbeat, unless heartbeats have their own interval.
-                if heartbeat_interval(context.planned()).is_none() {
-                    context.decide(HealthDecision::Heartbeat);
-                }
-            } else {
-                self.healthy_since = now;
-                context.log(Level::Info, Code::Healthy, "healthy".into());
-                context.send(Code::Healthy);
-                context.send(Code::BecameHealthy);
-                context.decide(HealthDecision::BecameHealthy);
-                self.set_heartbeat(context);
-            }
-        }
+        self.passed(context);
         self.schedule_check(check, false, context);
     }
 
@@ -226,29 +210,6 @@ impl JobHealth {
         self.schedule_check(check, never_passed, context);
     }
 
-    /// E5: sends `unhealthy` at every failed check that counts.
-    fn unhealthy(&mut self, check: &str, why: &str, context: &mut HealthContext<'_>) {
-        let became_unhealthy = self.healthy.replace(false) != Some(false);
-        if became_unhealthy {
-            let fields = Fields::from(Code::Unhealthy).check(check).cause(why);
-            context.log(Level::Warn, fields, format!("unhealthy: {check}: {why}"));
-            self.send_unhealthy(context);
-        } else {
-            context.send_repeat(Code::Unhealthy);
-        }
-        context.decide(HealthDecision::MarkCritical);
-        let planned = context.planned().health.as_ref();
-        if became_unhealthy && planned.is_some_and(|health| health.on_unhealthy == OnUnhealthy::Restart) {
-            context.decide(HealthDecision::ReplaceRun);
-        }
-    }
-
-    fn send_unhealthy(&self, context: &mut HealthContext<'_>) {
-        context.send(Code::Unhealthy);
-        context.send(Code::BecameUnhealthy);
-        context.decide(HealthDecision::NoLongerHealthy);
-    }
-
     /// Schedules the next check: at growing delays until the first one passes, then every interval.
     fn schedule_check(&mut self, check: CheckIx, never_passed: bool, context: &mut HealthContext<'_>) {
         let now = context.now;
@@ -272,47 +233,6 @@ impl JobHealth {
         state.next = Some(context.set_timer(at, JobTimer::Check(check)));
     }
 
-    /// Starts the timer of the next heartbeat, if heartbeats have their own interval.
-    pub(crate) fn set_heartbeat(&mut self, context: &mut HealthContext<'_>) {
-        let interval = heartbeat_interval(context.planned()).filter(|_| context.planned().service.is_some());
-        if let Some(interval) = interval {
-            context.timers.cancel(&mut self.heartbeat);
-            self.heartbeat = Some(context.set_timer(context.now + interval, JobTimer::Heartbeat));
-        }
-    }
-
-    /// The heartbeat interval has passed; `sent` if that was worth a heartbeat.
-    pub(crate) fn heartbeat_due(&mut self, sent: bool, context: &mut HealthContext<'_>) {
-        self.heartbeat = None;
-        if sent {
-            self.set_heartbeat(context);
-        }
-    }
-
-    /// H9: how long a job with these checks has been healthy whose process exits by itself, if that is suspiciously
-    /// short.
-    pub(crate) fn just_became_healthy(&self, planned: &Job, now: Time) -> Option<Duration> {
-        let mut checks = planned.health.iter().flat_map(|health| &health.checks);
-        let is_real = checks.any(|check| !check.probe.is_passive());
-        let time = now.since(self.healthy_since);
-        (is_real && self.healthy == Some(true) && time < JUST_HEALTHY).then_some(time)
-    }
-
-    /// H7: the process has exited, so the health is unknown. Sends `unhealthy` if it was healthy.
-    pub(crate) fn end(&mut self, context: &mut HealthContext<'_>) {
-        self.stop(context);
-        if self.healthy.take() == Some(true) {
-            self.send_unhealthy(context);
-        }
-        context.decide(HealthDecision::MarkCritical);
-    }
-
-    /// D8: maintenance mode suspends the checks, and the health is unknown.
-    pub(crate) fn suspend(&mut self, context: &mut HealthContext<'_>) {
-        self.stop(context);
-        self.healthy = None;
-    }
-
     /// Suspends the checks and cancels those that run; their results are ignored.
     pub(crate) fn stop(&mut self, context: &mut HealthContext<'_>) {
         context.timers.cancel(&mut self.heartbeat);
@@ -334,9 +254,4 @@ impl JobHealth {
             }
         }
     }
-}
-
-/// H6: the pace of heartbeats, if that is not the pace of the checks.
-fn heartbeat_interval(planned: &Job) -> Option<Duration> {
-    planned.health.as_ref()?.heartbeat
 }

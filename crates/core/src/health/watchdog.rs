@@ -2,7 +2,7 @@
 
 use alloc::format;
 
-use crate::health::HealthContext;
+use crate::health::context::HealthContext;
 use crate::health::state::JobHealth;
 use crate::ids::CheckIx;
 use crate::plan::{Check, Probe};

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::effect::{DesiredService, Effect};
+use crate::health::context::{HealthContext, HealthDecision, ProcessState};
 use crate::health::state::JobHealth;
-use crate::health::{HealthContext, HealthDecision, ProcessState};
 use crate::ids::{CheckIx, CheckRunId, JobIx};
 use crate::input::CheckError;
 use crate::plan::{Role, Status};

@@ -1,4 +1,4 @@
-//! How long a run may take (P5). The timeout of a check is in `health.rs`, that of a trigger in `waiting.rs`.
+//! How long a run may take (P5). The timeout of a check is in `health/checks.rs`, that of a trigger in `waiting.rs`.
 
 use core::time::Duration;
 
