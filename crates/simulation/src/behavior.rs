@@ -1,18 +1,18 @@
-//! How programs, checks and the catalog behave in a scenario, and the defaults for the rest.
+//! What programs, checks and the catalog do in a scenario. What it does not say is in `defaults.rs`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use containerpilot_core::Time;
 use containerpilot_core::ids::{CheckIx, FileIx, JobIx, WatchIx};
-use containerpilot_core::input::{Answer, ExitStatus, Instance};
+use containerpilot_core::input::{Answer, Instance};
 use containerpilot_core::plan::{Catalog, Plan, Watch, WatchKind};
 
 use crate::defaults::{self, AwaitedJobs};
 use crate::scenario::{CheckAnswer, CheckAnswers, FileScript, Lifetime, Observation, RunScript, Scenario};
 use crate::world::script::{
-    AgentScript, CheckEnd, CheckScript, ProgramScript, Reaction, RenderEnd, RenderScript, ReportScript,
-    ResponseScript, Rest, Script, WatchScript,
+    AgentScript, CheckEnd, CheckScript, ProgramScript, Reaction, RenderEnd, RenderScript, ReportScript, Rest,
+    Script, WatchScript,
 };
 
 /// Something the scenario does at a set time.
@@ -56,17 +56,13 @@ impl<'a> Behavior<'a> {
 
     fn file_script(&self, plan: &Plan, file: FileIx) -> FileScript {
         let name = plan.files.get(file.index()).map_or("", |file| file.name.as_str());
-        self.scenario.files.get(name).cloned().unwrap_or_default()
+        self.scenario.files.get(name).cloned().unwrap_or_else(defaults::file)
     }
 
     /// What a watch sees by the script or by default; `None` if it follows the catalog.
     pub(crate) fn observations(&self, plan: &Plan, watch: &Watch) -> Option<Vec<Observation>> {
-        if let Some(observations) = self.scenario.watches.get(&watch.name) {
-            return Some(observations.clone());
-        }
-        let advertised = plan.jobs.iter().any(|job| job.is_seen_by(watch));
-        let there = || Observation { at: defaults::SEEN, instances: 1, value: None, generation: 0 };
-        (!advertised).then(|| vec![there()])
+        let observations = self.scenario.watches.get(&watch.name).cloned();
+        observations.or_else(|| defaults::observations(plan, watch))
     }
 
     fn check_answer(&mut self, job: &str, check: &str, now: Time) -> (CheckAnswer, Duration) {
@@ -79,12 +75,13 @@ impl<'a> Behavior<'a> {
             return (answers.answer, answers.takes);
         }
         let (run, since) = *self.since.entry(job.to_owned()).or_insert((RunScript::default(), now));
-        let passes = match run.healthy_after {
-            None => true,
-            Some(Lifetime::Forever) => false,
-            Some(Lifetime::For(time)) => now.since(since) >= time,
+        let (answer, takes) = defaults::check();
+        let fails = match run.healthy_after {
+            None => false,
+            Some(Lifetime::Forever) => true,
+            Some(Lifetime::For(time)) => now.since(since) < time,
         };
-        (if passes { CheckAnswer::Pass } else { CheckAnswer::Fail }, defaults::CHECK)
+        (if fails { CheckAnswer::Fail } else { answer }, takes)
     }
 }
 
@@ -97,31 +94,32 @@ impl Script for Behavior<'_> {
         let nth = self.runs.get(name).copied().unwrap_or_default();
         self.runs.insert(name.to_owned(), nth + 1);
         let script = self.run_script(name, nth);
-        let lifetime = script.lasts.unwrap_or_else(|| {
-            // A program with an exit status does exit.
-            let exits = script.status.map(|_| Lifetime::For(defaults::TASK));
-            exits.or(planned.map(|job| defaults::lifetime(&self.awaited, job))).unwrap_or(Lifetime::Forever)
-        });
+        let usual = defaults::program(&self.awaited, planned);
+        // A program with an exit status does exit.
+        let exits = script.status.map(|_| Lifetime::For(defaults::TASK));
         ProgramScript {
-            starts_in: script.starts_in.map_or(Some(Duration::ZERO), Lifetime::time),
-            start_error: script.fails,
-            exits_after: lifetime.time(),
-            status: script.status.unwrap_or(ExitStatus::Code(0)),
-            on_signal: match script.stops_in.unwrap_or(Lifetime::For(defaults::STOP)) {
-                Lifetime::Forever => Reaction::Ignores,
-                Lifetime::For(time) => Reaction::Exits(time, script.stop_exit),
+            starts_in: script.starts_in.map_or(usual.starts_in, Lifetime::time),
+            start_error: script.fails.or(usual.start_error),
+            exits_after: script.lasts.or(exits).map_or(usual.exits_after, Lifetime::time),
+            status: script.status.unwrap_or(usual.status),
+            on_signal: match (script.stops_in, usual.on_signal) {
+                (Some(Lifetime::Forever), _) => Reaction::Ignores,
+                (Some(Lifetime::For(time)), _) | (None, Reaction::Exits(time, None)) => {
+                    Reaction::Exits(time, script.stop_exit)
+                }
+                (None, usual) => usual,
             },
-            rest: script.outlived_for.map_or(Rest::Nothing, |time| match time {
+            rest: script.outlived_for.map_or(usual.rest, |time| match time {
                 Lifetime::For(Duration::ZERO) => Rest::Nothing,
                 Lifetime::For(time) => Rest::For(time),
                 Lifetime::Forever => Rest::UntilKilled,
             }),
             reports: ReportScript {
-                ready: script.ready.map_or(Some(Duration::ZERO), Lifetime::time),
-                hangs: script.watchdog_stops.and_then(Lifetime::time),
-                ..ReportScript::default()
+                ready: script.ready.map_or(usual.reports.ready, Lifetime::time),
+                hangs: script.watchdog_stops.map_or(usual.reports.hangs, Lifetime::time),
+                ..usual.reports
             },
-            ..ProgramScript::default()
+            ..usual
         }
     }
 
@@ -162,8 +160,7 @@ impl Script for Behavior<'_> {
         let script = self.file_script(plan, file);
         let elapsed = now.since(Time::ZERO);
         let answers = script.tests.iter().rev().find(|answers| answers.period.contains(elapsed));
-        let answer = answers.map_or(CheckAnswer::Pass, |answers| answers.answer);
-        let takes = answers.map_or(defaults::CHECK, |answers| answers.takes);
+        let (answer, takes) = answers.map_or_else(defaults::check, |answers| (answers.answer, answers.takes));
         CheckScript {
             takes: (answer != CheckAnswer::Hang).then_some(takes),
             end: CheckEnd::passes(answer == CheckAnswer::Pass),
@@ -174,19 +171,17 @@ impl Script for Behavior<'_> {
     fn drain(&mut self, plan: &Plan, job: JobIx) -> CheckScript {
         let name = plan.jobs.get(job.index()).map_or("", |job| job.name.as_str());
         let run = self.since.get(name).map(|(run, _)| *run).unwrap_or_default();
-        let takes = run.drain.unwrap_or(Lifetime::For(defaults::DRAIN)).time();
-        CheckScript { takes, end: CheckEnd::passes(!run.drain_fails), cancel_takes: Duration::ZERO }
+        let usual = defaults::drain();
+        CheckScript {
+            takes: run.drain.map_or(usual.takes, Lifetime::time),
+            end: if run.drain_fails { CheckEnd::Fails } else { usual.end },
+            ..usual
+        }
     }
 
     fn agent(&self, plan: &Plan, _job: JobIx) -> Option<AgentScript> {
-        (plan.catalog != Catalog::Embedded).then(|| AgentScript {
-            deregister_critical_after: None,
-            responses: Vec::new(),
-            usual: ResponseScript::Done(defaults::REQUEST_MILLISECONDS),
-            outages: self.scenario.outages.clone(),
-            faults: Vec::new(),
-            seed: 0,
-        })
+        let outages = || self.scenario.outages.clone();
+        (plan.catalog != Catalog::Embedded).then(|| AgentScript { outages: outages(), ..defaults::agent() })
     }
 
     fn watch(&self, plan: &Plan, watch: WatchIx, now: Time) -> WatchScript {

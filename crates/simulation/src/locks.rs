@@ -11,7 +11,7 @@ use crate::scenario::Scenario;
 
 /// What the supervisor learns about a lock, and when. While Consul answers, the lock is renewed without end.
 pub(crate) fn reports(scenario: &Scenario, lock: &Lock) -> Vec<(Duration, LockReport)> {
-    let by_default = vec![(defaults::SEEN, true)];
+    let by_default = defaults::lock_changes();
     let changes = scenario.locks.get(&lock.name).unwrap_or(&by_default);
     let outages = scenario.outages.iter();
     let mut times: Vec<Duration> = changes.iter().map(|(at, _)| *at).collect();

@@ -14,14 +14,13 @@ use containerpilot_core::rules::signals::reloads_at;
 use containerpilot_core::{Core, Notice, Phase, Request, RequestId, Time};
 
 use crate::behavior::{Behavior, Event};
+use crate::defaults;
 use crate::expect;
 use crate::locks;
 use crate::scenario::{Action, JobAction, Scenario};
 use crate::timeline::{Abort, SimulationRun, What};
 use crate::world::{Item, World};
 
-/// The system clock at the start: 2026-01-01T00:00:00Z.
-const DEFAULT_CLOCK: Duration = Duration::from_secs(1_767_225_600);
 /// How many items may happen at one instant before the simulation is aborted.
 const MAX_ITEMS_PER_INSTANT: u32 = 200_000;
 /// How many events of a job the journal keeps: more than a job can send at one instant.
@@ -99,7 +98,7 @@ impl Runner<'_> {
                 self.world.schedule_event(to, Event::Outage(false));
             }
         }
-        let unix = scenario.clock.unwrap_or(DEFAULT_CLOCK);
+        let unix = scenario.clock.unwrap_or(defaults::CLOCK);
         self.core.step(Time::ZERO, Input::Clock { unix, asleep: Duration::ZERO }, &mut Vec::new());
         self.world.schedule_input(Duration::ZERO, Input::Ready);
         for watch in &self.core.shared_plan().watches {

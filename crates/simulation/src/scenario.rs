@@ -41,11 +41,6 @@ pub struct Scenario {
 /// From when on the supervisor has a lock, or does not, in the order of time.
 pub type LockChanges = Vec<(Duration, bool)>;
 
-/// The end of a scenario that names no later time.
-const DEFAULT_END: Duration = Duration::from_secs(60);
-/// How long a simulation continues after the last time that the scenario names.
-const TIME_AFTER_LAST: Duration = Duration::from_secs(30);
-
 impl Scenario {
     /// When the supervisor is stopped, if it still runs.
     #[must_use]
@@ -72,7 +67,7 @@ impl Scenario {
                 .chain(files)
                 .chain(expected)
                 .chain(locks);
-            all.max().map_or(DEFAULT_END, |last| last.saturating_add(TIME_AFTER_LAST).max(DEFAULT_END))
+            defaults::end(all.max())
         };
         self.until.unwrap_or_else(last)
     }
@@ -151,12 +146,6 @@ pub struct FileScript {
     pub fails: Vec<Period>,
     /// The results of its test.
     pub tests: Vec<CheckAnswers>,
-}
-
-impl Default for FileScript {
-    fn default() -> Self {
-        Self { takes: defaults::CHECK, fails: Vec::new(), tests: Vec::new() }
-    }
 }
 
 /// The result of checks for a while.
