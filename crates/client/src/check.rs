@@ -22,10 +22,6 @@ use super::{Supervisor, control};
 
 pub(super) fn check(args: &Arguments, supervisor: Supervisor) -> Result<(), Failure> {
     if args.is_on("diff") {
-        if !args.rest.is_empty() {
-            let words = "-diff takes no path: the supervisor reads its own configuration";
-            return Err(Failure::Usage(words.to_owned()));
-        }
         if args.is_on("strict") {
             return Err(Failure::Usage("-strict cannot be combined with -diff".to_owned()));
         }

@@ -31,7 +31,7 @@ use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::{self, Arguments};
 use containerpilot_command_line::help;
 use containerpilot_command_line::output::print;
-use containerpilot_command_line::parse::{self, check_argument_count, unknown_command};
+use containerpilot_command_line::parse::{self, check_arguments, unknown_command};
 use containerpilot_command_line::table::{COMMANDS, Command, MAIN_FLAGS, Program};
 use containerpilot_command_line::version::version;
 
@@ -81,8 +81,8 @@ fn other(name: &str, args: &[OsString], global: &Arguments, supervisor: Supervis
     if Program::Tools.command_names().any(|tool| tool == name) {
         return Err(tools::become_tools(name, args));
     }
-    if run::is_configuration(global) {
-        return run::run(&run::with_configuration(global.flags_only(), &global.rest)?, supervisor);
+    if parse::is_configuration(global) {
+        return run::run(&parse::arguments_of_run(global.flags_only(), &global.rest)?, supervisor);
     }
     // With a ContainerPilot 2 configuration it is the main program.
     run::run(global, supervisor)
@@ -98,11 +98,11 @@ fn run_command(
     let Some(mut own) = parse::parse_command(PROGRAM, command, global)? else { return Ok(0) };
     if name == "run" {
         let args = global.rest.get(1..).unwrap_or_default();
-        return run::run(&run::with_configuration(global.flags_only(), args)?, supervisor);
+        return run::run(&parse::arguments_of_run(global.flags_only(), args)?, supervisor);
     }
     own.inherit(global);
     own.double_dash = false;
-    check_argument_count(PROGRAM, command, &own).map_err(Failure::Usage)?;
+    check_arguments(PROGRAM, command, &own).map_err(Failure::Usage)?;
     let outcome = match command.name {
         "check" => check::check(&own, supervisor),
         "render" => render::render(&own),

@@ -29,15 +29,9 @@ const ENDED: [&str; 4] = ["stopped", "complete", "failed", "skipped"];
 
 pub(super) fn wait(args: &Arguments) -> Result<(), Failure> {
     let words: Vec<String> = args.rest.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let (jobs, state) = match (words.as_slice(), args.is_on("all")) {
-        ([state], true) => (&[][..], state),
-        (_, true) => return Err(Failure::Usage("`wait --all` takes a state and no jobs".to_owned())),
-        ([], false) | ([_], false) => {
-            return Err(Failure::Usage("`wait` needs a job and a state, or --all and a state".to_owned()));
-        }
-        ([jobs @ .., state], false) => (jobs, state),
-    };
-    if !STATES.contains(&state.as_str()) {
+    // With --all there are no jobs before the state.
+    let (state, jobs) = words.split_last().map_or(("", &[][..]), |(state, jobs)| (state.as_str(), jobs));
+    if !STATES.contains(&state) {
         let all = STATES.join(", ");
         return Err(Failure::Usage(format!("unknown state `{state}`: the states are {all}")));
     }

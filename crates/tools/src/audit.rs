@@ -14,7 +14,7 @@ use containerpilot_command_line::options::as_json;
 use containerpilot_command_line::options::config_path;
 use containerpilot_command_line::options::names_configuration;
 use containerpilot_command_line::output::print;
-use containerpilot_command_line::parse::{check_argument_count, unknown_command};
+use containerpilot_command_line::parse::{check_arguments, unknown_command};
 use containerpilot_command_line::report::print_report;
 use containerpilot_command_line::table::{COMMANDS, MAIN_FLAGS, Program, TOOLS};
 use containerpilot_config::diagnostics::{FileId, Place, Problem, Report, Severity, SourceFile, position};
@@ -162,7 +162,7 @@ fn invocation(words: &[String], plan: &Plan) -> Result<Invocation, String> {
     let rest: &[OsString] = global.rest.get(1..).unwrap_or_default();
     let own = flags::parse_mixed(command.flags, rest).map_err(|error| error.to_string())?;
     if command.name != "run" {
-        check_argument_count(Program::Containerpilot, command, &own)?;
+        check_arguments(Program::Containerpilot, command, &own)?;
     }
     let arguments = own.rest.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let socket = own.value("socket").map(str::to_owned);

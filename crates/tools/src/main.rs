@@ -20,7 +20,7 @@ use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::{self, Arguments};
 use containerpilot_command_line::help;
 use containerpilot_command_line::output::print;
-use containerpilot_command_line::parse::{self, check_argument_count, unknown_command};
+use containerpilot_command_line::parse::{self, check_arguments, unknown_command};
 use containerpilot_command_line::table::{CALLED_BY, Command, Program, TOOLS, TOOLS_FLAGS};
 use containerpilot_command_line::version::{VERSION, version};
 
@@ -74,7 +74,7 @@ fn run_command(command: &'static Command, global: &Arguments) -> Result<(), Fail
     own.inherit(global);
     // Only `migrate` takes a program after `--`.
     own.double_dash &= command.name == "migrate";
-    check_argument_count(PROGRAM, command, &own).map_err(Failure::Usage)?;
+    check_arguments(PROGRAM, command, &own).map_err(Failure::Usage)?;
     match command.name {
         "audit" => audit::audit(&own),
         "graph" => graph::graph(&own),

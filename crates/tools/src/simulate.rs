@@ -41,7 +41,7 @@ pub(crate) fn simulate(args: &Arguments) -> Result<(), Failure> {
         }
     };
     let variations = count(args, "explore", 1)?;
-    let (config, scenario) = paths(args)?;
+    let (config, scenario) = paths(args);
     let plan = plan(config.as_deref()).map_err(Failure::InvalidInput)?;
     let scenario = match scenario {
         Some(path) => read_scenario(&path, &plan)?,
@@ -103,15 +103,11 @@ fn with_seed(args: &Arguments, plan: &Plan, scenario: Scenario) -> Result<(Scena
 }
 
 /// The paths of the configuration and the scenario. With -config, the only argument is the scenario.
-fn paths(args: &Arguments) -> Result<(Option<PathBuf>, Option<PathBuf>), Failure> {
+fn paths(args: &Arguments) -> (Option<PathBuf>, Option<PathBuf>) {
     let mut rest = args.rest.iter().map(PathBuf::from);
     let config = if args.text("config").is_empty() { rest.next() } else { None };
     let scenario = rest.next();
-    if let Some(extra) = rest.next() {
-        let message = format!("unexpected argument `{}` for `simulate`", extra.display());
-        return Err(Failure::Usage(message));
-    }
-    Ok((config.or_else(|| named_config(args)), scenario))
+    (config.or_else(|| named_config(args)), scenario)
 }
 
 /// Loads a configuration. Nothing is started, so its programs and users need not exist here.
