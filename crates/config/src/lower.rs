@@ -1,10 +1,11 @@
-//! From fields to a plan: defaults that depend on other fields, and requirements between fields.
+//! From fields to a plan: requirements between fields, and the defaults that depend on other fields (`defaults.rs`).
 
 mod action;
 mod catalog;
 mod control;
 mod coprocess;
 mod cron;
+mod defaults;
 mod environment;
 mod file;
 mod health;
@@ -21,8 +22,8 @@ mod telemetry;
 mod watch;
 mod when;
 
-pub(crate) use action::apply_defaults;
 pub(crate) use coprocess::PRE_START;
+pub(crate) use defaults::apply_defaults;
 pub(crate) use lock::{lock_of, lock_ttl_place};
 pub(crate) use requires::required_name;
 pub(crate) use telemetry::TELEMETRY_JOB;

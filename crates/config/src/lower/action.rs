@@ -6,11 +6,11 @@ use containerpilot_core::plan::{Action, Exec, Target};
 use super::Lower;
 use crate::decode::Spanned;
 use crate::diagnostics::Place;
-use crate::fields::{ActionFields, ConfigFields, JobFields};
+use crate::fields::{ActionFields, JobFields};
 use crate::values::{Maintenance, value_of};
 
 /// The keys of a job with `do`. All others concern a process, which it does not have.
-const KEYS_BESIDE_DO: [&str; 13] = [
+pub(super) const KEYS_BESIDE_DO: [&str; 13] = [
     "name",
     "do",
     "when",
@@ -25,17 +25,6 @@ const KEYS_BESIDE_DO: [&str; 13] = [
     "onFailure",
     "onSuccess",
 ];
-
-/// W22: gives every job the defaults that it has no field of its own for.
-pub(crate) fn apply_defaults(fields: &mut ConfigFields) {
-    let Some(defaults) = &fields.defaults else { return };
-    for job in fields.jobs.iter_mut().flat_map(|jobs| &mut jobs.value) {
-        let acts = job.action.is_some();
-        // An action refuses `restartBackoff: false`.
-        let concerns = |key: &str| !acts || (KEYS_BESIDE_DO.contains(&key) && key != "restartBackoff");
-        job.inherit(&defaults.value, concerns);
-    }
-}
 
 impl Lower<'_> {
     /// What a run of a job does.

@@ -2,14 +2,11 @@
 
 use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, NetworkParts, Tls, TokenSource};
 
-use super::{Lower, NeededFile};
+use super::{Lower, NeededFile, defaults};
 use crate::decode::Spanned;
 use crate::diagnostics::{Place, Problem, Severity};
 use crate::fields::{ConsulFields, TlsFields};
 use crate::values::{Either, Scheme, parse_bool, value_of};
-
-/// The default of Consul's own clients.
-const DEFAULT_ADDRESS: &str = "127.0.0.1:8500";
 
 impl Lower<'_> {
     pub(super) fn catalog(&mut self, given: Option<&Spanned<Either<ConsulFields>>>) -> Option<Catalog> {
@@ -27,7 +24,7 @@ impl Lower<'_> {
         let (address, scheme_of_address) = match written.as_str() {
             "" => match self.host.variable("CONSUL_HTTP_ADDR") {
                 Some(address) => self.consul_address(&address, None)?,
-                None => (ConsulAddress::Network(DEFAULT_ADDRESS.to_owned()), None),
+                None => (ConsulAddress::Network(defaults::CONSUL_ADDRESS.to_owned()), None),
             },
             _ => self.consul_address(&written, Some(place))?,
         };

@@ -6,7 +6,7 @@ use containerpilot_core::inserted;
 use containerpilot_core::plan::{FileTest, RenderedFile, Watch, WatchKind};
 
 use super::Lower;
-use super::watch::KEY_INTERVAL;
+use super::defaults::KEY_INTERVAL;
 use crate::decode::{Section, Spanned};
 use crate::diagnostics::{FileId, Place, Severity, SourceFile};
 use crate::fields::{ConfigFields, FileFields};

@@ -4,15 +4,12 @@ use std::time::Duration;
 
 use containerpilot_core::plan::{Check, Health, OnUnhealthy, Probe};
 
-use super::Lower;
+use super::{Lower, defaults};
 use crate::decode::{Section, Spanned};
 use crate::diagnostics::Place;
 use crate::fields::HealthFields;
 use crate::limits::SHORTEST_TIME;
 use crate::values::{Several, to_duration, value_of};
-
-/// H14: without a `ttl`, a service stays healthy for three intervals, but at least for this time.
-const SHORTEST_DEFAULT_TTL: Duration = Duration::from_secs(10);
 
 impl Lower<'_> {
     pub(super) fn health(&mut self, job: &str, given: &Spanned<Several<HealthFields>>) -> Option<Health> {
@@ -37,11 +34,10 @@ impl Lower<'_> {
             return None;
         }
         let checks: Vec<Check> = checks.into_iter().collect::<Option<_>>()?;
-        let longest = checks.iter().map(|check| check.interval).max().unwrap_or_default();
         let restart = items.iter().any(|fields| value_of(&fields.on_unhealthy) == Some(OnUnhealthy::Restart));
         Some(Health {
+            ttl: ttl.unwrap_or_else(|| defaults::ttl(&checks)),
             checks,
-            ttl: ttl.unwrap_or(SHORTEST_DEFAULT_TTL.max(longest.saturating_mul(3))),
             heartbeat: heartbeats.iter().map(|heartbeat| to_duration(heartbeat.value)).min(),
             on_unhealthy: if restart { OnUnhealthy::Restart } else { OnUnhealthy::Report },
         })
@@ -51,12 +47,11 @@ impl Lower<'_> {
         let interval =
             self.positive(&HealthFields::INFO, fields.place, at, fields.interval.as_ref(), "interval");
         let probe = self.probe(fields)?;
-        let name = value_of(&fields.name).filter(|name| !name.is_empty()).unwrap_or_else(|| match nth {
-            Some(nth) => format!("check.{job}.{nth}"),
-            None => format!("check.{job}"),
-        });
+        let name = value_of(&fields.name).filter(|name| !name.is_empty());
+        let name = name.unwrap_or_else(|| defaults::check_name(job, nth));
         let interval = interval?;
-        let timeout = value_of(&fields.timeout).filter(|time| *time > 0).map_or(interval, to_duration);
+        let timeout = value_of(&fields.timeout).filter(|time| *time > 0);
+        let timeout = timeout.map_or_else(|| defaults::check_timeout(interval), to_duration);
         let raw_output =
             fields.logging.as_ref().and_then(|given| value_of(&given.value.raw)).unwrap_or(false);
         let failures = value_of(&fields.failures).and_then(|count| u32::try_from(count).ok())?;

@@ -9,7 +9,7 @@ use containerpilot_core::plan::{
 };
 use containerpilot_core::time::fmt_duration;
 
-use super::{Lower, TELEMETRY_JOB};
+use super::{Lower, TELEMETRY_JOB, defaults};
 use crate::decode::{Section, Spanned};
 use crate::default_names::job_name;
 use crate::fields::{BackoffFields, DrainFields, JobFields, StartLimitFields};
@@ -112,12 +112,8 @@ impl Lower<'_> {
     }
 
     fn timeout(&mut self, fields: &JobFields, when: Option<&When>) -> Option<Option<Duration>> {
-        let interval = when.and_then(|when| match &when.trigger {
-            Trigger::Interval { every: interval, .. } => Some(*interval),
-            _ => None,
-        });
         match &fields.timeout {
-            None => Some(interval),
+            None => Some(defaults::job_timeout(when)),
             Some(Spanned { value: TimeLimit::Never, .. }) => Some(None),
             Some(Spanned { value: TimeLimit::After(time), place, .. }) if *time < SHORTEST_TIME => {
                 self.error(*place, "`timeout` must be at least 1ms", "remove it for no timeout");
@@ -129,10 +125,7 @@ impl Lower<'_> {
 
     fn restarts(&mut self, fields: &JobFields, when: Option<&When>) -> Option<Restarts> {
         let trigger = when.map(|when| &when.trigger);
-        let Some(given) = &fields.restarts else {
-            let periodic = when.is_some_and(When::is_periodic);
-            return Some(if periodic { Restarts::Unlimited } else { Restarts::Limited(0) });
-        };
+        let Some(given) = &fields.restarts else { return Some(defaults::restarts(when)) };
         let each =
             fields.when.as_ref().and_then(|when| when.value.object()).is_some_and(|when| when.each.is_some())
                 || matches!(

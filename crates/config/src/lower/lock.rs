@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::plan::{LONGEST_TTL, Lock, SHORTEST_TTL};
 use containerpilot_core::time::fmt_duration;
 
-use super::Lower;
+use super::{Lower, defaults};
 use crate::decode::{Section, Spanned};
 use crate::fields::{ConfigFields, LockFields};
 use crate::values::{to_duration, value_of};
@@ -60,7 +60,7 @@ impl Lower<'_> {
                 None
             }
             Some(given) => Some(given.value.clone()),
-            None => name.as_ref().map(|name| format!("containerpilot/locks/{name}")),
+            None => name.as_deref().map(defaults::lock_key),
         };
         let ttl = fields.ttl.as_ref().and_then(|given| self.lock_ttl(given));
         let slots = fields.slots.as_ref().and_then(|given| u32::try_from(given.value).ok());

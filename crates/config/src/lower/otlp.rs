@@ -5,14 +5,12 @@ use std::time::Duration;
 
 use containerpilot_core::plan::{HttpTarget, Otlp, Tls};
 
-use super::{Lower, NeededFile};
+use super::{Lower, NeededFile, defaults};
 use crate::decode::{Section, Spanned};
 use crate::diagnostics::{Place, Problem, Severity};
 use crate::fields::{OtlpFields, TlsFields};
 use crate::values::{collector, parse_url, value_of};
 
-/// The default of OpenTelemetry.
-const DEFAULT_ENDPOINT: (&str, u16) = ("localhost", 4318);
 /// The port on which collectors expect gRPC.
 const GRPC_PORT: u16 = 4317;
 const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
@@ -76,7 +74,7 @@ impl Lower<'_> {
             None => self.host.variable(ENDPOINT_VARIABLE),
         };
         let Some(text) = target else {
-            let (host, port) = DEFAULT_ENDPOINT;
+            let (host, port) = defaults::COLLECTOR;
             return Some(HttpTarget { https: false, host: host.to_owned(), port, path: String::new() });
         };
         // The value may have a password, and is not shown.

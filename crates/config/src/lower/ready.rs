@@ -2,18 +2,14 @@
 
 use std::time::Duration;
 
-use containerpilot_core::plan::{Check, Health, OnUnhealthy, Probe, Ready};
+use containerpilot_core::plan::{Check, Health, Probe, Ready};
 
-use super::Lower;
 use super::output::is_raw;
+use super::{Lower, defaults};
 use crate::decode::{Section, Spanned};
 use crate::fields::{JobFields, ReadyFields};
 use crate::limits::SHORTEST_TIME;
 use crate::values::{Either, to_duration};
-
-/// The heartbeats of a job that is healthy while it is ready, and has no `health`.
-const HEARTBEAT: Duration = Duration::from_secs(10);
-const TTL: Duration = Duration::from_secs(30);
 
 impl Lower<'_> {
     /// How a job reports that it is ready. `None` after an error.
@@ -105,21 +101,16 @@ impl Lower<'_> {
         health: Option<Option<Health>>,
     ) -> Option<Option<Health>> {
         let (Some(job), Some(Some(_))) = (job, ready) else { return health };
-        let mut health = health?.unwrap_or(Health {
-            checks: Vec::new(),
-            ttl: TTL,
-            heartbeat: None,
-            on_unhealthy: OnUnhealthy::Report,
-        });
+        let mut health = health?.unwrap_or_else(defaults::health_of_ready);
         if let Some(check) = health.checks.iter_mut().find(|check| check.probe == Probe::Running) {
             check.probe = Probe::Ready;
         } else {
-            let interval = health.checks.iter().map(|check| check.interval).min().unwrap_or(HEARTBEAT);
+            let interval = defaults::ready_interval(&health.checks);
             health.checks.push(Check {
                 name: format!("ready.{job}"),
                 probe: Probe::Ready,
                 interval,
-                timeout: interval,
+                timeout: defaults::check_timeout(interval),
                 failures: 1,
                 successes: 1,
                 start_period: Duration::ZERO,

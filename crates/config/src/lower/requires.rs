@@ -2,7 +2,7 @@
 
 use containerpilot_core::plan::{Job, RequiredSource, Requirement};
 
-use super::Lower;
+use super::{Lower, defaults};
 use crate::decode::{Section, Spanned};
 use crate::fields::{JobFields, RequirementFields};
 use crate::values::Either;
@@ -28,7 +28,7 @@ impl Lower<'_> {
                 self.error(item.place, message, "remove `bind`");
                 complete = false;
             }
-            let bind = bind.unwrap_or(matches!(source, RequiredSource::Lock(_)));
+            let bind = bind.unwrap_or_else(|| defaults::bind(&source));
             if requires.iter().any(|other| other.source == source) {
                 self.error(item.place, format!("`{name}` is required twice"), "remove one of them");
                 complete = false;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use containerpilot_core::plan::{Job, REPLICA_VARIABLE, Service, Status};
 
-use super::Lower;
+use super::{Lower, defaults};
 use crate::decode::Spanned;
 use crate::diagnostics::{Place, Severity};
 use crate::duration;
@@ -94,7 +94,10 @@ impl Lower<'_> {
         let name = name.filter(|name| is_service_name(name))?;
         Some(Some(Service {
             name: name.to_owned(),
-            id: own_id.map_or_else(|| self.service_id(job.unwrap_or(name)), |given| given.value.clone()),
+            id: own_id.map_or_else(
+                || defaults::service_id(job.unwrap_or(name), self.host),
+                |given| given.value.clone(),
+            ),
             address: address?,
             port,
             tagged_addresses: section
@@ -110,11 +113,6 @@ impl Lower<'_> {
                 .unwrap_or(false),
             deregister_critical_after: deregister_after?.map(to_duration),
         }))
-    }
-
-    /// The id of the instance of a service that a job is on this host (D3).
-    pub(super) fn service_id(&self, job: &str) -> String {
-        format!("{job}-{}", self.host.hostname())
     }
 
     /// `service.address`.

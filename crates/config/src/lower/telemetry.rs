@@ -8,7 +8,7 @@ use containerpilot_core::plan::{
 };
 use std::collections::BTreeMap;
 
-use super::Lower;
+use super::{Lower, defaults};
 use crate::decode::Section;
 use crate::default_names::{metric_name, metric_parts};
 use crate::diagnostics::{Place, Severity};
@@ -20,9 +20,6 @@ use crate::values::{MetricType, to_duration, value_of};
 pub(crate) const TELEMETRY_JOB: &str = "containerpilot";
 const TTL: Duration = Duration::from_secs(15);
 const HEARTBEAT: Duration = Duration::from_secs(5);
-
-/// Prometheus' default buckets.
-const BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 /// The live page of the telemetry server (T5). `None` after an error that was reported already.
 fn page(fields: &TelemetryFields) -> Option<Option<Page>> {
@@ -42,7 +39,7 @@ impl Lower<'_> {
         tags.push(self.version.to_owned());
         let service = (port != 0).then(|| Service {
             name: TELEMETRY_JOB.to_owned(),
-            id: self.service_id(TELEMETRY_JOB),
+            id: defaults::service_id(TELEMETRY_JOB, self.host),
             address,
             port,
             tagged_addresses: BTreeMap::new(),
@@ -142,7 +139,8 @@ impl Lower<'_> {
         };
         let info = &MetricFields::INFO;
         let interval = self.positive(info, fields.place, exec.key, fields.interval.as_ref(), "interval")?;
-        let timeout = value_of(&fields.timeout).filter(|time| *time > 0).map_or(interval, to_duration);
+        let timeout = value_of(&fields.timeout).filter(|time| *time > 0);
+        let timeout = timeout.map_or_else(|| defaults::check_timeout(interval), to_duration);
         Some(Some(Sensor { command: exec.value.clone(), interval, timeout }))
     }
 
@@ -201,7 +199,7 @@ impl Lower<'_> {
     }
 
     fn buckets(&mut self, fields: &MetricFields, kind: MetricType) -> Option<Vec<f64>> {
-        let Some(given) = &fields.buckets else { return Some(BUCKETS.to_vec()) };
+        let Some(given) = &fields.buckets else { return Some(defaults::BUCKETS.to_vec()) };
         if kind != MetricType::Histogram {
             self.error(given.key, "only a histogram can have `buckets`", "");
             return None;

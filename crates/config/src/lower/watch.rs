@@ -1,21 +1,13 @@
 //! Watches: D7, D9 and D13.
 
-use std::time::Duration;
+use containerpilot_core::plan::{Watch, WatchKind};
 
-use containerpilot_core::plan::{DnsRecord, Watch, WatchKind};
-
-use super::Lower;
+use super::{Lower, defaults};
 use crate::decode::{Section, Spanned};
 use crate::diagnostics::Place;
 use crate::fields::WatchFields;
 use crate::service_name::{is_service_name, service_name_rule};
 use crate::values::value_of;
-
-/// How often a file is read where inotify does not work.
-const FILE_INTERVAL: Duration = Duration::from_secs(5);
-
-/// The longest time between two queries for keys. Changes are seen at once.
-pub(super) const KEY_INTERVAL: Duration = Duration::from_mins(1);
 
 impl Lower<'_> {
     pub(super) fn watch(&mut self, fields: &WatchFields) -> Option<Watch> {
@@ -32,14 +24,11 @@ impl Lower<'_> {
             Some(given) => Some(given.value.clone()),
         };
         let kind = self.watch_kind(fields);
-        let interval = match (&kind, &fields.interval) {
-            (Some(WatchKind::File { .. }), None) => Some(FILE_INTERVAL),
-            (Some(WatchKind::Key { .. } | WatchKind::Prefix { .. }), None) => Some(KEY_INTERVAL),
-            _ => {
-                let at = fields.name.as_ref().map_or(fields.place.first_byte(), |given| given.place);
-                self.positive(&WatchFields::INFO, fields.place, at, fields.interval.as_ref(), "interval")
-            }
-        };
+        let usual = kind.as_ref().filter(|_| fields.interval.is_none()).and_then(defaults::watch_interval);
+        let interval = usual.or_else(|| {
+            let at = fields.name.as_ref().map_or(fields.place.first_byte(), |given| given.place);
+            self.positive(&WatchFields::INFO, fields.place, at, fields.interval.as_ref(), "interval")
+        });
         Some(Watch { name: name?, interval: interval?, kind: kind? })
     }
 
@@ -81,7 +70,7 @@ impl Lower<'_> {
             return self.http(given).map(WatchKind::Http);
         }
         if let Some(given) = &fields.dns {
-            let record = value_of(&fields.record).unwrap_or(DnsRecord::A);
+            let record = value_of(&fields.record).unwrap_or(defaults::DNS_RECORD);
             return self.dns_name(given).map(|name| WatchKind::Dns { name, record });
         }
         if let Some(given) = &fields.file {
