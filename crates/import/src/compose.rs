@@ -5,11 +5,11 @@ mod health;
 pub mod keys;
 mod service;
 
+use crate::depends_on;
 use crate::document::Document;
 use crate::error::ImportError;
 use crate::files::Files;
 use crate::merge::{Loader, in_directory, names_of_list};
-use crate::planned;
 use crate::yaml::{Map, YamlEntry, YamlNode};
 
 /// The names of a file that Compose looks for in a directory, in its order.
@@ -58,7 +58,7 @@ pub(crate) fn import(
         };
         document.inexact(&entry.place(), why);
     }
-    planned::limit(services.entries().len(), services.entries().first().map(YamlEntry::place))?;
+    depends_on::limit(services.entries().len(), services.entries().first().map(YamlEntry::place))?;
     consistent(&services)?;
     let mut jobs = Vec::new();
     for entry in &services {
@@ -71,7 +71,7 @@ pub(crate) fn import(
         };
         jobs.extend(service::convert(entry, map, &services, document)?);
     }
-    planned::add_all(jobs, keys::GRACE, document)?;
+    depends_on::add_all(jobs, keys::GRACE, document)?;
     Ok(())
 }
 
@@ -92,5 +92,5 @@ fn consistent(services: &Map) -> Result<(), ImportError> {
             }
         }
     }
-    planned::refuse_cycle(&edges)
+    depends_on::refuse_cycle(&edges)
 }

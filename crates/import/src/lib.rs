@@ -10,15 +10,15 @@
 pub mod command_line;
 pub mod compose;
 mod conditions;
+mod cycles;
+mod depends_on;
 pub mod document;
 mod durations;
 mod error;
 pub mod files;
-mod graph;
 mod ini;
 mod merge;
 mod pebble;
-mod planned;
 mod process_compose;
 mod procfile;
 mod s6;

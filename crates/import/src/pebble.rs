@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::conditions::on;
+use crate::depends_on::{self, Planned};
 use crate::document::{Document, Field, Fields, Job, Value};
 use crate::error::ImportError;
 use crate::files::Files;
-use crate::planned::{self, Planned};
 use crate::yaml::{Map, YamlEntry, YamlNode};
 
 use service::Converter;
@@ -36,7 +36,7 @@ pub(crate) fn import(
         return Err(ImportError::Empty { path, message });
     }
     for map in [&services, &checks] {
-        planned::limit(map.entries().len(), map.entries().first().map(YamlEntry::place))?;
+        depends_on::limit(map.entries().len(), map.entries().first().map(YamlEntry::place))?;
     }
     dependencies::consistent(&services)?;
     checks::consistent(&checks, &services)?;
@@ -51,7 +51,7 @@ pub(crate) fn import(
     }
     dependencies::before(&services, &started, &mut jobs, document);
     let longest_stop = jobs.iter().map(|job| job.stop).max().unwrap_or_default().max(KILL_DELAY);
-    let names = planned::add_all(jobs, KILL_DELAY, document)?;
+    let names = depends_on::add_all(jobs, KILL_DELAY, document)?;
     defaults(longest_stop, document);
     for (of, reaction) in reactions {
         let source = names.get(of).cloned().unwrap_or_default();
@@ -62,7 +62,7 @@ pub(crate) fn import(
         document.jobs.push(Job { name, from: Some(reaction.from), fields });
     }
     checks::add(&services, &names, &started, &checks, document)?;
-    planned::limit(document.jobs.len(), services.entries().first().map(YamlEntry::place))?;
+    depends_on::limit(document.jobs.len(), services.entries().first().map(YamlEntry::place))?;
     if !started.is_empty() && all_may_end(&services, &started) && !checks.into_iter().any(checks::is_enabled)
     {
         document.remark(

@@ -12,11 +12,11 @@ mod texts;
 use std::collections::BTreeSet;
 
 use crate::conditions::on;
+use crate::depends_on;
 use crate::document::{Document, Fields, Job, Value};
 use crate::error::ImportError;
 use crate::files::Files;
 use crate::merge::{Loader, beside, in_directory, names_of_list};
-use crate::planned;
 use crate::yaml::{Map, YamlEntry, YamlNode};
 
 use ends::Reaction;
@@ -69,7 +69,7 @@ pub(crate) fn import(
         document.remark("Variables of `.env` are passed to all jobs, but templates cannot use them.");
     }
     settings::top(&map, &project, document)?;
-    planned::limit(processes.entries().len(), processes.entries().first().map(YamlEntry::place))?;
+    depends_on::limit(processes.entries().len(), processes.entries().first().map(YamlEntry::place))?;
     consistent(&processes)?;
     let mut jobs = Vec::new();
     let mut hooks = Vec::new();
@@ -100,7 +100,7 @@ pub(crate) fn import(
         reactions.extend(jobs.get(at).and_then(|job| Reaction::stop(at, job, place, document)));
     }
     reactions.extend(Reaction::shutdowns(skips, &jobs, document));
-    let names = planned::add_all(jobs, process::STOP, document)?;
+    let names = depends_on::add_all(jobs, process::STOP, document)?;
     for (of, (name, from, mut fields)) in hooks {
         let name = document.free_name(&name);
         let source = names.get(of).cloned().unwrap_or_default();
@@ -137,5 +137,5 @@ fn consistent(processes: &Map) -> Result<(), ImportError> {
             edges.push((process.key.as_str(), name, other.place()));
         }
     }
-    planned::refuse_cycle(&edges)
+    depends_on::refuse_cycle(&edges)
 }

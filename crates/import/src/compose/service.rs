@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::keys::{self, plain};
+use crate::depends_on::{Condition, Dependency, Planned, Start};
 use crate::document::{Document, Field, Fields, Value};
 use crate::error::ImportError;
 use crate::files::SourceLine;
 use crate::merge::{beside, names_of_list};
-use crate::planned::{Condition, Dependency, Planned, Start};
 use crate::variables::{self, Piece};
 use crate::yaml::{Kind, Map, YamlEntry, YamlNode};
 

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::depends_on::{self, Condition, Dependency, Planned, Start};
 use crate::document::Document;
 use crate::error::ImportError;
-use crate::planned::{self, Condition, Dependency, Planned, Start};
 use crate::yaml::{Map, YamlEntry, YamlNode};
 
 /// The services that Pebble starts: the enabled ones, and those that they require.
@@ -39,7 +39,7 @@ pub(super) fn consistent(services: &Map) -> Result<(), ImportError> {
             edges.push((name, service.key.as_str(), key.place()));
         }
     }
-    planned::refuse_cycle(&edges)
+    depends_on::refuse_cycle(&edges)
 }
 
 /// The names in a list of a service.

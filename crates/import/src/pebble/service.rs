@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::dependencies::names;
 use super::{strict, surroundings};
+use crate::depends_on::{Condition, Dependency, Planned, Start};
 use crate::document::{Document, Field, Fields, Value};
 use crate::error::ImportError;
 use crate::files::SourceLine;
-use crate::planned::{Condition, Dependency, Planned, Start};
 use crate::yaml::{Map, YamlEntry};
 
 /// The first delay before a restart, and the longest.

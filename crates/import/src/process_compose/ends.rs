@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::conditions::on;
+use crate::depends_on::{Condition, Dependency, Planned, Start};
 use crate::document::{Document, Field, Fields, Job, Value};
 use crate::files::SourceLine;
-use crate::planned::{Condition, Dependency, Planned, Start};
 
 const EXIT_CODE: &str = "process-compose exits with 0 when all processes have ended, also if one without `exit_on_failure` failed. \
     Here the exit code is that of the first job that failed.";

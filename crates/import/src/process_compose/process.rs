@@ -6,12 +6,12 @@ use std::time::Duration;
 use super::project::process_of;
 use super::texts::Texts;
 use crate::command_line;
+use crate::depends_on::{Condition, Dependency, Planned, Start};
 use crate::document::{Document, Field, Fields, Value};
 use crate::durations;
 use crate::error::ImportError;
 use crate::files::SourceLine;
 use crate::merge::{beside, names_of_list};
-use crate::planned::{Condition, Dependency, Planned, Start};
 use crate::yaml::{Map, YamlEntry, YamlNode};
 
 const DEFAULT: &str = "this is the default";

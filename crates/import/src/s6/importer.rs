@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use crate::depends_on;
 use crate::document::{Document, Value};
 use crate::files::{Files, SourceLine, Text};
-use crate::planned;
 
 /// The bundles of s6-overlay that say what is started. Their names say nothing about a job.
 pub(super) const START_BUNDLES: [&str; 3] = ["user", "user2", "default"];
@@ -74,7 +74,7 @@ impl<'a> Importer<'a> {
             started: BTreeSet::new(),
             requires: BTreeMap::new(),
             logs: BTreeMap::new(),
-            stop_time: planned::STOP_TIMEOUT,
+            stop_time: depends_on::STOP_TIMEOUT,
             has_unknown_paths: false,
         }
     }

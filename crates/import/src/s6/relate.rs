@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::importer::{Importer, START_BUNDLES, ServiceType};
 use super::script;
 use super::settings::log_file;
+use crate::cycles;
 use crate::document::Value;
-use crate::graph;
 
 impl Importer<'_> {
     /// Dependencies, loggers, and what starts with the container.
@@ -61,7 +61,7 @@ impl Importer<'_> {
             }
         }
         self.add_legacy_edges(&mut edges);
-        for (from, to) in graph::cyclic(&edges) {
+        for (from, to) in cycles::cyclic(&edges) {
             if let Some(required) = self.requires.get_mut(&from)
                 && let Some(at) = required.iter().position(|(other, _)| *other == to)
             {

@@ -7,9 +7,9 @@ use super::converter::{Converted, Converter};
 use super::service_type::ServiceType;
 use super::unit_graph::{Trigger, UnitGraph};
 use crate::conditions::{at_shutdown, on, or_failed};
+use crate::depends_on;
 use crate::document::{Document, Field, Fields, Job, Value};
 use crate::files::SourceLine;
-use crate::planned;
 
 impl UnitGraph {
     /// Adds all jobs to the new file.
@@ -104,7 +104,7 @@ impl UnitGraph {
             }
         }
         self.at_shutdown(document);
-        if stop_time > planned::STOP_TIMEOUT {
+        if stop_time > depends_on::STOP_TIMEOUT {
             document.top.set("stopTimeout", stop_time, None);
         }
     }

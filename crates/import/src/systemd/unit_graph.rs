@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::keys;
 use super::service_type::ServiceType;
 use super::unit::{Link, Unit};
+use crate::cycles;
 use crate::document::{Document, Job, Value};
 use crate::files::SourceLine;
-use crate::graph;
 
 /// What starts a service beside the startup.
 pub(super) struct Trigger {
@@ -256,7 +256,7 @@ impl UnitGraph {
             .iter()
             .flat_map(|(from, all)| all.keys().map(move |to| (from.clone(), to.clone())))
             .collect();
-        for (from, to) in graph::cyclic(&edges) {
+        for (from, to) in cycles::cyclic(&edges) {
             if let Some(place) = self.after.get_mut(&from).and_then(|after| after.remove(&to)) {
                 document.inexact(&place, format!("`{from}` after `{to}` is part of a cycle"));
             }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::conditions::{ended, on};
+use crate::cycles;
 use crate::document::{Document, Field, Fields, Job, Value};
 use crate::error::ImportError;
 use crate::files::SourceLine;
-use crate::graph;
 
 /// The most jobs of one configuration.
 const MAX_JOBS: usize = 2000;
@@ -208,7 +208,7 @@ fn start_order(waits: &[Waits]) -> Vec<usize> {
 /// If there is a cycle.
 pub(crate) fn refuse_cycle(edges: &[(&str, &str, SourceLine)]) -> Result<(), ImportError> {
     let all = edges.iter().map(|(from, to, _)| ((*from).to_owned(), (*to).to_owned())).collect();
-    let cyclic: BTreeMap<String, String> = graph::cyclic(&all).into_iter().collect();
+    let cyclic: BTreeMap<String, String> = cycles::cyclic(&all).into_iter().collect();
     let is_part =
         |(from, to, _): &&(&str, &str, SourceLine)| cyclic.get(*from).is_some_and(|next| next == to);
     let Some((first, _, _)) = edges.iter().find(is_part) else { return Ok(()) };
