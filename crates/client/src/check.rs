@@ -12,7 +12,7 @@ use containerpilot_command_line::report::print_report;
 use containerpilot_config::LoadedConfig;
 use containerpilot_config::diagnostics::{Problem, Severity};
 use containerpilot_core::plan::Plan;
-use containerpilot_load::command_line;
+use containerpilot_load::config_source;
 use containerpilot_load::find_files;
 use containerpilot_load::looks::Looks;
 use containerpilot_process::cgroups;
@@ -34,7 +34,7 @@ pub(super) fn check(args: &Arguments, supervisor: Supervisor) -> Result<(), Fail
         Err(message) => {
             // With --format json the output is always JSON.
             if json {
-                print(&summary::json(None, false, &command_line::error_report(&message.to_string())))?;
+                print(&summary::json(None, false, &config_source::error_report(&message.to_string())))?;
             }
             return Err(Failure::Failed(message.to_string()));
         }

@@ -9,7 +9,7 @@ use containerpilot_command_line::parse;
 use containerpilot_command_line::report::{print_report, style};
 use containerpilot_config::template::Environment;
 use containerpilot_core::plan::Plan;
-use containerpilot_load::command_line::{self, ConfigSource, LoadError, ProgramArguments, ProgramForm};
+use containerpilot_load::config_source::{self, ConfigSource, LoadError, ProgramArguments, ProgramForm};
 use containerpilot_load::{at_start, find_files, host};
 use containerpilot_process::error_text::describe;
 use containerpilot_process::signals;
@@ -63,7 +63,7 @@ pub(super) fn run(args: &Arguments, supervisor: Supervisor) -> Result<u8, Failur
     } else {
         match &program {
             Some(ProgramArguments { words, form: ProgramForm::AfterDashes }) => {
-                let plan = command_line::main_program(None, words).map_err(|report| {
+                let plan = config_source::main_program(None, words).map_err(|report| {
                     let words = report.display(style(false)).to_string();
                     Failure::Failed(format!("cannot run the program as a job:\n{words}"))
                 })?;

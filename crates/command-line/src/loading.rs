@@ -6,7 +6,7 @@ use std::rc::Rc;
 use containerpilot_config::diagnostics::{Report, Severity};
 use containerpilot_config::{ConfigFile, LoadedConfig, load};
 use containerpilot_core::plan::Plan;
-use containerpilot_load::command_line::OPTIONS;
+use containerpilot_load::config_source::OPTIONS;
 use containerpilot_load::host::{self, ThisHost};
 use containerpilot_load::looks::Looks;
 use containerpilot_text::summary::plural;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use containerpilot_config::duration;
-use containerpilot_load::command_line;
+use containerpilot_load::config_source;
 
 use crate::failure::Failure;
 use crate::flags::Arguments;
@@ -78,5 +78,5 @@ pub fn names_configuration(path: &Path) -> bool {
 
 /// A command-line argument as UTF-8.
 pub fn utf8(word: &OsString) -> Result<String, Failure> {
-    command_line::utf8(word).map_err(Failure::Usage)
+    config_source::utf8(word).map_err(Failure::Usage)
 }

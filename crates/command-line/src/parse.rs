@@ -1,5 +1,5 @@
-//! Checks a command line against the table of commands: which flags, words and numbers of arguments are an error, and which
-//! words of `run` are a configuration or a program.
+//! Checks a command line against the table of commands: which flags, words and numbers of arguments are an error, and
+//! which words of `run` are a configuration or a program.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use containerpilot_config::suggest;
 use containerpilot_core::plan::Signal;
-use containerpilot_load::command_line::{ProgramArguments, ProgramForm};
+use containerpilot_load::config_source::{ProgramArguments, ProgramForm};
 use containerpilot_load::find_files;
 
 use crate::failure::Failure;

@@ -11,7 +11,7 @@ use containerpilot_config::diagnostics::Report;
 use containerpilot_core::plan::Plan;
 use containerpilot_process::signals;
 
-use crate::command_line::{ConfigSource, LoadError};
+use crate::config_source::{ConfigSource, LoadError};
 use crate::host;
 use crate::looks::Looks;
 

@@ -3,7 +3,7 @@
 #![expect(missing_docs, reason = "an internal crate: a comment that repeats a name says nothing")]
 
 pub mod at_start;
-pub mod command_line;
+pub mod config_source;
 pub mod find_files;
 pub mod host;
 pub mod looks;

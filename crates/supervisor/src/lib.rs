@@ -19,7 +19,7 @@ mod watches;
 use containerpilot_config::template::Environment;
 use containerpilot_core::Core;
 use containerpilot_core::plan::Plan;
-use containerpilot_load::command_line::ConfigSource;
+use containerpilot_load::config_source::ConfigSource;
 use containerpilot_process::sys;
 
 /// The version of the program, as the API and telemetry show it.

@@ -35,7 +35,7 @@ use std::time::{Instant, SystemTime};
 use containerpilot_config::template::Environment;
 use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::{Core, Effect, Input, Time};
-use containerpilot_load::command_line::ConfigSource;
+use containerpilot_load::config_source::ConfigSource;
 use containerpilot_load::host;
 use containerpilot_otlp::Ids;
 use containerpilot_process::boot_clock::BootClock;

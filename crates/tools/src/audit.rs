@@ -25,7 +25,7 @@ use containerpilot_core::state::longest_stop::longest_stop;
 use containerpilot_core::time::fmt_duration;
 use containerpilot_core::variables::SOCKET_VARIABLE;
 use containerpilot_import::files::Text;
-use containerpilot_load::command_line::{self, OPTIONS};
+use containerpilot_load::config_source::{self, OPTIONS};
 use containerpilot_load::find_files;
 use containerpilot_load::host::{ThisHost, environment};
 use containerpilot_simulation::target_host::TargetHost;
@@ -43,7 +43,7 @@ pub(crate) fn audit(args: &Arguments) -> Result<(), Failure> {
         Ok(audited) => audited,
         Err(failure) => {
             if json && let Failure::InvalidInput(message) = &failure {
-                print(&summary::json(None, false, &command_line::error_report(message)))?;
+                print(&summary::json(None, false, &config_source::error_report(message)))?;
             }
             return Err(failure);
         }

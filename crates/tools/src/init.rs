@@ -19,7 +19,7 @@ use containerpilot_command_line::report::print_report;
 use containerpilot_command_line::table::AUDIT;
 use containerpilot_config::diagnostics::Severity;
 use containerpilot_config::{LoadedConfig, load};
-use containerpilot_load::command_line::OPTIONS;
+use containerpilot_load::config_source::OPTIONS;
 use containerpilot_load::find_files;
 use containerpilot_load::host::ThisHost;
 use containerpilot_simulation::target_host::TargetHost;

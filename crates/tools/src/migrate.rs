@@ -11,7 +11,7 @@ use containerpilot_command_line::report::print_report;
 use containerpilot_config::migrate::{self, MigrateError, Migrated};
 use containerpilot_config::suggest;
 use containerpilot_import::{self as import, ImportFormat};
-use containerpilot_load::command_line::OPTIONS;
+use containerpilot_load::config_source::OPTIONS;
 use containerpilot_load::find_files;
 use containerpilot_load::host::ThisHost;
 

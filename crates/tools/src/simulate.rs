@@ -13,7 +13,7 @@ use containerpilot_command_line::terminal::stdout_screen;
 use containerpilot_config::{LoadedConfig, load};
 use containerpilot_core::plan::Plan;
 use containerpilot_drawing::simulation::{explore, json, svg, timeline};
-use containerpilot_load::command_line::OPTIONS;
+use containerpilot_load::config_source::OPTIONS;
 use containerpilot_load::find_files;
 use containerpilot_load::host::ThisHost;
 use containerpilot_simulation::explore::{Explorer, Found, Seed};

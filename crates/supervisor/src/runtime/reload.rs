@@ -17,7 +17,7 @@ use containerpilot_core::plan::{Level, Plan};
 use containerpilot_core::request::{Reply, RequestId};
 use containerpilot_core::variables::Overrides;
 use containerpilot_core::{Core, SortedMap};
-use containerpilot_load::command_line::{self, ConfigSource, LoadError};
+use containerpilot_load::config_source::{self, ConfigSource, LoadError};
 use containerpilot_load::looks::{self, Looks};
 use containerpilot_process::failpoints::failpoint;
 
@@ -247,13 +247,13 @@ fn load(source: &ConfigSource, environment: Environment, log: LoopSender) -> Rea
             if let Err(why) = check_credentials(&plan) {
                 return not_loaded(&why);
             }
-            let (warnings, entries) = (command_line::report_text(&report), entries(&report));
+            let (warnings, entries) = (config_source::report_text(&report), entries(&report));
             ReadResult { plan: Ok(Box::new(plan)), warnings, entries }
         }
         Err(LoadError::Invalid(report)) => {
             let mut lines = vec![(Level::Error, format!("reload: {UNCHANGED}"))];
             lines.extend(entries(&report));
-            let why = format!("{}\n{UNCHANGED}", command_line::report_text(&report).trim_end());
+            let why = format!("{}\n{UNCHANGED}", config_source::report_text(&report).trim_end());
             ReadResult { plan: Err(why), warnings: String::new(), entries: lines }
         }
         Err(error @ (LoadError::Read(_) | LoadError::BareProgram)) => not_loaded(&error.to_string()),
