@@ -4,7 +4,6 @@ mod action;
 mod catalog;
 mod control;
 mod coprocess;
-mod cron;
 mod defaults;
 mod environment;
 mod file;
@@ -19,6 +18,7 @@ mod replicas;
 mod requires;
 mod service;
 mod telemetry;
+mod time_zone;
 mod watch;
 mod when;
 

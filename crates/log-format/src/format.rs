@@ -21,8 +21,8 @@ use std::io::Write;
 use containerpilot_core::log_entry::Fields;
 use containerpilot_core::plan::{Format, Level};
 
-use super::clock::Stamp;
 use super::escape;
+use super::timestamp::Stamp;
 
 /// The length of a time without its fraction, as in the format `text` of 3.8.
 const SECONDS: usize = "2026-11-15T00:15:28".len();

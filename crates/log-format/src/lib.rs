@@ -4,12 +4,12 @@
 //! entries.
 #![forbid(unsafe_code)]
 
-mod clock;
 mod escape;
 mod format;
 mod redact;
+mod timestamp;
 
-pub use clock::{Stamp, stamp};
 pub use escape::is_hidden;
 pub use format::{EntryFormatter, Labels, StreamName, Writer};
 pub use redact::{HIDDEN, HiddenValues, Patterns, Redactor, SHORTEST};
+pub use timestamp::{Stamp, stamp};
