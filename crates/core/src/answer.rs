@@ -1,4 +1,4 @@
-//! The answers to watches (E6, D13). An adapter only reports the current state; `rules/watch.rs` decides what is an
+//! The answers to watches (E6, D13). An adapter only reports the current state; `watches.rs` decides what is an
 //! event.
 
 use alloc::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What the supervisor learns about a lock (D14).
+//! What the supervisor learns about a lock in Consul: an input (D14).
 
 use alloc::format;
 use alloc::string::String;

@@ -1,4 +1,4 @@
-//! What is known about a lock.
+//! What is reported about a lock.
 
 use alloc::format;
 use alloc::string::String;

@@ -1,4 +1,4 @@
-//! What is known about a watch.
+//! What is reported about a watch.
 
 use alloc::string::String;
 use alloc::vec::Vec;

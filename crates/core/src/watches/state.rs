@@ -1,4 +1,4 @@
-//! What is known about a watch.
+//! What is known about a watch, and whether an answer changes it.
 
 use alloc::collections::BTreeSet;
 use alloc::string::String;
