@@ -24,9 +24,9 @@ pub enum Answer {
     /// These instances, in any order.
     Instances(Vec<Instance>),
     /// This value.
-    Value(ValueBytes),
+    Value(#[serde(serialize_with = "crate::recorded::value")] ValueBytes),
     /// These values by name. There may be none, as in an empty directory.
-    Entries(Entries),
+    Entries(#[serde(serialize_with = "crate::recorded::values")] Entries),
     /// Nothing: no such file or key.
     Absent,
     /// A peer that accepts connections.
@@ -73,8 +73,10 @@ pub type WatchResult = Result<Answer, String>;
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Instance {
     /// Its id in the catalog.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub id: String,
     /// Its address: usually an IP address, but a catalog may contain any name.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub address: String,
     /// Its port.
     pub port: u16,

@@ -6,10 +6,12 @@
 //! - [`DependencyGraph`] and the names in [`JobVariables`] follow from the plan.
 //! - The variables of the top level, those of `putenv`, and those of starts that wait for their turn are shared by
 //!   jobs: with a copy for each, a checkpoint would be quadratic in the number of jobs.
+//! - The jobs that are replicas follow from their definition.
 //! - A time zone is written as its name, and read with the offsets that are in the binary.
 //!
 //! [`Core`]: crate::Core
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -18,7 +20,7 @@ use alloc::vec::Vec;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::plan::{Plan, Process, Zone};
+use crate::plan::{Job, Plan, Process, Replica, Zone};
 use crate::state::dependency_graph::DependencyGraph;
 use crate::state::job::JobState;
 use crate::supervisor::plan_state::PlanState;
@@ -78,16 +80,55 @@ impl Plan {
     }
 }
 
+/// A job of a plan. Replicas follow from their definition: in a recording, they would be others than those that a core
+/// makes of it that has only the hashes of its words.
+#[derive(Serialize)]
+enum WrittenJob<'a> {
+    Own(&'a Job),
+    /// The index of the definition, and the number.
+    Replica(u32, u16),
+}
+
+#[derive(Deserialize)]
+enum ReadJob {
+    Own(Box<Job>),
+    Replica(u32, u16),
+}
+
+impl Plan {
+    fn written<'a>(&self, job: &'a Job) -> WrittenJob<'a> {
+        let definition = |replica: &Replica| {
+            let index = self.replicas.iter().position(|group| group.template.name == replica.group)?;
+            let group = &self.replicas[index];
+            let is_made = (1..=group.count).contains(&replica.number) && group.job(replica.number) == *job;
+            is_made.then_some(WrittenJob::Replica(u32::try_from(index).ok()?, replica.number))
+        };
+        job.replica.as_deref().and_then(definition).unwrap_or(WrittenJob::Own(job))
+    }
+
+    fn read(&self, job: ReadJob) -> Option<Job> {
+        match job {
+            ReadJob::Own(job) => Some(*job),
+            ReadJob::Replica(index, number) => {
+                let group = self.replicas.get(index as usize)?;
+                (1..=group.count).contains(&number).then(|| group.job(number))
+            }
+        }
+    }
+}
+
 impl Serialize for Plan {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Written<'a> {
             environments: Shared<&'a Arc<Environment>>,
+            jobs: Vec<WrittenJob<'a>>,
             #[serde(serialize_with = "Plan::serialize")]
             plan: &'a Plan,
         }
         let environments = Shared::new(self.processes().map(|process| &process.shared_env));
-        Serialize::serialize(&Written { environments, plan: self }, out)
+        let jobs = self.jobs.iter().map(|job| self.written(job)).collect();
+        Serialize::serialize(&Written { environments, jobs, plan: self }, out)
     }
 }
 
@@ -96,10 +137,13 @@ impl<'de> Deserialize<'de> for Plan {
         #[derive(Deserialize)]
         struct Written {
             environments: Shared<Arc<Environment>>,
+            jobs: Vec<ReadJob>,
             #[serde(deserialize_with = "Plan::deserialize")]
             plan: Plan,
         }
-        let Written { environments, mut plan } = Deserialize::deserialize(input)?;
+        let Written { environments, jobs, mut plan } = Deserialize::deserialize(input)?;
+        let jobs: Option<Vec<Job>> = jobs.into_iter().map(|job| plan.read(job)).collect();
+        plan.jobs = jobs.ok_or_else(|| D::Error::custom("the definition of a replica is missing"))?;
         environments.give(plan.processes_mut().map(|process| &mut process.shared_env))?;
         Ok(plan)
     }
@@ -152,7 +196,7 @@ impl<'de> Deserialize<'de> for PlanState {
 
 impl Serialize for Zone {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        self.name.serialize(out)
+        crate::recorded::as_is(&self.name, out)
     }
 }
 

@@ -232,13 +232,13 @@ pub enum Source {
     /// The supervisor.
     Global,
     /// The job, or the jobs, of this name.
-    Job(String),
+    Job(#[serde(serialize_with = "crate::recorded::as_is")] String),
     /// The watch of this name.
-    Watch(String),
+    Watch(#[serde(serialize_with = "crate::recorded::as_is")] String),
     /// The rendered file of this name.
-    File(String),
+    File(#[serde(serialize_with = "crate::recorded::as_is")] String),
     /// The lock of this name.
-    Lock(String),
+    Lock(#[serde(serialize_with = "crate::recorded::as_is")] String),
     /// A signal to the supervisor.
     Signal(Signal),
 }

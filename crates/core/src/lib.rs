@@ -27,6 +27,8 @@ pub mod log_entry;
 pub mod notice;
 mod outcome;
 pub mod plan;
+mod recorded;
+pub mod redaction;
 pub mod report;
 pub mod request;
 pub mod rng;

@@ -29,7 +29,7 @@ pub enum LockWait {
     /// The first request has not been answered.
     Unknown,
     /// All slots are taken by other holders. The name of one of them, if it is known.
-    Taken(Option<String>),
+    Taken(#[serde(serialize_with = "crate::recorded::as_is")] Option<String>),
     /// The last holder has not released it. It is left alone for this time, because that holder may not know yet that
     /// it has lost the lock.
     NotReleased(Duration),

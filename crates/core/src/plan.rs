@@ -50,6 +50,7 @@ pub use logging::{Format, JobLogging, JobOutput, Level, LogFile, Logging, Output
 pub use otlp::Otlp;
 pub use process::{Capabilities, Limit, LimitedResource, Principal, Process};
 pub use ready::Ready;
+pub(crate) use replicas::placeholder_length;
 pub use replicas::{
     MAX_REPLICAS, PORT_VARIABLE, PortRange, REPLICA_VARIABLE, Replica, ReplicaGroup, ScaleError,
 };
@@ -68,6 +69,7 @@ pub use word::Word;
 pub struct Plan {
     /// Coprocesses first, because they start first (C6), then the jobs in the order of the file, then the telemetry
     /// job, if there is one.
+    #[serde(skip)]
     pub jobs: Vec<Job>,
     /// The definitions of the jobs that are replicas (W20).
     pub replicas: Vec<ReplicaGroup>,

@@ -36,7 +36,7 @@ pub enum Request {
     /// Restart jobs one at a time, each healthy before the next (W20). The reply comes when that is done.
     RollingRestart(Vec<JobIx>),
     /// Run another number of replicas of this job (W20). The reply is `Reloaded`, when that is done.
-    Scale(String, u16),
+    Scale(#[serde(serialize_with = "crate::recorded::as_is")] String, u16),
     /// Several requests to start, stop, restart or signal a job, with one reply.
     Several(Vec<Self>),
     /// Send a signal to the process group of a job.
@@ -44,7 +44,7 @@ pub enum Request {
     /// Replace the plan (R1–R4). The reply is `Reloaded`, when that is done.
     Reload(Box<Plan>),
     /// Set variables for every process started from now on (P7). `None` and the empty string unset one.
-    SetVariables(Vec<(String, Option<String>)>),
+    SetVariables(#[serde(serialize_with = "crate::recorded::names_as_is")] Vec<(String, Option<String>)>),
 }
 
 impl Request {

@@ -90,6 +90,7 @@ pub struct Core {
     /// Events per source and code. Bounded by the number of sources.
     pub(crate) event_counts: BTreeMap<(Origin, Code), u64>,
     /// The names of removed sources that the journal still refers to.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub(crate) removed_sources: Vec<String>,
     /// The last ids that were given out.
     pub(crate) last_ids: LastIds,

@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::SortedMap;
 use crate::ids::{JobIx, LockIx, WatchIx};
-use crate::inserted;
-use crate::plan::Plan;
+use crate::plan::{Plan, Watch};
 
 /// The path of the control socket, for every process; where the configuration has none, the supervisor reads it, too.
 pub const SOCKET_VARIABLE: &str = "CONTAINERPILOT_SOCKET";
@@ -56,15 +55,47 @@ pub struct JobVariables {
     names: Arc<[String]>,
     /// The values, by the index of the name. Only these are gone through for a start, so that its cost depends on the
     /// jobs that run, and not on those that wait (P14).
+    #[serde(serialize_with = "crate::recorded::as_is")]
     values: SortedMap<usize, String>,
     /// For each job, the index of its pid in `names`.
     #[serde(skip)]
     pid_indices: Arc<[usize]>,
     /// For each watch, its variable (D12).
-    watches: Vec<(String, Option<Arc<str>>)>,
+    watches: Vec<WatchVariable>,
     /// The index of the first lock in `names`. The others follow.
     #[serde(skip)]
     first_lock: usize,
+}
+
+/// The variable of a watch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct WatchVariable {
+    #[serde(serialize_with = "crate::recorded::as_is")]
+    name: String,
+    text: Option<WatchText>,
+}
+
+/// What a watch has found, as the text of its variable (D12).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum WatchText {
+    /// The addresses of instances, or the names of entries.
+    List(#[serde(serialize_with = "crate::recorded::as_is")] Arc<str>),
+    /// A value.
+    Value(Arc<str>),
+}
+
+impl WatchVariable {
+    fn of(watch: &Watch) -> Self {
+        Self { name: watch_variable(&watch.name), text: None }
+    }
+}
+
+impl WatchText {
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            Self::List(text) | Self::Value(text) => text,
+        }
+    }
 }
 
 /// The longest variable with what a watch has found, and the longest sum of all. The kernel starts no process with a
@@ -84,7 +115,7 @@ impl JobVariables {
             pids.push(names.len());
             names.push(format!("CONTAINERPILOT_{}_PID", variable_name(base_name(&job.name))));
         }
-        new.watches = inserted(plan.watches.iter().map(|watch| (watch_variable(&watch.name), None)));
+        new.watches = plan.watches.iter().map(WatchVariable::of).collect();
         new.first_lock = names.len();
         names.extend(plan.locks.iter().map(|lock| lock_variable(&lock.name)));
         (new.names, new.pid_indices) = (names.into(), pids.into());
@@ -103,7 +134,8 @@ impl JobVariables {
         let of_jobs = self.values.iter();
         let of_jobs =
             of_jobs.filter_map(|(index, value)| Some((self.names.get(*index)?, Some(value.as_str()))));
-        let of_watches = self.watches.iter().map(|(name, value)| (name, value.as_deref()));
+        let of_watches = self.watches.iter();
+        let of_watches = of_watches.map(|watch| (&watch.name, watch.text.as_ref().map(WatchText::as_str)));
         set.chain(of_jobs).chain(of_watches).filter_map(|(name, value)| Some((name.as_str(), value?)))
     }
 
@@ -159,17 +191,20 @@ impl JobVariables {
     }
 
     /// Sets what a watch has found. Returns false if it is too long for a variable, which then is not set.
-    pub(crate) fn set_watch(&mut self, watch: WatchIx, text: Option<&str>) -> bool {
+    pub(crate) fn set_watch(&mut self, watch: WatchIx, text: Option<WatchText>) -> bool {
         self.change_settings();
         let others = self.watches.iter().enumerate().filter(|(nth, _)| *nth != watch.index());
-        let others: usize = others.filter_map(|(_, (_, text))| text.as_deref()).map(str::len).sum();
-        let fits =
-            |text: &str| text.len() <= MAX_WATCH_VARIABLE && text.len() + others <= MAX_WATCH_VARIABLES;
-        let kept = text.filter(|text| fits(text));
-        if let Some((_, value)) = self.watches.get_mut(watch.index()) {
-            *value = kept.map(Arc::from);
+        let others = others.filter_map(|(_, other)| other.text.as_ref());
+        let others: usize = others.map(|text| text.as_str().len()).sum();
+        let fits = |text: &WatchText| {
+            let length = text.as_str().len();
+            length <= MAX_WATCH_VARIABLE && length + others <= MAX_WATCH_VARIABLES
+        };
+        let all_fit = text.as_ref().is_none_or(fits);
+        if let Some(variable) = self.watches.get_mut(watch.index()) {
+            variable.text = text.filter(|_| all_fit);
         }
-        kept.is_some() == text.is_some()
+        all_fit
     }
 
     /// Sets the fencing number of a lock, while it is held (D14).

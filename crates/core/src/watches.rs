@@ -22,6 +22,7 @@ use crate::plan::{Level, Plan};
 use crate::state::fingerprint::Fingerprint;
 use crate::state::journal::Origin;
 use crate::state::phase::Phase;
+use crate::variables::WatchText;
 use crate::watches::state::WatchState;
 
 pub use report::WatchOverview;
@@ -52,7 +53,7 @@ impl Watches {
     }
 
     /// The text of a watch's variable (D12).
-    pub(crate) fn variable(&self, watch: WatchIx) -> Option<String> {
+    pub(crate) fn variable(&self, watch: WatchIx) -> Option<WatchText> {
         self.state(watch)?.variable()
     }
 

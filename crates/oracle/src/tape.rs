@@ -23,7 +23,7 @@ impl Tape {
     /// With so many bytes of memory.
     #[must_use]
     pub fn new(memory: usize) -> Self {
-        let recorder = StepRecorder::new(memory, env!("CARGO_PKG_VERSION").to_owned());
+        let recorder = StepRecorder::with_secrets(memory, env!("CARGO_PKG_VERSION").to_owned());
         Self { recorder, is_full: false, steps: Vec::new(), time: Time::ZERO, input: 0 }
     }
 
@@ -65,7 +65,7 @@ impl Tape {
                 return Ok(Vec::new());
             }
         };
-        let (mut replay, mut played) = (Replay::new(&recording), Vec::new());
+        let (mut replay, mut played) = (Replay::with_secrets(&recording), Vec::new());
         while let Some(step) = replay.next(step_in_parts).map_err(|error| error.to_string())? {
             let deadline = replay.core().and_then(Core::next_deadline);
             played.push(hash(&(step.now, hash(&step.input), step.effects.as_slice(), deadline)));

@@ -1,5 +1,6 @@
 //! The steps of a core: how they are recorded, and how they are made again.
 
+use containerpilot_core::redaction::Redactor;
 use containerpilot_core::{Core, Effect, Input, Time};
 
 use crate::ids::Ids;
@@ -10,13 +11,21 @@ use crate::{BlockReader, Recorder, Recording, TooLarge, Unreadable};
 pub struct StepRecorder {
     recorder: Recorder,
     ids: Ids,
+    /// `None` records texts as they are.
+    redactor: Option<Redactor>,
 }
 
 impl StepRecorder {
-    /// With so many bytes of memory, for this version of the core.
+    /// With so many bytes of memory, for this version of the core. Nothing secret is in the recording (B1).
     #[must_use]
-    pub fn new(memory: usize, version: String) -> Self {
-        Self { recorder: Recorder::new(memory, version), ids: Ids::default() }
+    pub fn new(memory: usize, version: String, redactor: Redactor) -> Self {
+        Self { redactor: Some(redactor), ..Self::with_secrets(memory, version) }
+    }
+
+    /// The same with all texts as they are, for tests.
+    #[must_use]
+    pub fn with_secrets(memory: usize, version: String) -> Self {
+        Self { recorder: Recorder::new(memory, version), ids: Ids::default(), redactor: None }
     }
 
     /// Records an input before the core gets it.
@@ -26,12 +35,19 @@ impl StepRecorder {
     /// out, so the recorder should not be used any more.
     pub fn before_step(&mut self, core: &Core, now: Time, input: &Input) -> Result<(), TooLarge> {
         if self.recorder.needs_checkpoint() {
-            self.recorder.checkpoint(now.as_nanos(), core)?;
+            match &mut self.redactor {
+                Some(redactor) => self.recorder.checkpoint(now.as_nanos(), &redactor.state(core))?,
+                None => self.recorder.checkpoint(now.as_nanos(), core)?,
+            }
             self.ids = Ids::default();
         }
         let mut written = input.clone();
         self.ids.shorten(&mut written);
-        self.recorder.input(now.as_nanos(), expected(core, input), &written);
+        let expected = expected(core, input);
+        match &mut self.redactor {
+            Some(redactor) => self.recorder.input(now.as_nanos(), expected, &redactor.input(&written)),
+            None => self.recorder.input(now.as_nanos(), expected, &written),
+        }
         Ok(())
     }
 
@@ -52,6 +68,7 @@ fn expected(core: &Core, input: &Input) -> Option<u64> {
 pub struct Replay<'a> {
     blocks: std::vec::IntoIter<BlockReader<'a>>,
     current: Option<Played<'a>>,
+    has_secrets: bool,
 }
 
 #[derive(Debug)]
@@ -94,7 +111,14 @@ impl<'a> Replay<'a> {
     /// From the oldest checkpoint.
     #[must_use]
     pub fn new(recording: &Recording<'a>) -> Self {
-        Self { blocks: recording.blocks().collect::<Vec<_>>().into_iter(), current: None }
+        let blocks = recording.blocks().collect::<Vec<_>>().into_iter();
+        Self { blocks, current: None, has_secrets: false }
+    }
+
+    /// Of a recording that has all texts as they are. They are compared, too.
+    #[must_use]
+    pub fn with_secrets(recording: &Recording<'a>) -> Self {
+        Self { has_secrets: true, ..Self::new(recording) }
     }
 
     /// The core after the last step.
@@ -125,7 +149,7 @@ impl<'a> Replay<'a> {
             let at = Time::from_nanos(block.start());
             let last = self.current.replace(Played { block, core: recorded, ids: Ids::default() });
             if let (Some(last), Some(current)) = (last, &self.current)
-                && plain(&last.core) != plain(&current.core)
+                && comparable(&last.core, self.has_secrets) != comparable(&current.core, self.has_secrets)
             {
                 let recorded = Box::new(current.core.clone());
                 return Err(ReplayError::Differs { at, played: Box::new(last.core), recorded });
@@ -134,7 +158,13 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// The state as bytes, to compare it.
-fn plain(core: &Core) -> Option<Vec<u8>> {
-    postcard::to_allocvec(core).ok()
+/// The state as bytes, to compare it. What the core itself has said in place of a reason that it was told, such as how
+/// long a check had time, is a hash only in the recording; so texts for which that may be are not compared.
+fn comparable(core: &Core, has_secrets: bool) -> Option<Vec<u8>> {
+    if has_secrets {
+        postcard::to_allocvec(core)
+    } else {
+        postcard::to_allocvec(&Redactor::hiding().state(core))
+    }
+    .ok()
 }

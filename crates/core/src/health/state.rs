@@ -38,6 +38,7 @@ pub(crate) struct JobHealth {
 pub(crate) struct CheckVariables {
     /// The job's restart count and the cause of its run.
     pub(crate) key: (u64, Option<EventId>),
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub(crate) variables: Arc<CauseVariables>,
 }
 

@@ -24,6 +24,7 @@ pub struct Consul {
     /// The ACL token.
     pub token: Option<String>,
     /// A file that contains the ACL token.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub token_file: Option<String>,
     /// Where the token or its file was named.
     pub token_source: Option<TokenSource>,
@@ -75,9 +76,9 @@ impl core::fmt::Debug for Consul {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ConsulAddress {
     /// `host:port`, optionally with a path prefix.
-    Network(String),
+    Network(#[serde(serialize_with = "crate::recorded::as_is")] String),
     /// The path of a unix socket.
-    Unix(String),
+    Unix(#[serde(serialize_with = "crate::recorded::as_is")] String),
 }
 
 /// The parts of a network address.
@@ -123,14 +124,19 @@ impl ConsulAddress {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tls {
     /// File with trusted CA certificates.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub ca_file: Option<String>,
     /// Directory with such files.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub ca_path: Option<String>,
     /// File with the client certificate.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub client_cert: Option<String>,
     /// File with the client key.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub client_key: Option<String>,
     /// The name that the server certificate must have, if it is not the host name.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub server_name: Option<String>,
     /// True if the server certificate is verified.
     pub verify: bool,

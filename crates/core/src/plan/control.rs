@@ -10,6 +10,7 @@ use super::Principal;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Control {
     /// Its path.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub socket: String,
     /// True if the supervisor must not start without it, because the configuration names the path.
     pub required: bool,

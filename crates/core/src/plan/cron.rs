@@ -21,6 +21,7 @@ const LONGEST_SEARCH: u32 = 41 * 366;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cron {
     /// The schedule as written.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub text: String,
     /// The values of the five fields.
     pub fields: CronFields,

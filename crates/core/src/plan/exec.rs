@@ -69,7 +69,7 @@ pub enum Action {
     /// Shut down and exit with this code (S5).
     Shutdown(u8),
     /// Set variables of all processes started from then on (P7). `None` unsets one.
-    SetEnv(Vec<(String, Option<String>)>),
+    SetEnv(#[serde(serialize_with = "crate::recorded::names_as_is")] Vec<(String, Option<String>)>),
 }
 
 impl Action {
@@ -125,9 +125,9 @@ impl fmt::Debug for Action {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Target {
     /// The jobs of this name, or the replicas of the job of this name (W20).
-    Job(String),
+    Job(#[serde(serialize_with = "crate::recorded::as_is")] String),
     /// The jobs of this group, without the `@`.
-    Group(String),
+    Group(#[serde(serialize_with = "crate::recorded::as_is")] String),
 }
 
 impl Target {

@@ -16,13 +16,17 @@ use crate::answer::Answer;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RenderedFile {
     /// Its events come from `file.NAME`.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub name: String,
     /// The template, as it was when the configuration was loaded; `None` if it could not be read in time (P15): the
     /// file cannot be rendered until a reload.
+    #[serde(serialize_with = "crate::recorded::bytes")]
     pub template: Option<Arc<[u8]>>,
     /// What messages call the template: its path, or `template`.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub template_name: String,
     /// The path that is written.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub to: String,
     /// The permissions of the file.
     pub mode: u16,
@@ -35,8 +39,10 @@ pub struct RenderedFile {
     /// How long the watches must be calm before the file is rendered again.
     pub debounce: Duration,
     /// The names of the watches that the template uses, each once.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub watches: Vec<String>,
     /// The files of the secrets that the template uses, by the names of the secrets.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub secrets: BTreeMap<String, String>,
 }
 

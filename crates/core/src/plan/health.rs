@@ -25,6 +25,7 @@ pub struct Health {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Check {
     /// Its name in the log.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub name: String,
     /// What is checked.
     pub probe: Probe,
@@ -56,6 +57,7 @@ pub enum Probe {
     /// An address must accept a connection.
     Tcp {
         /// Host name or address.
+        #[serde(serialize_with = "crate::recorded::as_is")]
         host: String,
         /// Port.
         port: u16,

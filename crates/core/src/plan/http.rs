@@ -15,12 +15,14 @@ pub struct HttpProbe {
     /// The method.
     pub method: HttpMethod,
     /// Its headers, besides those that every request has.
+    #[serde(serialize_with = "crate::recorded::names_as_is")]
     pub headers: Vec<(String, String)>,
     /// The expected statuses, at least one.
     pub status: Vec<StatusRange>,
     /// A regular expression in Go's syntax that a part of the body must match.
     pub body: Option<String>,
     /// The file with the certificates that are trusted in place of the system's. Only for https.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub ca_file: Option<String>,
 }
 
@@ -104,10 +106,12 @@ pub struct HttpTarget {
     /// True for https.
     pub https: bool,
     /// Host name or address, without brackets.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub host: String,
     /// Port.
     pub port: u16,
     /// Path and query, starting with a slash.
+    #[serde(serialize_with = "crate::recorded::url_path")]
     pub path: String,
 }
 

@@ -19,10 +19,12 @@ use crate::secrets::without_passwords;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// The name, which is also the source of its events.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub name: String,
     /// What kind of job it is (W10).
     pub role: Role,
     /// The groups it belongs to (W22).
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub groups: Vec<String>,
     /// What a run does.
     pub exec: Exec,
@@ -31,6 +33,7 @@ pub struct Job {
     /// What must be there before it starts (W18).
     pub requires: Vec<Requirement>,
     /// The names of the jobs that stop before it, besides those that require it (S10).
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub stop_after: Vec<String>,
     /// How long one run may take (P5).
     pub timeout: Option<Duration>,
@@ -70,6 +73,12 @@ impl Job {
     #[must_use]
     pub fn is_replica_of(&self, group: &str) -> bool {
         self.replica.as_ref().is_some_and(|replica| replica.group == group)
+    }
+
+    /// Returns true if its name is its command line: the default name of a coprocess (C6).
+    pub(crate) fn has_command_name(&self) -> bool {
+        let command = self.exec.program().filter(|_| self.role == Role::Coprocess);
+        command.is_some_and(|command| !command.arguments.is_empty() && self.name == command.line())
     }
 }
 
@@ -114,6 +123,7 @@ impl Role {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
     /// The program, searched in `PATH` when it contains no slash.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub program: Word,
     /// Its arguments, without the program.
     pub arguments: Vec<Word>,

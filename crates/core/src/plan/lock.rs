@@ -21,8 +21,10 @@ const MAX_CHAIN: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lock {
     /// Its events come from `lock.NAME`.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub name: String,
     /// The key in Consul; for several slots, the prefix of the keys.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub key: String,
     /// How long Consul keeps the lock for a holder that does not renew its session.
     pub ttl: Duration,

@@ -49,7 +49,7 @@ pub enum Output {
     /// Standard error.
     Stderr,
     /// A file, reopened on SIGUSR1.
-    File(String),
+    File(#[serde(serialize_with = "crate::recorded::as_is")] String),
 }
 
 /// What happens to the output of a job.
@@ -105,6 +105,7 @@ impl Default for JobLogging {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogFile {
     /// Its path.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub path: String,
     /// It is rotated before it gets larger than this many bytes; `None` means never.
     pub max_size: Option<NonZeroU64>,

@@ -23,6 +23,7 @@ pub struct Otlp {
     /// Whether it gets metrics.
     pub metrics: bool,
     /// The headers of every request, besides the usual ones.
+    #[serde(serialize_with = "crate::recorded::names_as_is")]
     pub headers: Vec<(String, String)>,
     /// TLS settings, for https.
     pub tls: Option<Tls>,

@@ -15,6 +15,7 @@ pub struct Process {
     /// The group it runs as.
     pub group: Option<Principal>,
     /// The working directory.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub cwd: Option<String>,
     /// The variables of the top level, shared by all processes (P10). Those set by `putenv` and those of P7 win over
     /// them.
@@ -23,6 +24,7 @@ pub struct Process {
     /// Variables of the job (P9, P10). They win over all others except `secrets`.
     pub env: BTreeMap<String, String>,
     /// Variables whose values are read from files when a process starts, by name (P11).
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub secrets: BTreeMap<String, String>,
     /// The umask.
     pub umask: Option<u16>,
@@ -107,7 +109,7 @@ impl Capabilities {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Principal {
     /// By name, looked up when the process starts.
-    Name(String),
+    Name(#[serde(serialize_with = "crate::recorded::as_is")] String),
     /// By number.
     Id(u32),
 }

@@ -27,6 +27,7 @@ pub const MAX_REPLICAS: u16 = 1000;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replica {
     /// The name of the definition, which is a source of events, too.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub group: String,
     /// The number of this replica, from 1.
     pub number: u16,
@@ -82,7 +83,8 @@ impl ReplicaGroup {
         (1..=self.count).map(|number| self.job(number))
     }
 
-    fn job(&self, number: u16) -> Job {
+    /// The job of a replica.
+    pub(crate) fn job(&self, number: u16) -> Job {
         let mut job = self.template.clone();
         let group = core::mem::replace(&mut job.name, Self::name_of(&self.template.name, number));
         let port = self.ports.map(|ports| ports.first.saturating_add(number - 1));
@@ -163,6 +165,12 @@ impl Replaced {
         }
         out
     }
+}
+
+/// The length of the variable with which a text begins, if it has another value for each replica.
+pub(crate) fn placeholder_length(text: &[u8]) -> Option<usize> {
+    let rest = [REPLICA_VARIABLE, PORT_VARIABLE].iter().find_map(|name| after(text, name))?;
+    Some(text.len() - rest.len())
 }
 
 /// What follows `$NAME` or `${NAME}` at the start of a text.

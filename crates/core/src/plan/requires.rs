@@ -21,13 +21,13 @@ pub struct Requirement {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RequiredSource {
     /// A job, by its name.
-    Job(String),
+    Job(#[serde(serialize_with = "crate::recorded::as_is")] String),
     /// A watch, by its name.
-    Watch(String),
+    Watch(#[serde(serialize_with = "crate::recorded::as_is")] String),
     /// A rendered file, by its name.
-    File(String),
+    File(#[serde(serialize_with = "crate::recorded::as_is")] String),
     /// A lock, by its name. Always bound (D14).
-    Lock(String),
+    Lock(#[serde(serialize_with = "crate::recorded::as_is")] String),
 }
 
 impl From<&RequiredSource> for Source {

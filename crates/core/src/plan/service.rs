@@ -14,8 +14,10 @@ use crate::answer::Instance;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Service {
     /// The service's name; that of the job unless `service.name` is set (D10).
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub name: String,
     /// The id of this instance: `JOB-HOSTNAME` unless `service.id` is set (D10).
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub id: String,
     /// Where it can be reached.
     pub address: IpAddr,
@@ -43,6 +45,7 @@ pub struct Service {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaggedAddress {
     /// An IP address or a host name.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub address: String,
     /// The port there, if it is not that of the service.
     pub port: Option<u16>,

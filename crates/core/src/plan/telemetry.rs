@@ -29,6 +29,7 @@ pub struct Page {
     /// True if it shows the last lines of the output of jobs.
     pub logs: bool,
     /// The host names under which it may be requested, beside addresses and names that are not public.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub hosts: Vec<String>,
 }
 
@@ -36,8 +37,10 @@ pub struct Page {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
     /// The name on the metrics page: the non-empty parts joined by `_`.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub name: String,
     /// The name as 3.8 joins it, with empty parts. Values may be reported under this name too.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub legacy_key: String,
     /// The help text.
     pub help: String,

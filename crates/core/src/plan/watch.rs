@@ -12,6 +12,7 @@ use super::{HttpProbe, Service};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watch {
     /// Its events come from `watch.NAME`.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub name: String,
     /// The longest time between two looks, and the longest delay before a failed one is repeated.
     pub interval: Duration,
@@ -27,11 +28,13 @@ pub enum WatchKind {
         /// Only instances with this tag count.
         tag: Option<String>,
         /// The data center to query.
+        #[serde(serialize_with = "crate::recorded::as_is")]
         dc: Option<String>,
     },
     /// A peer that accepts connections.
     Tcp {
         /// Host name or address.
+        #[serde(serialize_with = "crate::recorded::as_is")]
         host: String,
         /// Port.
         port: u16,
@@ -41,6 +44,7 @@ pub enum WatchKind {
     /// The records of a name.
     Dns {
         /// The name.
+        #[serde(serialize_with = "crate::recorded::as_is")]
         name: String,
         /// Which records.
         record: DnsRecord,
@@ -48,20 +52,25 @@ pub enum WatchKind {
     /// The contents of a file, or of the files of a directory.
     File {
         /// Its absolute path.
+        #[serde(serialize_with = "crate::recorded::as_is")]
         path: String,
     },
     /// The value of a key in Consul.
     Key {
         /// The key.
+        #[serde(serialize_with = "crate::recorded::as_is")]
         key: String,
         /// The data center to query.
+        #[serde(serialize_with = "crate::recorded::as_is")]
         dc: Option<String>,
     },
     /// The keys below a prefix in Consul, and their values.
     Prefix {
         /// The prefix.
+        #[serde(serialize_with = "crate::recorded::as_is")]
         prefix: String,
         /// The data center to query.
+        #[serde(serialize_with = "crate::recorded::as_is")]
         dc: Option<String>,
     },
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// A program or an argument: UTF-8 in a configuration, any bytes on the command line (S7).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Word(Vec<u8>);
+pub struct Word(#[serde(serialize_with = "crate::recorded::word")] Vec<u8>);
 
 impl Word {
     /// The bytes that the program gets.

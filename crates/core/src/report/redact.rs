@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::plan::{Job, Plan, Role, WatchKind};
+use crate::plan::{Job, Plan, WatchKind};
 use crate::supervisor::Core;
 
 /// Which texts a report may contain that are not the supervisor's own. It never contains values of variables.
@@ -47,7 +47,7 @@ impl Core {
             state.parts.watches.redact(HIDDEN);
             state.health.redact();
         }
-        if !shown.commands && (has_urls(&state.plan) || state.plan.jobs.iter().any(has_command_name)) {
+        if !shown.commands && (has_urls(&state.plan) || state.plan.jobs.iter().any(Job::has_command_name)) {
             hide_commands(Arc::make_mut(&mut state.plan));
         }
         copy
@@ -56,15 +56,9 @@ impl Core {
     /// The names of jobs that contain their command line, and the names that a report without commands has for them.
     #[must_use]
     pub fn command_names(&self) -> Vec<(String, String)> {
-        let jobs = self.plan().jobs.iter().filter(|job| has_command_name(job));
+        let jobs = self.plan().jobs.iter().filter(|job| job.has_command_name());
         jobs.map(|job| (job.name.clone(), short_name(job))).collect()
     }
-}
-
-/// The default name of a coprocess is its command line (C6).
-fn has_command_name(job: &Job) -> bool {
-    let command = job.exec.program().filter(|_| job.role == Role::Coprocess);
-    command.is_some_and(|command| !command.arguments.is_empty() && job.name == command.line())
 }
 
 fn short_name(job: &Job) -> String {
@@ -76,7 +70,7 @@ fn has_urls(plan: &Plan) -> bool {
 }
 
 fn hide_commands(plan: &mut Plan) {
-    for job in plan.jobs.iter_mut().filter(|job| has_command_name(job)) {
+    for job in plan.jobs.iter_mut().filter(|job| job.has_command_name()) {
         job.name = short_name(job);
     }
     for watch in &mut plan.watches {

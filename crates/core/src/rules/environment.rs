@@ -116,9 +116,10 @@ impl Core {
             return;
         }
         let text = self.plan_state.parts.watches.variable(watch);
+        let bytes = text.as_ref().map_or(0, |text| text.as_str().len());
         let variables = Arc::make_mut(&mut self.plan_state.variables);
-        if !variables.set_watch(watch, text.as_deref()) {
-            let (source, bytes) = (self.origin_name(Origin::Watch(watch)), text.map_or(0, |text| text.len()));
+        if !variables.set_watch(watch, text) {
+            let source = self.origin_name(Origin::Watch(watch));
             let message = format_args!(
                 "{source}: {bytes} bytes are too many for a variable; processes start without it"
             );

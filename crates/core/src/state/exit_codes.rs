@@ -26,8 +26,10 @@ pub(crate) struct ExitCodes {
 pub(crate) struct ExitReason {
     pub(crate) code: u8,
     /// The reason as a clause.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub(crate) words: String,
     /// The event that decided it.
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub(crate) cause: String,
 }
 

@@ -16,7 +16,9 @@ const MAX_BYTES: usize = 1024 * 1024;
 /// What an event has added and removed: addresses or names, sorted and separated by commas.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ListChange {
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub(crate) added: String,
+    #[serde(serialize_with = "crate::recorded::as_is")]
     pub(crate) removed: String,
 }
 

@@ -150,7 +150,7 @@ impl PlanState {
         self.jobs.iter_mut().for_each(JobState::forget_queued_variables);
         let Parts { watches, locks, .. } = &self.parts;
         for watch in (0..self.plan.watches.len()).map(WatchIx::at) {
-            variables.set_watch(watch, watches.variable(watch).as_deref());
+            variables.set_watch(watch, watches.variable(watch));
         }
         for lock in locks.all() {
             variables.set_lock(lock, locks.fencing(lock));

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::answer::{Answer, Entries, Instance, ValueBytes};
 use crate::catalog::connectivity::Trouble;
 use crate::state::watch_changes::ListChange;
+use crate::variables::WatchText;
 use crate::{inserted, sort_by};
 
 /// What is known about a watch.
@@ -16,6 +17,7 @@ pub(crate) struct WatchState {
     /// The last answer; `None` before the first one. Instances are sorted by their identity.
     pub(crate) known: Option<Answer>,
     /// The value before a peer went down.
+    #[serde(serialize_with = "crate::recorded::optional_value")]
     last_value: Option<ValueBytes>,
     /// The last answer while maintenance mode paused the watch (C8).
     pub(crate) postponed: Option<Answer>,
@@ -68,15 +70,16 @@ impl WatchState {
 
     /// The text of its variable (D12): addresses or names, or the value without a newline at its end. `None` if there
     /// is nothing, or not a text.
-    pub(crate) fn variable(&self) -> Option<String> {
+    pub(crate) fn variable(&self) -> Option<WatchText> {
         let text = match (self.listed(), self.value()) {
-            (Some(list), _) => joined(list.iter()),
+            (Some(list), _) => WatchText::List(joined(list.iter()).into()),
             (None, Some(value)) => {
-                core::str::from_utf8(value.strip_suffix(b"\n").unwrap_or(value)).ok()?.into()
+                let text = core::str::from_utf8(value.strip_suffix(b"\n").unwrap_or(value)).ok()?;
+                WatchText::Value(text.into())
             }
             (None, None) => return None,
         };
-        (!text.contains('\0')).then_some(text)
+        (!text.as_str().contains('\0')).then_some(text)
     }
 
     fn is_new(&self, answer: &Answer) -> bool {

@@ -21,6 +21,7 @@ mod plan_diff;
 mod process_groups;
 mod processes;
 mod readiness;
+mod recordings;
 mod redaction;
 mod reload;
 mod replicas;
