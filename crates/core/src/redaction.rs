@@ -25,6 +25,8 @@ use crate::supervisor::Core;
 #[derive(Clone, Debug)]
 pub struct Redactor {
     hashes: Hashes,
+    /// How a text is written that is not marked.
+    manner: Manner,
 }
 
 /// A state or an input that is written without secrets. It is read like any other.
@@ -32,13 +34,20 @@ pub struct Redactor {
 pub struct Redacted<'a, T> {
     value: &'a T,
     hashes: &'a Hashes,
+    manner: Manner,
 }
 
 impl Redactor {
     /// With a hash whose key is known to nobody who gets the recording: otherwise short secrets could be guessed.
     #[must_use]
     pub fn new(hash: impl Fn(&[u8]) -> u64 + Send + Sync + 'static) -> Self {
-        Self { hashes: Hashes::new(Arc::new(hash)) }
+        Self { hashes: Hashes::new(Arc::new(hash)), manner: Manner::Hashed }
+    }
+
+    /// Leaves all texts as they are, for tests.
+    #[must_use]
+    pub fn open() -> Self {
+        Self { manner: Manner::AsIs, ..Self::hiding() }
     }
 
     /// Replaces all texts by the same one, to compare states whose texts are known only as hashes.
@@ -54,13 +63,13 @@ impl Redactor {
             self.hashes.learn(&reload.plan);
         }
         core.early_inputs.iter().for_each(|input| self.learn(input));
-        Redacted { value: core, hashes: &self.hashes }
+        Redacted { value: core, hashes: &self.hashes, manner: self.manner }
     }
 
     /// An input.
     pub fn input<'a>(&'a mut self, input: &'a Input) -> Redacted<'a, Input> {
         self.learn(input);
-        Redacted { value: input, hashes: &self.hashes }
+        Redacted { value: input, hashes: &self.hashes, manner: self.manner }
     }
 
     fn learn(&mut self, input: &Input) {
@@ -72,7 +81,7 @@ impl Redactor {
 
 impl<T: Serialize> Serialize for Redacted<'_, T> {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        let writer = Writer { out, hashes: self.hashes, manner: Manner::Hashed, is_in_list: false };
+        let writer = Writer { out, hashes: self.hashes, manner: self.manner, is_in_list: false };
         self.value.serialize(writer)
     }
 }

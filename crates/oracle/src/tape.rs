@@ -2,6 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use containerpilot_core::redaction::Redactor;
 use containerpilot_core::rng::mix;
 use containerpilot_core::{Core, Effect, Input, Time};
 use containerpilot_recording::{ReadError, Recording, Replay, StepRecorder};
@@ -23,17 +24,19 @@ impl Tape {
     /// With so many bytes of memory.
     #[must_use]
     pub fn new(memory: usize) -> Self {
-        let recorder = StepRecorder::with_secrets(memory, env!("CARGO_PKG_VERSION").to_owned());
+        let recorder = StepRecorder::new(memory, env!("CARGO_PKG_VERSION").to_owned(), Redactor::open());
         Self { recorder, is_full: false, steps: Vec::new(), time: Time::ZERO, input: 0 }
     }
 
     pub(crate) fn before_step(&mut self, core: &Core, now: Time, input: &Input) {
         // The state of a large plan does not fit into a small memory. Then the whole recording is empty.
-        self.is_full = self.is_full || self.recorder.before_step(core, now, input).is_err();
+        self.is_full = self.is_full
+            || self.recorder.before_step(core, now, || now.as_nanos() / 1_000_000, input).is_err();
         (self.time, self.input) = (now, hash(input));
     }
 
     pub(crate) fn after_step(&mut self, core: &Core, effects: &[Effect]) {
+        self.recorder.after_step(effects);
         self.steps.push(hash(&(self.time, self.input, effects, core.next_deadline())));
     }
 

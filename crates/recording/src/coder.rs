@@ -33,12 +33,31 @@ pub(crate) enum Part {
     Input,
 }
 
+/// A number that is usually 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rare {
+    /// What a time has beyond its resolution.
+    Finer,
+    /// A digest; 0 stands for none.
+    Digest,
+}
+
+impl Rare {
+    const fn bits(self) -> u64 {
+        match self {
+            Self::Finer => 20,
+            Self::Digest => 16,
+        }
+    }
+}
+
 /// What the coder has learned so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Models {
     bytes: Vec<Probability>,
     numbers: Vec<Probability>,
-    exact: Probability,
+    /// Of each [`Rare`].
+    rare: [Probability; 2],
     /// The bytes before the next one, and how many of the same part there were.
     last: u8,
     place: usize,
@@ -49,7 +68,7 @@ impl Models {
         Self {
             bytes: vec![1 << 15; (STATE_CONTEXTS + INPUT_CONTEXTS) * 256],
             numbers: vec![1 << 15; NUMBER_CONTEXTS * 128],
-            exact: 1 << 15,
+            rare: [1 << 15; 2],
             last: 0,
             place: 0,
         }
@@ -66,6 +85,14 @@ impl Models {
         match part {
             Part::State => last >> 3,
             Part::Input => STATE_CONTEXTS + self.place.min(3) * 16 + (last ^ last >> 4) % 16,
+        }
+    }
+
+    const fn rare(&mut self, rare: Rare) -> &mut Probability {
+        let [finer, digest] = &mut self.rare;
+        match rare {
+            Rare::Finer => finer,
+            Rare::Digest => digest,
         }
     }
 
@@ -178,11 +205,10 @@ impl Encoder {
         }
     }
 
-    /// A number that is usually 0, with so many bits.
-    pub(crate) fn rare(&mut self, models: &mut Models, number: u64, bits: u64) {
-        self.bit(&mut models.exact, number == 0);
+    pub(crate) fn rare(&mut self, models: &mut Models, rare: Rare, number: u64) {
+        self.bit(models.rare(rare), number == 0);
         if number != 0 {
-            self.plain(number, bits);
+            self.plain(number, rare.bits());
         }
     }
 
@@ -192,10 +218,11 @@ impl Encoder {
         }
     }
 
-    /// The bytes, if nothing followed.
-    pub(crate) fn finished(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.out.len() + 1);
-        out.extend_from_slice(&self.out);
+    /// The bytes from here on, if nothing followed. More may follow in place of the last one.
+    pub(crate) fn finished(&self, from: usize) -> Vec<u8> {
+        let part = self.out.get(from..).unwrap_or_default();
+        let mut out = Vec::with_capacity(part.len() + 1);
+        out.extend_from_slice(part);
         // The first bytes of the bounds differ, so that this one is above the lower and not above the upper.
         let [first, ..] = self.low.to_be_bytes();
         out.push(first.saturating_add(1));
@@ -274,8 +301,8 @@ impl<'a> Decoder<'a> {
         self.intact(1 << (length - 1) | rest)
     }
 
-    pub(crate) fn rare(&mut self, models: &mut Models, bits: u64) -> Result<u64, Broken> {
-        let number = if self.bit(&mut models.exact) { 0 } else { self.plain(bits) };
+    pub(crate) fn rare(&mut self, models: &mut Models, rare: Rare) -> Result<u64, Broken> {
+        let number = if self.bit(models.rare(rare)) { 0 } else { self.plain(rare.bits()) };
         self.intact(number)
     }
 
@@ -291,7 +318,7 @@ impl<'a> Decoder<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Broken, Decoder, Encoder, Models, NUMBER_CONTEXTS, Part};
+    use super::{Broken, Decoder, Encoder, Models, NUMBER_CONTEXTS, Part, Rare};
 
     /// A sequence of numbers that look random.
     fn random(mut seed: u64) -> impl FnMut() -> u64 {
@@ -314,10 +341,10 @@ mod tests {
                     0 => encoder.byte(&mut models, Part::State, byte),
                     1 => encoder.byte(&mut models, Part::Input, byte),
                     2 => encoder.number(&mut models, usize::from(byte) % NUMBER_CONTEXTS, *value),
-                    _ => encoder.rare(&mut models, value % 1_000_000, 20),
+                    _ => encoder.rare(&mut models, Rare::Finer, value % 1_000_000),
                 }
             }
-            let bytes = encoder.finished();
+            let bytes = encoder.finished(0);
             let (mut decoder, mut models) = (Decoder::new(&bytes), Models::new());
             for (kind, value) in &items {
                 let byte = value.to_le_bytes()[0];
@@ -328,7 +355,7 @@ mod tests {
                         let context = usize::from(byte) % NUMBER_CONTEXTS;
                         assert_eq!(decoder.number(&mut models, context), Ok(*value));
                     }
-                    _ => assert_eq!(decoder.rare(&mut models, 20), Ok(value % 1_000_000)),
+                    _ => assert_eq!(decoder.rare(&mut models, Rare::Finer), Ok(value % 1_000_000)),
                 }
             }
         }
@@ -339,7 +366,7 @@ mod tests {
         let numbers = || (0..64).flat_map(|bit| [1_u64 << bit, (1 << bit) - 1, u64::MAX >> bit]);
         let (mut encoder, mut models) = (Encoder::new(), Models::new());
         numbers().for_each(|number| encoder.number(&mut models, 0, number));
-        let bytes = encoder.finished();
+        let bytes = encoder.finished(0);
         let (mut decoder, mut models) = (Decoder::new(&bytes), Models::new());
         for number in numbers() {
             assert_eq!(decoder.number(&mut models, 0), Ok(number));

@@ -4,8 +4,9 @@ use postcard::de_flavors::Flavor;
 use serde::de::DeserializeOwned;
 
 use crate::checksum::crc32;
-use crate::coder::{Decoder, Models, NUMBER_CONTEXTS, Part};
-use crate::format::{BLOCK_HEADER, MAGIC, MAX_BLOCK, STEP};
+use crate::coder::{Decoder, Models, NUMBER_CONTEXTS, Part, Rare};
+use crate::format::{BEGINS_ANEW, CHUNK_PREFIX, FOLLOWS, MAGIC, MAX_CHUNK, STEP};
+use crate::recorder::Start;
 
 /// A recording whose blocks are intact.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,16 +14,17 @@ pub struct Recording<'a> {
     /// The version of the core that it was made by.
     pub version: &'a str,
     /// The blocks, the oldest first.
-    blocks: Vec<StoredBlock<'a>>,
+    blocks: Vec<StoredBlock>,
     /// What follows the last intact block, if something does.
     pub damage: Option<Damage>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct StoredBlock<'a> {
-    start: u64,
+/// A block, put together from its chunks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct StoredBlock {
+    start: Start,
     inputs: u32,
-    data: &'a [u8],
+    data: Vec<u8>,
 }
 
 /// The end of a recording that cannot be read.
@@ -37,10 +39,12 @@ pub struct Damage {
 /// What is wrong with the end of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DamageKind {
-    /// The file ends in the middle of a block, as after a crash.
+    /// The file ends in the middle of a chunk, as after a crash.
     Torn,
-    /// A block has another checksum than it should have.
+    /// A chunk has another checksum than it should have.
     Checksum,
+    /// A chunk continues a block that is not there.
+    Order,
 }
 
 /// Why a file is no recording that can be read.
@@ -73,13 +77,10 @@ impl<'a> Recording<'a> {
         let (version, mut rest) =
             rest.split_at_checked(usize::from(u16::from_le_bytes(*length))).ok_or(ReadError::Header)?;
         let version = std::str::from_utf8(version).map_err(|_| ReadError::Foreign)?;
-        let (mut blocks, mut damage) = (Vec::new(), None);
+        let (mut blocks, mut damage): (Vec<StoredBlock>, _) = (Vec::new(), None);
         while !rest.is_empty() {
-            match block(rest) {
-                Ok((block, after)) => {
-                    blocks.push(block);
-                    rest = after;
-                }
+            match chunk(rest).and_then(|(body, after)| add(&mut blocks, body).map(|()| after)) {
+                Ok(after) => rest = after,
                 Err(kind) => {
                     damage = Some(Damage { offset: file.len() - rest.len(), kind });
                     break;
@@ -93,22 +94,22 @@ impl<'a> Recording<'a> {
     }
 
     /// The blocks, the oldest first.
-    pub fn blocks(&self) -> impl ExactSizeIterator<Item = BlockReader<'a>> + '_ {
+    pub fn blocks(&self) -> impl ExactSizeIterator<Item = BlockReader<'_>> {
         self.blocks.iter().map(|block| BlockReader {
-            source: Source { decoder: Decoder::new(block.data), models: Models::new(), part: Part::State },
+            source: Source { decoder: Decoder::new(&block.data), models: Models::new(), part: Part::State },
             start: block.start,
-            last: block.start,
+            last: block.start.time,
             left: block.inputs,
         })
     }
 }
 
-/// A block, and what follows it.
-fn block(bytes: &[u8]) -> Result<(StoredBlock<'_>, &[u8]), DamageKind> {
+/// The content of an intact chunk, and what follows it.
+fn chunk(bytes: &[u8]) -> Result<(&[u8], &[u8]), DamageKind> {
     let split = |bytes| <[u8]>::split_first_chunk::<4>(bytes).ok_or(DamageKind::Torn);
     let (length, rest) = split(bytes)?;
     let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
-    if !(BLOCK_HEADER - 8..=MAX_BLOCK).contains(&length) {
+    if !(CHUNK_PREFIX..=MAX_CHUNK).contains(&length) {
         return Err(DamageKind::Checksum);
     }
     let (checksum, rest) = split(rest)?;
@@ -116,18 +117,48 @@ fn block(bytes: &[u8]) -> Result<(StoredBlock<'_>, &[u8]), DamageKind> {
     if crc32(body) != u32::from_le_bytes(*checksum) {
         return Err(DamageKind::Checksum);
     }
-    let (start, body) = body.split_first_chunk().ok_or(DamageKind::Checksum)?;
-    let (inputs, data) = body.split_first_chunk().ok_or(DamageKind::Checksum)?;
-    Ok((StoredBlock { start: u64::from_le_bytes(*start), inputs: u32::from_le_bytes(*inputs), data }, rest))
+    Ok((body, rest))
+}
+
+/// Adds a chunk to the block that it begins or continues.
+fn add(blocks: &mut Vec<StoredBlock>, body: &[u8]) -> Result<(), DamageKind> {
+    let (kind, body) = body.split_first().ok_or(DamageKind::Checksum)?;
+    let (inputs, body) = body.split_first_chunk().ok_or(DamageKind::Checksum)?;
+    let inputs = u32::from_le_bytes(*inputs);
+    if [FOLLOWS, BEGINS_ANEW].contains(kind) {
+        let (time, body) = body.split_first_chunk().ok_or(DamageKind::Checksum)?;
+        let (unix, data) = body.split_first_chunk().ok_or(DamageKind::Checksum)?;
+        let (time, unix) = (u64::from_le_bytes(*time), u64::from_le_bytes(*unix));
+        let start = Start { time, unix, follows: *kind == FOLLOWS };
+        blocks.push(StoredBlock { start, inputs, data: data.to_vec() });
+        return Ok(());
+    }
+    let block = blocks.last_mut().filter(|block| block.inputs <= inputs).ok_or(DamageKind::Order)?;
+    // It stood for what follows now.
+    block.data.pop();
+    block.data.extend_from_slice(body);
+    block.inputs = inputs;
+    Ok(())
 }
 
 /// Reads a block: first its checkpoint, then each input and its time.
 #[derive(Clone, Debug)]
 pub struct BlockReader<'a> {
     source: Source<'a>,
-    start: u64,
+    start: Start,
     last: u64,
     left: u32,
+}
+
+/// An input that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded<T> {
+    /// When, in nanoseconds.
+    pub time: u64,
+    /// What.
+    pub input: T,
+    /// The digest that was written with it.
+    pub digest: Option<u16>,
 }
 
 /// The block says something impossible, although its checksum is right.
@@ -136,9 +167,9 @@ pub struct BlockReader<'a> {
 pub struct Unreadable;
 
 impl BlockReader<'_> {
-    /// When the checkpoint was made, in nanoseconds.
+    /// How it begins.
     #[must_use]
-    pub const fn start(&self) -> u64 {
+    pub const fn start(&self) -> Start {
         self.start
     }
 
@@ -158,7 +189,7 @@ impl BlockReader<'_> {
     pub fn input<T: DeserializeOwned>(
         &mut self,
         expected: impl FnOnce(&T) -> Option<u64>,
-    ) -> Result<Option<(u64, T)>, Unreadable> {
+    ) -> Result<Option<Recorded<T>>, Unreadable> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         let (input, kind) = self.source.value(Part::Input)?;
         let (from, context) = match expected(&input) {
@@ -169,11 +200,13 @@ impl BlockReader<'_> {
         let from = from / STEP;
         let steps =
             if number & 1 == 0 { from.checked_add(number >> 1) } else { from.checked_sub(number >> 1) };
-        let rest = self.source.rare(20)?;
+        let rest = self.source.rare(Rare::Finer)?;
         let time = steps.and_then(|steps| steps.checked_mul(STEP)?.checked_add(rest)).ok_or(Unreadable)?;
+        let digest = self.source.rare(Rare::Digest)?;
         self.last = time;
         self.left = left;
-        Ok(Some((time, input)))
+        let digest = u16::try_from(digest).ok().filter(|digest| *digest != 0);
+        Ok(Some(Recorded { time, input, digest }))
     }
 }
 
@@ -201,8 +234,8 @@ impl Source<'_> {
         self.decoder.number(&mut self.models, context).map_err(|_| Unreadable)
     }
 
-    fn rare(&mut self, bits: u64) -> Result<u64, Unreadable> {
-        self.decoder.rare(&mut self.models, bits).map_err(|_| Unreadable)
+    fn rare(&mut self, rare: Rare) -> Result<u64, Unreadable> {
+        self.decoder.rare(&mut self.models, rare).map_err(|_| Unreadable)
     }
 }
 

@@ -3,58 +3,85 @@
 use containerpilot_core::redaction::Redactor;
 use containerpilot_core::{Core, Effect, Input, Time};
 
+use crate::digest::Digest;
 use crate::ids::Ids;
-use crate::{BlockReader, Recorder, Recording, TooLarge, Unreadable};
+use crate::{BlockReader, Chunk, Recorded, Recorder, Recording, TooLarge, Unreadable};
 
 /// Records what a core is told.
 #[derive(Clone, Debug)]
 pub struct StepRecorder {
     recorder: Recorder,
     ids: Ids,
-    /// `None` records texts as they are.
-    redactor: Option<Redactor>,
+    redactor: Redactor,
+    digest: Digest,
 }
 
 impl StepRecorder {
     /// With so many bytes of memory, for this version of the core. Nothing secret is in the recording (B1).
     #[must_use]
     pub fn new(memory: usize, version: String, redactor: Redactor) -> Self {
-        Self { redactor: Some(redactor), ..Self::with_secrets(memory, version) }
+        let recorder = Recorder::new(memory, version);
+        Self { recorder, ids: Ids::default(), redactor, digest: Digest::default() }
     }
 
-    /// The same with all texts as they are, for tests.
-    #[must_use]
-    pub fn with_secrets(memory: usize, version: String) -> Self {
-        Self { recorder: Recorder::new(memory, version), ids: Ids::default(), redactor: None }
-    }
-
-    /// Records an input before the core gets it.
+    /// Records an input before the core gets it. `unix` tells the milliseconds since 1970.
     ///
     /// # Errors
     /// The state of the core does not fit into the memory. Every further step would write it again, only to find that
     /// out, so the recorder should not be used any more.
-    pub fn before_step(&mut self, core: &Core, now: Time, input: &Input) -> Result<(), TooLarge> {
+    pub fn before_step(
+        &mut self,
+        core: &Core,
+        now: Time,
+        unix: impl FnOnce() -> u64,
+        input: &Input,
+    ) -> Result<(), TooLarge> {
         if self.recorder.needs_checkpoint() {
-            match &mut self.redactor {
-                Some(redactor) => self.recorder.checkpoint(now.as_nanos(), &redactor.state(core))?,
-                None => self.recorder.checkpoint(now.as_nanos(), core)?,
-            }
-            self.ids = Ids::default();
+            self.recorder.checkpoint((now.as_nanos(), unix()), &self.redactor.state(core))?;
+            (self.ids, self.digest) = (Ids::default(), Digest::default());
         }
         let mut written = input.clone();
         self.ids.shorten(&mut written);
-        let expected = expected(core, input);
-        match &mut self.redactor {
-            Some(redactor) => self.recorder.input(now.as_nanos(), expected, &redactor.input(&written)),
-            None => self.recorder.input(now.as_nanos(), expected, &written),
-        }
+        let (expected, digest) = (expected(core, input), self.digest.take());
+        self.recorder.input(now.as_nanos(), expected, digest, &self.redactor.input(&written));
         Ok(())
+    }
+
+    /// The core has decided this.
+    pub fn after_step(&mut self, effects: &[Effect]) {
+        self.digest.add(effects);
+    }
+
+    /// The core is not in the state that its inputs lead to: it has failed in the middle of a step.
+    pub fn step_failed(&mut self) {
+        self.recorder.begin_anew();
     }
 
     /// The recording so far.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.recorder.to_bytes()
+    }
+
+    /// See [`Recorder::begin_file`].
+    pub fn begin_file(&mut self) {
+        self.recorder.begin_file();
+    }
+
+    /// See [`Recorder::end_file`].
+    pub fn end_file(&mut self) {
+        self.recorder.end_file();
+    }
+
+    /// See [`Recorder::take_chunks`].
+    pub fn take_chunks(&mut self) -> Vec<Chunk> {
+        self.recorder.take_chunks()
+    }
+
+    /// See [`Recorder::header`].
+    #[must_use]
+    pub fn header(&self) -> Vec<u8> {
+        self.recorder.header()
     }
 }
 
@@ -76,6 +103,11 @@ struct Played<'a> {
     block: BlockReader<'a>,
     core: Core,
     ids: Ids,
+    digest: Digest,
+    /// From the time of the core to the time of day: the milliseconds since 1970 at its zero.
+    zero: i128,
+    /// The time of the last step.
+    last: Time,
 }
 
 /// A step that was made again.
@@ -83,6 +115,8 @@ struct Played<'a> {
 pub struct Step {
     /// When.
     pub now: Time,
+    /// The same in milliseconds since 1970.
+    pub unix: u64,
     /// What the core was told.
     pub input: Input,
     /// What it decided.
@@ -96,7 +130,7 @@ pub enum ReplayError {
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
     /// The core that has made the steps is not in the state that the next checkpoint has.
-    #[error("after the steps until {}, the state is another one than the recording has", containerpilot_core::time::fmt_duration(.at.since(Time::ZERO)))]
+    #[error("after the steps until {}, the state is another one than the recording has", time(*at))]
     Differs {
         /// The time of the checkpoint.
         at: Time,
@@ -105,19 +139,39 @@ pub enum ReplayError {
         /// The state in the recording.
         recorded: Box<Core>,
     },
+    /// What was decided is something else: a digest of it is different.
+    #[error(
+        "until {}, the core decides something else than it did: a digest of it is {played:04x}, and {recorded:04x} in \
+         the recording; the last step was at {}",
+        time(*at), time(*last)
+    )]
+    Decides {
+        /// The time of the first input after it.
+        at: Time,
+        /// The time of the last step that it is about.
+        last: Time,
+        /// The digest of what was decided now.
+        played: u16,
+        /// The digest in the recording.
+        recorded: u16,
+    },
+}
+
+fn time(time: Time) -> impl std::fmt::Display {
+    containerpilot_core::time::fmt_duration(time.since(Time::ZERO))
 }
 
 impl<'a> Replay<'a> {
     /// From the oldest checkpoint.
     #[must_use]
-    pub fn new(recording: &Recording<'a>) -> Self {
+    pub fn new(recording: &'a Recording<'_>) -> Self {
         let blocks = recording.blocks().collect::<Vec<_>>().into_iter();
         Self { blocks, current: None, has_secrets: false }
     }
 
     /// Of a recording that has all texts as they are. They are compared, too.
     #[must_use]
-    pub fn with_secrets(recording: &Recording<'a>) -> Self {
+    pub fn with_secrets(recording: &'a Recording<'_>) -> Self {
         Self { has_secrets: true, ..Self::new(recording) }
     }
 
@@ -136,19 +190,33 @@ impl<'a> Replay<'a> {
         step: impl FnOnce(&mut Core, Time, Input, &mut Vec<Effect>),
     ) -> Result<Option<Step>, ReplayError> {
         loop {
-            if let Some(Played { block, core, ids }) = &mut self.current
-                && let Some((now, mut input)) = block.input(|input| expected(core, input))?
+            if let Some(Played { block, core, ids, digest, zero, last }) = &mut self.current
+                && let Some(Recorded { time, mut input, digest: recorded }) =
+                    block.input(|input| expected(core, input))?
             {
                 ids.restore(&mut input);
-                let (now, mut effects) = (Time::from_nanos(now), Vec::new());
+                let now = Time::from_nanos(time);
+                let played = digest.take();
+                if played != recorded {
+                    let (played, recorded) = (played.unwrap_or_default(), recorded.unwrap_or_default());
+                    return Err(ReplayError::Decides { at: now, last: *last, played, recorded });
+                }
+                let mut effects = Vec::new();
                 step(core, now, input.clone(), &mut effects);
-                return Ok(Some(Step { now, input, effects }));
+                digest.add(&effects);
+                *last = now;
+                let unix = u64::try_from(*zero + i128::from(time / 1_000_000)).unwrap_or_default();
+                return Ok(Some(Step { now, unix, input, effects }));
             }
             let Some(mut block) = self.blocks.next() else { return Ok(None) };
             let recorded: Core = block.checkpoint()?;
-            let at = Time::from_nanos(block.start());
-            let last = self.current.replace(Played { block, core: recorded, ids: Ids::default() });
+            let start = block.start();
+            let at = Time::from_nanos(start.time);
+            let zero = i128::from(start.unix) - i128::from(start.time / 1_000_000);
+            let (ids, digest) = (Ids::default(), Digest::default());
+            let last = self.current.replace(Played { block, core: recorded, ids, digest, zero, last: at });
             if let (Some(last), Some(current)) = (last, &self.current)
+                && start.follows
                 && comparable(&last.core, self.has_secrets) != comparable(&current.core, self.has_secrets)
             {
                 let recorded = Box::new(current.core.clone());

@@ -1,7 +1,7 @@
 //! B1, B3: what is recorded is read again, whatever is dropped, cut off or broken.
 #![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
-use containerpilot_recording::{DamageKind, ReadError, Recorder, Recording, Unreadable};
+use containerpilot_recording::{DamageKind, ReadError, Recorded, Recorder, Recording, Unreadable};
 use serde::{Deserialize, Serialize};
 
 /// A state and inputs with the shapes of those of the core.
@@ -55,6 +55,11 @@ fn input(next: &mut impl FnMut() -> u64) -> Input {
     }
 }
 
+/// One in five inputs has a digest.
+fn digest(time: u64) -> Option<u16> {
+    u16::try_from(time % 5 * 8_000).ok().filter(|digest| *digest == 8_000)
+}
+
 /// Records random inputs. Returns the recording, and the state after each input with its time.
 fn record(seed: u64, inputs: u64, memory: usize) -> (Recorder, Vec<(u64, State)>) {
     let mut next = random(seed);
@@ -65,9 +70,9 @@ fn record(seed: u64, inputs: u64, memory: usize) -> (Recorder, Vec<(u64, State)>
         time += if next().is_multiple_of(3) { next() % 5_000_000 } else { next() % 5 * 1_000_000 };
         let input = input(&mut next);
         if recorder.needs_checkpoint() {
-            recorder.checkpoint(time, &state).unwrap();
+            recorder.checkpoint((time, time / 1_000_000), &state).unwrap();
         }
-        recorder.input(time, state.deadline(&input), &input);
+        recorder.input(time, state.deadline(&input), digest(time), &input);
         state.step(time, input);
         states.push((time, state.clone()));
     }
@@ -82,7 +87,10 @@ fn play(recording: &Recording<'_>) -> Result<Vec<(u64, State)>, Unreadable> {
         if let Some((_, last)) = states.last() {
             assert_eq!(&state, last, "the checkpoint is the state that was reached");
         }
-        while let Some((time, input)) = block.input(|input| state.deadline(input))? {
+        assert_eq!(block.start().unix, block.start().time / 1_000_000);
+        while let Some(read) = block.input(|input| state.deadline(input))? {
+            let Recorded { time, input, digest: read } = read;
+            assert_eq!(read, digest(time));
             state.step(time, input);
             states.push((time, state.clone()));
         }
@@ -116,6 +124,64 @@ fn b1_the_oldest_blocks_are_dropped_and_the_rest_can_be_played() {
         assert!(played.len() > 200, "{}", played.len());
         assert_eq!(played, states[states.len() - played.len()..]);
     }
+}
+
+/// B2: a file grows by chunks, and is torn at any place.
+#[test]
+fn b2_chunks_in_a_file_are_the_recording() {
+    for seed in 0..5 {
+        let mut next = random(seed);
+        let mut recorder = Recorder::new(90_000, "1.2.3".to_owned());
+        let (mut state, mut time, mut states) = (State::default(), 0, Vec::new());
+        let mut file = recorder.header();
+        for number in 0..2_000 {
+            time += next() % 5 * 1_000_000;
+            let input = input(&mut next);
+            if number == 10 {
+                recorder.begin_file();
+                states.clear();
+            }
+            if recorder.needs_checkpoint() {
+                recorder.checkpoint((time, time / 1_000_000), &state).unwrap();
+            }
+            recorder.input(time, state.deadline(&input), digest(time), &input);
+            state.step(time, input);
+            states.push((time, state.clone()));
+            if next().is_multiple_of(50) {
+                let chunks = recorder.take_chunks();
+                assert!(recorder.take_chunks().is_empty(), "nothing is new");
+                chunks.iter().for_each(|chunk| file.extend_from_slice(&chunk.bytes));
+                if number >= 10 {
+                    assert_eq!(play(&Recording::read(&file).unwrap()).unwrap(), states);
+                    let torn = usize::try_from(next()).unwrap() % file.len();
+                    if let Ok(recording) = Recording::read(&file[..torn]) {
+                        let played = play(&recording).unwrap();
+                        assert_eq!(played, states[..played.len()]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// After an internal error, the state is not the one that the inputs have led to.
+#[test]
+fn b4_a_block_says_whether_it_follows() {
+    let mut recorder = Recorder::new(100_000, "1.2.3".to_owned());
+    for time in 0..4 {
+        if time == 2 {
+            recorder.begin_anew();
+        }
+        if recorder.needs_checkpoint() {
+            recorder.checkpoint((time, 0), &State::default()).unwrap();
+        }
+        recorder.input(time, None, None, &Input::Tick);
+    }
+    let bytes = recorder.to_bytes();
+    let recording = Recording::read(&bytes).unwrap();
+    let blocks: Vec<_> =
+        recording.blocks().map(|block| (block.start().time, block.start().follows)).collect();
+    assert_eq!(blocks, [(0, true), (2, false)]);
 }
 
 #[test]
@@ -170,8 +236,8 @@ fn b3_other_files_are_refused() {
 #[test]
 fn b3_content_that_makes_no_sense_is_an_error() {
     let mut recorder = Recorder::new(100_000, "1.2.3".to_owned());
-    recorder.checkpoint(5, &"not a state").unwrap();
-    recorder.input(6, None, &77_u8);
+    recorder.checkpoint((5, 0), &"not a state").unwrap();
+    recorder.input(6, None, None, &77_u8);
     let bytes = recorder.to_bytes();
     let recording = Recording::read(&bytes).unwrap();
     assert_eq!(play(&recording), Err(Unreadable));
@@ -182,17 +248,17 @@ fn b3_content_that_makes_no_sense_is_an_error() {
 fn b1_a_state_that_does_not_fit_is_refused() {
     let state: Vec<u64> = (0..2_000_u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
     let mut recorder = Recorder::new(60_000, "1.2.3".to_owned());
-    let error = recorder.checkpoint(0, &state).unwrap_err();
+    let error = recorder.checkpoint((0, 0), &state).unwrap_err();
     assert!((70_000..200_000).contains(&error.needed), "{error:?}");
-    recorder.input(1, None, &Input::Tick);
+    recorder.input(1, None, None, &Input::Tick);
     assert_eq!(Recording::read(&recorder.to_bytes()), Err(ReadError::Empty));
     let mut recorder = Recorder::new(error.needed, "1.2.3".to_owned());
-    recorder.checkpoint(0, &state).unwrap();
+    recorder.checkpoint((0, 0), &state).unwrap();
     for time in 0..50_000 {
         if recorder.needs_checkpoint() {
-            recorder.checkpoint(time, &state).unwrap();
+            recorder.checkpoint((time, time / 1_000_000), &state).unwrap();
         }
-        recorder.input(time, None, &Input::Done { check: time * time, result: Ok(()) });
+        recorder.input(time, None, None, &Input::Done { check: time * time, result: Ok(()) });
         assert!(recorder.size() <= error.needed);
     }
     let bytes = recorder.to_bytes();
@@ -225,13 +291,19 @@ fn b1_a_day_of_checks_fits() {
         due[0] = at + 10_000;
         let tick = at + u64::from(next().is_multiple_of(6));
         let started = tick + 1 + u64::from(next().is_multiple_of(4));
+        let digest = inputs % 64 == 0;
         let done = started + 1 + next() % 3 + next() % 2 * (next() % 4);
         if recorder.needs_checkpoint() {
-            recorder.checkpoint(tick * 1_000_000, &state).unwrap();
+            recorder.checkpoint((tick * 1_000_000, tick), &state).unwrap();
         }
-        recorder.input(tick * 1_000_000, Some(at * 1_000_000), &Short::Tick);
-        recorder.input(started * 1_000_000, None, &Short::Started { check: 1 });
-        recorder.input(done * 1_000_000, None, &Short::Done { check: 0, result: Ok(()) });
+        recorder.input(tick * 1_000_000, Some(at * 1_000_000), None, &Short::Tick);
+        recorder.input(started * 1_000_000, None, None, &Short::Started { check: 1 });
+        recorder.input(
+            done * 1_000_000,
+            None,
+            digest.then_some(77),
+            &Short::Done { check: 0, result: Ok(()) },
+        );
         inputs += 3;
     }
     let bytes = recorder.to_bytes();
