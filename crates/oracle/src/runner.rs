@@ -180,7 +180,8 @@ impl Runner<'_> {
             twin.read_back(&self.core, self.world.now()).map_err(|what| self.oracle.violation(TWIN, what))?;
         }
         if let Some(tape) = &self.tape {
-            tape.check(self.scenario.order).map_err(|what| self.oracle.violation(RECORDING, what))?;
+            tape.check(step_in_parts, self.scenario.order)
+                .map_err(|what| self.oracle.violation(RECORDING, what))?;
         }
         let now = self.world.now();
         for agent in self.world.agents() {

@@ -7,7 +7,8 @@ use containerpilot_core::rng::mix;
 use containerpilot_core::{Core, Effect, Input, Time};
 use containerpilot_recording::{ReadError, Recording, Replay, StepRecorder};
 
-use crate::runner::step_in_parts;
+/// How a step is made.
+pub type MakeStep = fn(&mut Core, Time, Input, &mut Vec<Effect>);
 
 /// The recording of a core.
 #[derive(Debug)]
@@ -44,24 +45,24 @@ impl Tape {
     ///
     /// # Errors
     /// What is different.
-    pub fn check(&self, seed: u64) -> Result<(), String> {
+    pub fn check(&self, step: MakeStep, seed: u64) -> Result<(), String> {
         if self.is_full {
             return Ok(());
         }
         let mut bytes = self.recorder.to_bytes();
-        let played = self.play(&bytes)?;
+        let played = self.play(step, &bytes)?;
         if !self.steps.ends_with(&played) {
             return Err(format!("the end of the recording is missing: {} steps", played.len()));
         }
         let place = usize::try_from(mix(seed)).unwrap_or(usize::MAX) % bytes.len();
-        self.play(&bytes[..place])?;
+        self.play(step, &bytes[..place])?;
         bytes[place] ^= 1 << (seed % 8);
         // In the header, this may be a file of another program or version.
-        self.play(&bytes).map(drop)
+        self.play(step, &bytes).map(drop)
     }
 
     /// Plays the recording. What is played must be steps that were made, in their order, from the oldest that was kept.
-    fn play(&self, bytes: &[u8]) -> Result<Vec<u64>, String> {
+    fn play(&self, make: MakeStep, bytes: &[u8]) -> Result<Vec<u64>, String> {
         let recording = match Recording::read(bytes) {
             Ok(recording) => recording,
             Err(ReadError::Foreign | ReadError::Header | ReadError::Format(_) | ReadError::Empty) => {
@@ -69,7 +70,7 @@ impl Tape {
             }
         };
         let (mut replay, mut played) = (Replay::with_secrets(&recording), Vec::new());
-        while let Some(step) = replay.next(step_in_parts).map_err(|error| error.to_string())? {
+        while let Some(step) = replay.next(make).map_err(|error| error.to_string())? {
             let deadline = replay.core().and_then(Core::next_deadline);
             played.push(hash(&(step.now, hash(&step.input), step.effects.as_slice(), deadline)));
         }
