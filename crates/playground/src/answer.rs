@@ -108,7 +108,13 @@ fn scenario(text: String, plan: &Plan) -> Result<Scenario, Report> {
 fn simulate(plan: &Plan, scenario: &Scenario) -> Simulation {
     let run = runner::simulate(plan, scenario);
     let verdicts = expect::judge(scenario, &run);
-    let mut text = simulation::timeline::human(Screen::default(), &run, &verdicts, false);
+    let mut text = simulation::timeline::human(
+        Screen::default(),
+        &run,
+        &verdicts,
+        false,
+        simulation::timeline::since_start,
+    );
     if let Some(cut) = &run.abort {
         text += &format!("the simulation was stopped: {cut}\n");
     }

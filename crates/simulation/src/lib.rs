@@ -25,4 +25,5 @@ pub mod runner;
 pub mod scenario;
 pub mod target_host;
 pub mod timeline;
+pub mod timeline_writer;
 pub mod world;

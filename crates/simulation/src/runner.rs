@@ -1,17 +1,14 @@
 //! Runs the real core in the virtual world of a scenario, and records what happens.
 
-mod record;
-
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use containerpilot_core::effect::Effect;
-use containerpilot_core::ids::{CheckRunId, EventId, JobIx, LockIx, RunId};
+use containerpilot_core::ids::{JobIx, LockIx};
 use containerpilot_core::input::Input;
 use containerpilot_core::plan::{Level, Plan, Signal, Target, fmt_utc};
 use containerpilot_core::rules::signals::reloads_at;
-use containerpilot_core::{Core, Notice, Phase, Request, RequestId, Time};
+use containerpilot_core::{Core, Phase, Request, RequestId, Time};
 
 use crate::behavior::{Behavior, Event};
 use crate::defaults;
@@ -19,7 +16,8 @@ use crate::expect;
 use crate::locks;
 use crate::scenario::{Action, JobAction, Scenario};
 use crate::timeline::{Abort, SimulationRun, What};
-use crate::world::{Item, World};
+use crate::timeline_writer::TimelineWriter;
+use crate::world::{CatalogChange, Item, World};
 
 /// How many items may happen at one instant before the simulation is aborted.
 const MAX_ITEMS_PER_INSTANT: u32 = 200_000;
@@ -39,54 +37,24 @@ pub fn simulate(plan: &Plan, scenario: &Scenario) -> SimulationRun {
     let mut core = Core::new(plan);
     core.set_journal_capacity(JOURNAL_EVENTS_PER_JOB * core.plan().jobs.len());
     let mut runner = Runner {
-        plan: core.shared_plan(),
         world: World::new(Behavior::new(scenario, core.plan()), core.shared_plan(), None),
         probes: expect::probes(scenario).collect(),
         requests: 0,
-        has_new_phases: false,
-        last_event: EventId(0),
-        places: Vec::new(),
-        jobs: BTreeMap::new(),
-        checks: BTreeMap::new(),
-        failing: BTreeSet::new(),
-        starts: BTreeMap::new(),
-        sources: BTreeMap::new(),
-        names: (core.shared_plan(), BTreeMap::new()),
-        run: SimulationRun::default(),
+        timeline: TimelineWriter::new(&core),
         core,
     };
-    runner.list_jobs();
     runner.schedule();
     runner.run(Time::ZERO + scenario.end());
-    runner.run
+    runner.timeline.run
 }
 
 struct Runner<'a> {
     core: Core,
-    /// The plan that effects refer to.
-    plan: Arc<Plan>,
     world: World<Behavior<'a>>,
-    run: SimulationRun,
+    timeline: TimelineWriter,
     /// The jobs whose state expectations must see, and when.
     probes: Vec<(Duration, String)>,
     requests: u64,
-    /// Whether a job may be in another phase since they were recorded.
-    has_new_phases: bool,
-    /// The last event that was recorded.
-    last_event: EventId,
-    /// The index of each event's entry, by the number of the event.
-    places: Vec<usize>,
-    /// The job of each run, and the index of the entry that caused it.
-    jobs: BTreeMap<RunId, (Arc<str>, Option<usize>)>,
-    /// The job of each running check.
-    checks: BTreeMap<CheckRunId, Arc<str>>,
-    /// The jobs whose last check failed.
-    failing: BTreeSet<Arc<str>>,
-    /// The entry of each job's last start.
-    starts: BTreeMap<String, usize>,
-    sources: BTreeMap<String, Arc<str>>,
-    /// The first job of each name in a plan.
-    names: (Arc<Plan>, BTreeMap<String, JobIx>),
 }
 
 impl Runner<'_> {
@@ -131,7 +99,7 @@ impl Runner<'_> {
     fn run(&mut self, end: Time) {
         let (mut moment, mut at_once) = (Time::ZERO, 0);
         let mut stopping = false;
-        while self.core.phase() != Phase::Exited && self.run.abort.is_none() {
+        while self.core.phase() != Phase::Exited && self.timeline.run.abort.is_none() {
             let agent = self.world.next_agent();
             let deadline = self.core.next_deadline();
             let times = [self.world.next(), deadline, agent.map(|(at, _)| at)];
@@ -157,33 +125,33 @@ impl Runner<'_> {
                     self.world.wait(Time::from_nanos(end.as_nanos().saturating_sub(1)));
                     self.step(Input::Tick);
                     self.note_phases();
-                    self.view_all(end);
+                    self.timeline.view_all(&self.core, end);
                     stopping = true;
                     self.world.wait(end);
-                    self.run.stop_requested_at = Some(end);
+                    self.timeline.run.stop_requested_at = Some(end);
                     // S8: the first of the signals that shut down.
                     let signal = self.core.plan().stop_on.first().copied().unwrap_or(Signal::TERM);
                     let note = format!("{signal} to the supervisor: the simulation ends");
-                    self.write("", What::Request, None, note);
+                    self.write("", What::Request, note);
                     self.step(Input::Signal(signal));
                 }
                 // Only a plan that forwards every signal, or a bug, leads here.
-                _ => self.run.abort = Some(Abort::Stuck),
+                _ => self.timeline.run.abort = Some(Abort::Stuck),
             }
             if self.world.now() > moment {
                 (moment, at_once) = (self.world.now(), 0);
             }
             at_once += 1;
             if at_once > MAX_ITEMS_PER_INSTANT {
-                self.run.abort = Some(Abort::NoTimePasses);
+                self.timeline.run.abort = Some(Abort::NoTimePasses);
             }
-            if self.run.entries.len() > MAX_ENTRIES || self.run.steps > MAX_STEPS {
-                self.run.abort = Some(Abort::TooMuch);
+            if self.timeline.run.entries.len() > MAX_ENTRIES || self.timeline.run.steps > MAX_STEPS {
+                self.timeline.run.abort = Some(Abort::TooMuch);
             }
         }
         self.note_phases();
         if !stopping {
-            self.view_all(self.world.now());
+            self.timeline.view_all(&self.core, self.world.now());
         }
     }
 
@@ -201,14 +169,14 @@ impl Runner<'_> {
             }
             Item::Script(Event::Forget(nth)) => {
                 let Some((_, name)) = scenario.forgets.get(nth) else { return };
-                if self.job_named(name).is_some_and(|job| self.world.forget_service(job)) {
-                    self.write(name, What::Forgotten, None, "the catalog has lost its service".to_owned());
+                if self.core.job_named(name).is_some_and(|job| self.world.forget_service(job)) {
+                    self.write(name, What::Forgotten, "the catalog has lost its service".to_owned());
                 }
             }
             Item::Script(Event::Outage(starts)) => {
                 // An outage that ends during another one is not the end of both.
                 if starts || scenario.outage_at(self.world.now().since(Time::ZERO)).is_none() {
-                    self.write("catalog", What::CatalogOutage(starts), None, String::new());
+                    self.write("catalog", What::CatalogOutage(starts), String::new());
                 }
             }
         }
@@ -220,16 +188,16 @@ impl Runner<'_> {
         let id = RequestId(self.requests);
         let (note, command) = match action {
             // R1
-            Action::Signal(signal) if reloads_at(&self.plan, *signal) => {
-                let command = Request::Reload(Box::new((*self.plan).clone()));
+            Action::Signal(signal) if reloads_at(&self.timeline.plan, *signal) => {
+                let command = Request::Reload(Box::new((*self.timeline.plan).clone()));
                 ("SIGHUP: reloading the configuration".to_owned(), command)
             }
             Action::Signal(signal) => {
-                self.write("", What::Request, None, format!("{signal} to the supervisor"));
+                self.write("", What::Request, format!("{signal} to the supervisor"));
                 return Input::Signal(*signal);
             }
             Action::Clock(unix) => {
-                self.write("", What::Request, None, format!("the system clock is set to {}", fmt_utc(*unix)));
+                self.write("", What::Request, format!("the system clock is set to {}", fmt_utc(*unix)));
                 return Input::Clock { unix: *unix, asleep: Duration::ZERO };
             }
             Action::Maintenance(on) => {
@@ -242,7 +210,7 @@ impl Runner<'_> {
             }
             Action::Job(action, name) => self.job_request(*action, name),
         };
-        self.write("", What::Request, None, note);
+        self.write("", What::Request, note);
         Input::Request { id, request: command }
     }
 
@@ -285,51 +253,52 @@ impl Runner<'_> {
     fn step(&mut self, input: Input) {
         let mut effects = Vec::new();
         let at = self.world.now();
-        let routine = matches!(
-            input,
-            Input::CheckDone { result: Ok(()), .. }
-                | Input::Notified { notice: Notice::Watchdog, .. }
-                | Input::Tick
-        );
         let is_tick = matches!(input, Input::Tick);
-        let before = self.run.entries.len();
-        if let Input::CheckDone { check, result } = &input {
-            self.checked(*check, result);
-        }
-        // A request at this instant is the cause of everything that has no other cause.
-        let request = self.run.entries.last().filter(|entry| entry.at == at && entry.what == What::Request);
-        let origin = if self.run.entries.len() > before || request.is_some() {
-            self.run.entries.len().checked_sub(1)
-        } else {
-            None
-        };
-        let started = match &input {
-            Input::Started { run, .. } => Some(*run),
-            _ => None,
-        };
-        self.run.steps += 1;
-        // A job that is removed at the same instant has no phase after it.
-        if matches!(input, Input::Request { .. }) || self.core.is_reloading() {
-            self.note_phases();
-        }
+        self.timeline.now = at;
+        let before = self.timeline.before_step(&self.core, &input);
         self.core.step(at, input, &mut effects);
-        if let Some(run) = started {
-            self.started(run);
-        }
-        let nothing = |effect: &Effect| matches!(effect, Effect::RunCheck { .. } | Effect::Heartbeat { .. });
-        let new_events = self.new_events();
-        let quiet = routine && new_events.is_empty() && effects.iter().all(nothing);
-        self.write_events(&new_events, origin);
+        self.timeline.after_step(&self.core, &before, &effects);
         for effect in &effects {
-            self.write_effect(effect);
+            if let Effect::PlanReplaced { plan, .. } = effect {
+                self.world.script.set_plan(plan);
+            }
+            self.timeline.write_effect(&self.core, effect);
             self.carry_out(effect);
         }
-        if effects.iter().any(|effect| matches!(effect, Effect::PlanReplaced { .. })) {
-            self.list_jobs();
-        }
-        self.has_new_phases |= !quiet;
         if is_tick {
             self.probe();
+        }
+    }
+
+    fn write(&mut self, source: &str, what: What, note: String) {
+        self.timeline.now = self.world.now();
+        self.timeline.write(source, what, None, note);
+    }
+
+    fn note_phases(&mut self) {
+        self.timeline.now = self.world.now();
+        self.timeline.note_phases(&self.core);
+    }
+
+    fn write_changes(&mut self) {
+        for CatalogChange { job, status } in self.world.take_changes() {
+            let plan = Arc::clone(self.world.plan());
+            let Some(job) = plan.jobs.get(job.index()) else { continue };
+            let kind = status.map_or(What::Deregistered, What::InCatalog);
+            self.write(&job.name, kind, String::new());
+        }
+    }
+
+    /// Records the state of jobs that expectations must see at this instant.
+    fn probe(&mut self) {
+        let now = self.world.now();
+        for (at, name) in &self.probes {
+            if Time::ZERO + *at == now
+                && let Some(job) = self.core.job_named(name)
+            {
+                let view = TimelineWriter::view(&self.core, job);
+                self.timeline.run.views.insert((now, name.clone()), view);
+            }
         }
     }
 }

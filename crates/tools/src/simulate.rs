@@ -56,7 +56,9 @@ pub(crate) fn simulate(args: &Arguments) -> Result<(), Failure> {
     let run = runner::simulate(&plan, &scenario);
     let verdicts = expect::judge(&scenario, &run);
     let text = match format {
-        Format::Human => faults + &timeline::human(screen, &run, &verdicts, args.is_on("full")),
+        Format::Human => {
+            faults + &timeline::human(screen, &run, &verdicts, args.is_on("full"), timeline::since_start)
+        }
         Format::Svg => svg::timeline(&run, &verdicts),
         Format::Json => json::timeline(&run, &verdicts),
     };

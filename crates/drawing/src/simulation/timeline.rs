@@ -13,7 +13,14 @@ use containerpilot_text::screen::{Screen, Tone, sanitized, table};
 /// How often the same entry is printed before it is only counted.
 const MAX_REPEATS: usize = 5;
 
-pub fn human(screen: Screen, run: &SimulationRun, verdicts: &[Verdict], full: bool) -> String {
+/// `clock` writes a time.
+pub fn human(
+    screen: Screen,
+    run: &SimulationRun,
+    verdicts: &[Verdict],
+    full: bool,
+    clock: impl Fn(Time) -> String,
+) -> String {
     let mut out = String::new();
     let mut counts: BTreeMap<(&str, What, Option<&str>), usize> = BTreeMap::new();
     let mut rows = Vec::new();
@@ -25,7 +32,7 @@ pub fn human(screen: Screen, run: &SimulationRun, verdicts: &[Verdict], full: bo
         *count += 1;
         if full || *count <= MAX_REPEATS || is_always_shown(entry.what) {
             rows.extend(gap(std::mem::take(&mut left_out)));
-            rows.push(row(entry, cause));
+            rows.push(row(clock(entry.at), entry, cause));
         } else {
             left_out += 1;
         }
@@ -54,7 +61,7 @@ fn is_always_shown(what: What) -> bool {
     matches!(what, What::Request | What::Exit(_) | What::Reloaded)
 }
 
-fn row(entry: &Entry, cause: Option<&Entry>) -> Vec<(Tone, String)> {
+fn row(time: String, entry: &Entry, cause: Option<&Entry>) -> Vec<(Tone, String)> {
     let tone = match entry.what {
         What::Event(Code::Healthy) | What::InCatalog(_) => Tone::Good,
         What::Event(Code::ExitFailed | Code::CrashLoop | Code::Unhealthy | Code::TimerExpired)
@@ -79,15 +86,15 @@ fn row(entry: &Entry, cause: Option<&Entry>) -> Vec<(Tone, String)> {
         let _ = write!(why, "{arrow}← {}", cause.name());
     }
     vec![
-        (Tone::Faint, clock(entry.at)),
+        (Tone::Faint, time),
         (Tone::Plain, entry.source.to_string()),
         (tone, what),
         (if entry.what == What::Warning { Tone::Bad } else { Tone::Faint }, why),
     ]
 }
 
-/// A time to the millisecond.
-fn clock(at: Time) -> String {
+/// A time since the start, to the millisecond.
+pub fn since_start(at: Time) -> String {
     let millis = at.as_nanos() / 1_000_000;
     let (seconds, millis) = (millis / 1_000, millis % 1_000);
     let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
