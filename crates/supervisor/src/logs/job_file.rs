@@ -5,7 +5,6 @@
 //! a folder must not be able to direct the writes of the supervisor elsewhere. A rotation is between two lines: `FILE`
 //! becomes `FILE.1`, `FILE.1` becomes `FILE.2`, and so on.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -16,9 +15,9 @@ use containerpilot_core::plan::{Level, LogFile};
 use containerpilot_process::error_text::describe;
 use containerpilot_process::paths::FolderEntry;
 use nix::fcntl::OFlag;
-use nix::libc;
 
 use super::loss::Loss;
+use crate::rotation;
 
 #[derive(Debug)]
 pub(super) struct JobFile {
@@ -184,47 +183,21 @@ impl JobFile {
 
     /// Begins a new file. If it cannot be opened, the present one gets its name back.
     fn begin_new(&mut self, entry: &FolderEntry) -> io::Result<()> {
-        make_room(entry, self.settings.keep)?;
+        rotation::make_room(entry, self.settings.keep)?;
         let new = open_at(entry).and_then(|file| {
             let is_old = id(&file) == self.id();
             if is_old { Err(io::Error::other("another process has renamed it")) } else { self.begin(file) }
         });
         if new.is_err() && self.settings.keep > 0 && entry.metadata(entry.name()).is_err() {
-            let _ = entry.rename(&old(entry, 1), entry.name());
+            let _ = entry.rename(&rotation::old(entry, 1), entry.name());
         }
         new
     }
 }
 
-/// Renames the old files up to the first number that is free, or removes the oldest one.
-fn make_room(entry: &FolderEntry, keep: u32) -> io::Result<()> {
-    if keep == 0 {
-        return ignore_missing(entry.remove(entry.name()));
-    }
-    let is_free = |number: &u32| entry.metadata(&old(entry, *number)).is_err();
-    let free = (1..keep).find(is_free).unwrap_or(keep);
-    for number in (1..free).rev() {
-        ignore_missing(entry.rename(&old(entry, number), &old(entry, number + 1)))?;
-    }
-    ignore_missing(entry.rename(entry.name(), &old(entry, 1)))
-}
-
-fn old(entry: &FolderEntry, number: u32) -> OsString {
-    let mut name = entry.name().to_owned();
-    name.push(format!(".{number}"));
-    name
-}
-
 /// The end of the first line, with its newline.
 fn line_end(bytes: &[u8]) -> usize {
     memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1)
-}
-
-fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        result => result,
-    }
 }
 
 fn id(file: &File) -> Option<(u64, u64)> {
@@ -238,22 +211,7 @@ fn open(path: &str) -> io::Result<File> {
 
 /// It is readable, too: for its last byte.
 fn open_at(entry: &FolderEntry) -> io::Result<File> {
-    let flags = OFlag::O_RDWR | OFlag::O_APPEND | OFlag::O_CREAT;
-    let file = entry.open(entry.name(), flags, 0o666).map_err(|error| match error.raw_os_error() {
-        Some(libc::ELOOP) => io::Error::other("it is a symbolic link"),
-        // It becomes writable later, but there is no notification.
-        Some(libc::EWOULDBLOCK) => io::Error::other("a process has a lease on it"),
-        _ => error,
-    })?;
-    let found = file.metadata()?;
-    match () {
-        () if !found.is_file() => Err(io::Error::other("not a regular file")),
-        // Another user may have given it the name of a file that only the supervisor can write.
-        () if found.nlink() > 1 && entry.is_shared() => {
-            Err(io::Error::other("it has another name, by a hard link"))
-        }
-        () => Ok(file),
-    }
+    rotation::open(entry, OFlag::O_RDWR | OFlag::O_APPEND | OFlag::O_CREAT, 0o666)
 }
 
 #[cfg(test)]
