@@ -16,7 +16,9 @@ pub mod fuzzing;
 mod groups;
 mod health;
 mod logs;
+mod record;
 mod render;
+pub mod replayed;
 mod run;
 mod status;
 mod tools;
@@ -115,6 +117,7 @@ fn run_command(
         "wait" => wait::wait(&own),
         "logs" => logs::logs(&own),
         "events" => events::events(&own),
+        "record" => record::record(&own),
         "start" | "stop" | "restart" => control::jobs(command.name, &own),
         "scale" => control::scale(&own),
         "signal" => control::signal(&own),

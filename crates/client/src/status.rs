@@ -17,15 +17,20 @@ use containerpilot_text::screen::{Cell, Screen, Tone, sanitized, table};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::client::Client;
+use super::client::{ApiResponse, Client};
 use super::groups;
 
 pub(super) use cells::{health, state};
 
 pub(super) fn status(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
-    let response = Client::of(args).get("/v3/status")?.success()?;
-    let Some(name) = args.rest.first().map(|name| name.to_string_lossy().into_owned()) else {
+    let name = args.rest.first().map(|name| name.to_string_lossy().into_owned());
+    show(&Client::of(args).get("/v3/status")?.success()?, name, json)
+}
+
+/// Prints the status of everything, or of what is named.
+pub(super) fn show(response: &ApiResponse, name: Option<String>, json: bool) -> Result<(), Failure> {
+    let Some(name) = name else {
         if json {
             return print(&format!("{}\n", response.text().trim_end()));
         }

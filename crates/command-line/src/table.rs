@@ -117,6 +117,15 @@ pub const SIMULATE_FORMAT: Flag = Flag {
     kind: FlagKind::Text("human|json|svg"),
     help: "the output format; the default is `human`, `svg` draws a picture",
 };
+pub const AT: Flag =
+    Flag { name: "at", kind: FlagKind::Text("TIME"), help: "answer for this time, such as `03:12:07` (UTC)" };
+pub const FROM_TIME: Flag = Flag {
+    name: "from",
+    kind: FlagKind::Text("TIME"),
+    help: "print only what happened at this time and later",
+};
+pub const TO_TIME: Flag =
+    Flag { name: "to", kind: FlagKind::Text("TIME"), help: "print only what happened until this time" };
 pub const FULL: Flag =
     Flag { name: "full", kind: FlagKind::Bool, help: "show all events, including repeated ones" };
 pub const EXPLORE: Flag = Flag {
@@ -443,6 +452,33 @@ pub const EVENTS: Command = Command {
     flags: &[&CONFIG, &SOCKET, &FOLLOW, &LINES, &FORMAT],
 };
 
+pub const REPLAY: Command = Command {
+    name: "replay",
+    arguments: "FILE [QUESTION] [NAME]",
+    about: "play a recording: what happened, and what status and explain would have said",
+    details: "Plays a recording of `containerpilot record`, or of `record: { file }`, on the same decisions, and compares what \
+              they lead to with the recording. Prints the timeline, in UTC, with what caused each entry; --from and --to \
+              print a part of it.\n\n\
+              With --at TIME, QUESTION is `status [JOB]`, `explain JOB` or `graph`: what that command would have printed \
+              at that time. TIME is a time of day in UTC, or RFC 3339. What was known about Consul, the output of jobs and \
+              their memory is not in a recording.\n\n\
+              A recording can only be played by the version that made it.\n\n\
+              For example: containerpilot-tools replay incident.cprec --at 03:12:07 explain web",
+    flags: &[&AT, &FROM_TIME, &TO_TIME, &FULL, &SIMULATE_FORMAT, &OUT],
+};
+
+pub const RECORD: Command = Command {
+    name: "record",
+    arguments: "",
+    about: "write the recording of what has happened so far to a file",
+    details: "The supervisor records what it was told, and when: starts, exits, checks, answers of watches, signals and \
+              requests. The recording begins with the start, or as far back as `record: { memory }` reaches. It has no \
+              environment values, no output and no secrets: these are hashes.\n\n\
+              It is not text: redirect it, or use --out.\n\n\
+              For example: containerpilot record > incident.cprec",
+    flags: &[&CONFIG, &SOCKET, &OUT],
+};
+
 pub const START: Command = Command {
     name: "start",
     arguments: "JOB…",
@@ -657,6 +693,7 @@ pub const COMMANDS: &[&Command] = &[
     &WAIT,
     &LOGS,
     &EVENTS,
+    &RECORD,
     &START,
     &STOP,
     &RESTART,
@@ -675,8 +712,20 @@ pub const COMMANDS: &[&Command] = &[
 ];
 
 /// The commands of `containerpilot-tools`, in the order of the help.
-pub const TOOLS: &[&Command] =
-    &[&INIT, &SIMULATE, &GRAPH, &AUDIT, &MIGRATE, &MCP, &SCHEMA, &COMPLETIONS, &MAN, &VERSION, &TOOLS_HELP];
+pub const TOOLS: &[&Command] = &[
+    &INIT,
+    &SIMULATE,
+    &REPLAY,
+    &GRAPH,
+    &AUDIT,
+    &MIGRATE,
+    &MCP,
+    &SCHEMA,
+    &COMPLETIONS,
+    &MAN,
+    &VERSION,
+    &TOOLS_HELP,
+];
 
 /// Both programs have these, at the end of their lists.
 const SHARED: usize = 2;

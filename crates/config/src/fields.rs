@@ -30,6 +30,8 @@ section! {
             "The Consul agent: `host:port`, a URL or an object. Without it, services are registered in an embedded catalog.";
         logging: Object<LoggingFields> = "logging", Is("{}"), "L1",
             "Level, format and output of the log.";
+        record: Object<RecordFields> = "record", Is("{}"), "B1, B2",
+            "The recording of what happens, to look at later: `containerpilot record`.";
         stop_timeout: SecondsOrUnset = "stopTimeout", Is("5"), "S4",
             "How long each process has after its stop signal; then it gets SIGKILL. Stop hooks have a time of their own, their `timeout`. 0 means the default.";
         stop_on: SignalNames = "stopOn", Is("[\"SIGTERM\", \"SIGINT\", \"SIGQUIT\"]"), "S8",
@@ -107,6 +109,21 @@ section! {
             "The format of a line: `default` (time, job, pid, message), `text` (logfmt) or `json`.";
         output: LogOutput = "output", Is("\"stdout\""), "L1",
             "`stdout`, `stderr`, or the path of a file, which is reopened on SIGUSR1.";
+    }
+}
+
+section! {
+    /// `record`.
+    pub struct RecordFields = "`record`", "`record`", any_case,
+        "The recording: what the supervisor was told, and when, without environment values, output and secrets." {
+        memory: Size = "memory", Is("\"256KiB\""), "B1",
+            "The memory for the recording; the oldest part is dropped when it is full. At least 128 KB; 0 means that nothing is recorded.";
+        file: TextOrUnset = "file", Nothing, "B2",
+            "The path of a file that gets the recording, too. Each start of the supervisor begins a new one; `FILE.1` is that of the start before.";
+        max_size: Size = "maxSize", Is("\"10MB\""), "B2",
+            "A new file is begun before the file gets larger than about this. 0 means never; otherwise at least 128 KB.";
+        keep: Whole<0, 1000> = "keep", Is("5"), "B2",
+            "How many old files are kept.";
     }
 }
 

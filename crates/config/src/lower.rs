@@ -14,6 +14,7 @@ mod lock;
 mod otlp;
 mod output;
 mod ready;
+mod record;
 mod replicas;
 mod requires;
 mod service;
@@ -32,7 +33,7 @@ pub(crate) use when::source_named;
 use std::time::Duration;
 
 use containerpilot_core::plan::{
-    Catalog, Control, DEFAULT_STOP_ON, Job, Lock, Logging, Otlp, Plan, Process, RenderedFile, Signal,
+    Catalog, Control, DEFAULT_STOP_ON, Job, Lock, Logging, Otlp, Plan, Process, Record, RenderedFile, Signal,
     Telemetry, Watch, stop_signal_timeout,
 };
 
@@ -136,6 +137,7 @@ impl Lower<'_> {
             catalog: self.catalog(fields.consul.as_ref()),
             control: self.control(fields),
             logging: logging(fields),
+            record: self.record(fields),
             telemetry: fields.telemetry.as_ref().map(|given| self.telemetry(&given.value)),
             otlp: fields.otlp.as_ref().map(|given| self.otlp(given)),
             stop_timeout: self.stop_timeout(fields),
@@ -245,6 +247,7 @@ pub(crate) struct Draft {
     catalog: Option<Catalog>,
     control: Option<Control>,
     logging: Option<Logging>,
+    record: Option<Record>,
     telemetry: Option<Option<(Telemetry, Vec<Job>)>>,
     otlp: Option<Option<Otlp>>,
     stop_timeout: Option<Duration>,
@@ -305,6 +308,7 @@ impl Draft {
             catalog: self.catalog?,
             control: self.control?,
             logging: self.logging?,
+            record: self.record?,
             telemetry,
             otlp: match self.otlp {
                 None => None,

@@ -23,6 +23,7 @@ pub(crate) fn merge(earlier: &mut ConfigFields, later: ConfigFields) {
     replace(&mut earlier.consul, later.consul);
     replace(&mut earlier.defaults, later.defaults);
     replace(&mut earlier.logging, later.logging);
+    replace(&mut earlier.record, later.record);
     replace(&mut earlier.control, later.control);
     replace(&mut earlier.stop_timeout, later.stop_timeout);
     replace(&mut earlier.env, later.env);

@@ -86,6 +86,8 @@ pub enum LogEvent {
     EventsDropped,
     /// A new configuration was loaded.
     Reloaded,
+    /// What led to a failure is in a file (B2).
+    Recorded,
     /// The supervisor exits (S12).
     Exiting,
     /// A bug in the core.
@@ -115,6 +117,7 @@ impl LogEvent {
             Self::Ended(outcome) => outcome.name(),
             Self::Deadlock => "deadlock",
             Self::Reloaded => "reloaded",
+            Self::Recorded => "recorded",
             Self::Exiting => "exiting",
             Self::Bug => "bug",
         }

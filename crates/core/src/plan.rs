@@ -46,7 +46,7 @@ pub use health::{Check, Health, OnUnhealthy, Probe};
 pub use http::{HttpMethod, HttpProbe, HttpTarget, StatusRange, UnexpectedStatus};
 pub use job::{Command, Job, OnCompletion, Role};
 pub use lock::{LONGEST_TTL, Lock, SHORTEST_TTL};
-pub use logging::{Format, JobLogging, JobOutput, Level, LogFile, Logging, Output};
+pub use logging::{Format, JobLogging, JobOutput, Level, LogFile, Logging, Output, Record};
 pub use otlp::Otlp;
 pub use process::{Capabilities, Limit, LimitedResource, Principal, Process};
 pub use ready::Ready;
@@ -85,6 +85,8 @@ pub struct Plan {
     pub control: Control,
     /// The log.
     pub logging: Logging,
+    /// The recording.
+    pub record: Record,
     /// The telemetry server.
     pub telemetry: Option<Telemetry>,
     /// The OpenTelemetry collector.

@@ -54,6 +54,7 @@ mod kill;
 mod log_work;
 mod maintenance;
 mod manager;
+mod name_recording;
 mod orphans;
 mod parts;
 mod periodic;

@@ -21,7 +21,7 @@ mod notices;
 pub(crate) mod oom;
 mod panics;
 pub(crate) mod probe;
-mod queries;
+pub(crate) mod queries;
 pub(crate) mod reload;
 mod shutdown;
 pub(crate) mod starts;
@@ -54,6 +54,7 @@ use crate::logs::Logs;
 use crate::logs::check_output::CheckOutputs;
 use crate::messages::{LoopMessage, LoopReceiver};
 use crate::net::{LazyNet, Net};
+use crate::recording::LiveRecording;
 use crate::runtime::clock::SystemClock;
 use crate::runtime::effects::EffectExecutor;
 use crate::runtime::files::PendingFiles;
@@ -140,6 +141,7 @@ pub(crate) struct Runtime<D> {
     trace_ids: Option<Ids>,
     control: Option<ControlServer>,
     executor: EffectExecutor,
+    recording: LiveRecording,
     /// Results of effects that the core has not seen yet.
     results: VecDeque<Input>,
     /// Messages of other threads that are not handled yet.
@@ -195,6 +197,7 @@ impl<D: Decider> Runtime<D> {
         let catalog =
             Discovery::new(&plan, runtime.map_err(StartupError::Network)?, &receiver.sender(), boot);
         panics::install_hook(receiver.sender());
+        let recording = LiveRecording::new(&plan.record, receiver.sender());
         Ok(Self {
             core,
             plan,
@@ -227,6 +230,7 @@ impl<D: Decider> Runtime<D> {
                 pids: BTreeMap::new(),
                 trace: None,
             },
+            recording,
             results: VecDeque::new(),
             messages: VecDeque::new(),
             exited: Vec::new(),

@@ -10,6 +10,7 @@ mod manual;
 mod mcp;
 mod migrate;
 mod on_disk;
+mod replay;
 mod simulate;
 
 use std::ffi::{OsStr, OsString};
@@ -78,6 +79,7 @@ fn run_command(command: &'static Command, global: &Arguments) -> Result<(), Fail
     match command.name {
         "audit" => audit::audit(&own),
         "graph" => graph::graph(&own),
+        "replay" => replay::replay(&own),
         "init" => init::init(&own),
         "simulate" => simulate::simulate(&own),
         "schema" => print(&containerpilot_config::schema::json_schema()),

@@ -152,6 +152,6 @@ pub(super) fn is_raw(logging: &Option<Spanned<JobLoggingFields>>) -> bool {
 }
 
 /// The key of a field that is written in the file.
-fn written<T>(given: &Option<Spanned<T>>) -> Option<Place> {
+pub(super) fn written<T>(given: &Option<Spanned<T>>) -> Option<Place> {
     given.as_ref().filter(|given| given.written).map(|given| given.key)
 }

@@ -112,3 +112,12 @@ pub struct LogFile {
     /// How many old files are kept.
     pub keep: u32,
 }
+
+/// What is recorded (B1, B2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The bytes of memory for the recording; 0 if nothing is recorded.
+    pub memory: u64,
+    /// The file that gets it, too.
+    pub file: Option<LogFile>,
+}

@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use super::{
     Backoff, Catalog, Command, Control, DEFAULT_STOP_ON, Exec, Format, Job, JobOutput, Level, Logging,
-    OnCompletion, Output, Plan, Process, RestartOn, Restarts, Role, Stop, When, Word,
+    OnCompletion, Output, Plan, Process, Record, RestartOn, Restarts, Role, Stop, When, Word,
 };
 
 impl Job {
@@ -63,6 +63,8 @@ impl Plan {
             },
             logging: Logging { level: Level::Warn, format: Format::Default, output: Output::Stderr },
             telemetry: None,
+            // No command can ask for a recording.
+            record: Record { memory: 0, file: None },
             otlp: None,
             stop_timeout: Duration::from_secs(5),
             process: Process::default(),

@@ -24,6 +24,9 @@ impl Core {
             return self.completed_during_shutdown(job);
         }
         self.log(Level::Info, Some(job), LogEvent::Ended(outcome), format_args!("{}", outcome.name()));
+        if outcome == Outcome::Failed {
+            self.name_recording(Some(job));
+        }
         let is_stopped =
             self.job(job).may_start_again() || self.job(job).stop_reason() == Some(StopReason::ByAction);
         if self.job(job).stop().is_some_and(|stop| stop.then_start) {

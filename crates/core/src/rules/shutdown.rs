@@ -196,6 +196,9 @@ impl Core {
         let deadlines = self.shutdown_deadlines.unwrap_or_else(|| self.new_shutdown_deadlines());
         let deadlines = deadlines.exit_deadlines(self.plan(), self.now);
         let reason = self.exit_reason();
+        if reason.code != 0 {
+            self.name_recording(None);
+        }
         let entry = reason.entry(self.exit_level(reason.code));
         self.effects.push(Effect::Exit(Exit { code: reason.code, entry, deadlines }));
     }

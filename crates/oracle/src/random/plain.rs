@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use containerpilot_core::plan::{
     Backoff, Catalog, Check, Command, Consul, ConsulAddress, Control, DEFAULT_STOP_ON, Exec, Format, Health,
-    Job, JobOutput, Level, Logging, OnCompletion, OnUnhealthy, Output, Plan, Probe, Process, RestartOn,
-    Restarts, Role, Service, Status, Stop, Tls, Trigger, When,
+    Job, JobOutput, Level, Logging, OnCompletion, OnUnhealthy, Output, Plan, Probe, Process, Record,
+    RestartOn, Restarts, Role, Service, Status, Stop, Tls, Trigger, When,
 };
 use std::collections::BTreeMap;
 
@@ -32,6 +32,7 @@ pub fn plain_plan(jobs: Vec<Job>) -> Plan {
         },
         logging: Logging { level: Level::Warn, format: Format::Default, output: Output::Stdout },
         telemetry: None,
+        record: Record { memory: 0, file: None },
         otlp: None,
         stop_timeout: Duration::from_secs(5),
         process: Process::default(),

@@ -28,6 +28,7 @@ use crate::net::server::{
 use crate::telemetry::job_usage;
 
 const EVENTS: &str = "text/event-stream";
+const BYTES: &str = "application/octet-stream";
 
 /// How long a response waits for the end of what was requested. The rest of the time of a request is for the response.
 const LONGEST_WAIT: Duration = ServerLimits::CONTROL.request_timeout.saturating_sub(Duration::from_secs(5));
@@ -99,6 +100,7 @@ impl ControlApi {
             }
             Endpoint::Health => self.health().await,
             Endpoint::Events => self.events(query, &head.headers).await,
+            Endpoint::Recording => self.recording().await,
             Endpoint::Logs => self.logs(job, query).await,
             Endpoint::Execution => self.execution(job, peer_uid).await,
             Endpoint::Explain(kind) => self.explain(Subject { kind, name: job }).await,
@@ -220,6 +222,12 @@ impl ControlApi {
         let mut response = ok(EVENTS, events::body(stream, follow, since));
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         Ok(response)
+    }
+
+    async fn recording(&self) -> EndpointResult {
+        let recording = self.handles.queries.recording().await;
+        let nothing = || http_error(StatusCode::NOT_FOUND, "nothing is recorded".to_owned());
+        Ok(ok(BYTES, recording.ok_or_else(nothing)?))
     }
 
     async fn logs(&self, name: String, query: Option<&str>) -> EndpointResult {

@@ -13,6 +13,7 @@ pub(super) enum Endpoint {
     Status,
     Health,
     Events,
+    Recording,
     Logs,
     Execution,
     Explain(SubjectKind),
@@ -53,7 +54,7 @@ const fn post(path: &'static str, endpoint: Endpoint) -> Route {
     Route { path, method: "POST", endpoint }
 }
 
-const ROUTES: [Route; 21] = [
+const ROUTES: [Route; 22] = [
     get("/v3/ping", Endpoint::Ping),
     post("/v3/environ", Endpoint::Environ),
     post("/v3/env", Endpoint::Environ),
@@ -64,6 +65,7 @@ const ROUTES: [Route; 21] = [
     get("/v3/status", Endpoint::Status),
     get("/v3/health", Endpoint::Health),
     get("/v3/events", Endpoint::Events),
+    get("/v3/recording", Endpoint::Recording),
     get("/v3/jobs/{name}/logs", Endpoint::Logs),
     get("/v3/jobs/{name}/execution", Endpoint::Execution),
     get("/v3/jobs/{name}/explain", Endpoint::Explain(SubjectKind::Job)),

@@ -47,6 +47,8 @@ pub(crate) enum LoopQuery {
     PublicOverview(Disclosure, oneshot::Sender<PublicSnapshot>),
     /// The events in the journal, and new ones.
     Events(oneshot::Sender<EventStream>),
+    /// The recording so far (B3); `None` if nothing is recorded.
+    Recording(oneshot::Sender<Option<Vec<u8>>>),
     ControlRequest(ControlRequest, oneshot::Sender<Result<Reply, LookupError>>),
     Reload(ReloadRequest),
 }

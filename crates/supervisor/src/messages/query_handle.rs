@@ -61,6 +61,11 @@ impl QueryHandle {
         self.query(LoopQuery::Events).await
     }
 
+    /// See [`LoopQuery::Recording`]. `None` also if the loop does not answer.
+    pub(crate) async fn recording(&self) -> Option<Vec<u8>> {
+        self.query(LoopQuery::Recording).await.flatten()
+    }
+
     /// Requests a change.
     pub(crate) async fn request(&self, request: ControlRequest) -> Result<Reply, LookupError> {
         self.query(|reply| LoopQuery::ControlRequest(request, reply))

@@ -70,6 +70,7 @@ impl<D: Decider> Runtime<D> {
         self.executor.replanned(&old, plan, moves);
         let results = std::mem::take(&mut self.results);
         self.results = results.into_iter().filter_map(|input| moves.input(input)).collect();
+        self.recording.follow(&plan.record);
         self.follow_clock();
         self.follow_catalog();
         self.follow_watches();

@@ -96,11 +96,22 @@ impl<D: Decider> Runtime<D> {
             event => (None, event.clone()),
         };
         for input in [input, again.clone()] {
+            self.guarded("recording", |this| {
+                failpoint("record");
+                if let Some(core) = this.core.core() {
+                    this.recording.before_step(core, now, &input);
+                }
+            });
+            let before = effects.len();
             let decided = caught(|| {
                 failpoint("step");
                 self.core.step(now, input, effects);
             });
-            let Err(panic) = decided else { return ControlFlow::Continue(()) };
+            let Err(panic) = decided else {
+                self.recording.after_step(effects.get(before..).unwrap_or_default());
+                return ControlFlow::Continue(());
+            };
+            self.recording.step_failed();
             self.survive_panic("deciding", &panic);
             if let Some(id) = refused.take() {
                 effects.push(Effect::Reply { id, reply: internal_error() });

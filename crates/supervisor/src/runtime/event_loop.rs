@@ -30,6 +30,8 @@ use crate::runtime::queries::execution;
 /// sources.
 const MAX_SIGNALS: usize = 64;
 
+const NANOS_PER_MILLI: u64 = 1_000_000;
+
 /// The descriptors that are always polled. Those of starts and checks follow.
 const FIXED_SOURCES: usize = 5;
 
@@ -136,7 +138,9 @@ impl<D: Decider> Runtime<D> {
         let network = self.network.retry_at();
         let look = self.executor.reaper.next_look();
         let notices = self.executor.notices.next_due();
-        let next = [core, notices, self.reap_at, checks, load, network, look, paused, self.release_at];
+        let record = self.recording.flush_at();
+        let next =
+            [core, notices, self.reap_at, checks, load, network, look, paused, self.release_at, record];
         let next = next.into_iter().flatten().min()?;
         Some(next.saturating_duration_since(Instant::now()))
     }
@@ -185,6 +189,9 @@ impl<D: Decider> Runtime<D> {
             this.executor.check_outputs.follow_due(&this.executor.logs);
         });
         self.guarded("giving up a reload", Self::give_up_slow_load);
+        if self.recording.flush_at().is_some_and(|at| at <= Instant::now()) {
+            self.recording.flush();
+        }
         self.guarded_flow("handling a deadline", Self::handle_deadline)?;
         // Only once: what these results cause is handled in the next iteration.
         self.handle_results()
@@ -283,6 +290,10 @@ impl<D: Decider> Runtime<D> {
                 }
                 None
             }
+            LoopMessage::Query(LoopQuery::Recording(reply)) => {
+                drop(reply.send(self.recording.to_bytes()));
+                None
+            }
             LoopMessage::Query(query) => {
                 failpoint("query");
                 let now = self.now();
@@ -374,15 +385,18 @@ impl<D: Decider> Runtime<D> {
         if due && self.paused_until.is_none() { self.handle(Input::Tick) } else { ControlFlow::Continue(()) }
     }
 
-    /// A time of the core on the clock of the runtime. One beyond the clock's range becomes a day from now.
+    /// When the core is told a time. One beyond the clock's range becomes a day from now.
     pub(super) fn instant(&self, time: Time) -> Instant {
-        let instant = self.origin.checked_add(Duration::from_nanos(time.as_nanos()));
+        let milliseconds = time.as_nanos().div_ceil(NANOS_PER_MILLI);
+        let instant = self.origin.checked_add(Duration::from_millis(milliseconds));
         instant.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400))
     }
 
-    /// Now, on a monotonic clock.
+    /// Now, on a monotonic clock. The core is told whole milliseconds, which cost nothing in a recording (B1); it is not
+    /// told a time before it has come.
     pub(super) fn now(&self) -> Time {
-        Time::from_nanos(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        let milliseconds = u64::try_from(self.origin.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Time::from_nanos(milliseconds.saturating_mul(NANOS_PER_MILLI))
     }
 }
 

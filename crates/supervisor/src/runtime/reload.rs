@@ -231,6 +231,7 @@ fn changed_settings(old: &Plan, new: &Plan) -> Vec<&'static str> {
         ("files", old.files != new.files),
         ("control", old.control != new.control),
         ("logging", old.logging != new.logging),
+        ("record", old.record != new.record),
         ("telemetry", old.telemetry != new.telemetry),
         ("stopTimeout", old.stop_timeout != new.stop_timeout),
     ];

@@ -40,7 +40,7 @@ impl<D: Decider> Runtime<D> {
         if left > 0 {
             self.log(Level::Warn, &format!("{left} child processes did not exit after SIGKILL"));
         }
-        let Self { receiver, executor, control, export, .. } = self;
+        let Self { receiver, executor, control, export, recording, .. } = self;
         if let Some(Err(error)) = control.as_ref().map(ControlServer::unlink) {
             executor.logs.entry(Level::Warn, None, &error.to_string());
         }
@@ -63,6 +63,7 @@ impl<D: Decider> Runtime<D> {
                 write_entries(&receiver, &logs);
             }
         });
+        recording.finish(log);
         write_entries(&receiver, &logs);
         drop(receiver);
         // Kubernetes shows its end as the message of the container. Without Kubernetes there is no such file.

@@ -1,0 +1,104 @@
+//! The times of a recording: the time of day at the time of the core. It can be set while it is recorded, so each block
+//! has its own.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use containerpilot_api::timestamps;
+use containerpilot_command_line::failure::Failure;
+use containerpilot_core::Time;
+use containerpilot_recording::Recording;
+
+const DAY: u64 = 86_400_000;
+
+/// Tells the time of day.
+#[derive(Debug)]
+pub(super) struct Clock {
+    /// From which time of the core on, the milliseconds since 1970 at its zero. At least one.
+    zeros: Vec<(Time, u64)>,
+}
+
+impl Clock {
+    pub(super) fn new(recording: &Recording<'_>) -> Self {
+        let starts = recording.blocks().map(|block| block.start());
+        let zero = |time: u64, unix: u64| unix.saturating_sub(time / 1_000_000);
+        let zeros = starts.map(|start| (Time::from_nanos(start.time), zero(start.time, start.unix)));
+        Self { zeros: zeros.collect() }
+    }
+
+    /// The time of day at the zero of the core's time, as it was known then.
+    pub(super) fn zero(&self, time: Time) -> SystemTime {
+        let known = self.zeros.iter().rev().find(|(from, _)| *from <= time).or(self.zeros.first());
+        UNIX_EPOCH + Duration::from_millis(known.map_or(0, |(_, zero)| *zero))
+    }
+
+    pub(super) fn at(&self, time: Time) -> SystemTime {
+        self.zero(time) + time.since(Time::ZERO)
+    }
+
+    /// When the recording begins.
+    pub(super) fn start(&self) -> SystemTime {
+        self.at(self.zeros.first().map_or(Time::ZERO, |(from, _)| *from))
+    }
+
+    /// A time to the millisecond, in UTC.
+    pub(super) fn text(&self, time: SystemTime) -> String {
+        timestamps::to_millis(&timestamps::rfc3339(time))
+    }
+
+    /// A time that somebody has written: RFC 3339, or a time of day in UTC, which is the first one in the recording.
+    pub(super) fn read(&self, flag: &str, text: &str) -> Result<SystemTime, Failure> {
+        let wrong = || {
+            let example = self.text(self.start());
+            Failure::Usage(format!(
+                "invalid --{flag} `{text}`: write a time of day in UTC, such as 03:12:07, or a time such as {example}"
+            ))
+        };
+        if text.contains(['T', 't']) {
+            return timestamps::parse(text).ok_or_else(wrong);
+        }
+        let start = self.start().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let start = u64::try_from(start).unwrap_or_default();
+        let time = time_of_day(text).ok_or_else(wrong)?;
+        let same_day = start - start % DAY + time;
+        // The digits after the second may be left out.
+        let unix = if same_day + 999 < start { same_day + DAY } else { same_day };
+        Ok(UNIX_EPOCH + Duration::from_millis(unix))
+    }
+}
+
+/// `HH:MM`, `HH:MM:SS` or `HH:MM:SS.mmm`, in milliseconds.
+fn time_of_day(text: &str) -> Option<u64> {
+    let mut parts = text.splitn(3, ':');
+    let number = |text: &str, below: u64| {
+        let is_short = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse().ok().filter(|number| is_short && *number < below)
+    };
+    let (hours, minutes) = (number(parts.next()?, 24)?, number(parts.next()?, 60)?);
+    let (seconds, fraction) = match parts.next() {
+        None => (0, 0),
+        Some(rest) => {
+            let (seconds, fraction) = rest.split_once('.').unwrap_or((rest, "0"));
+            let digits = fraction.bytes().all(|byte| byte.is_ascii_digit()) && !fraction.is_empty();
+            let millis = format!("{fraction:0<3}").get(..3)?.parse::<u64>().ok().filter(|_| digits)?;
+            (number(seconds, 60)?, millis)
+        }
+    };
+    Some((hours * 3600 + minutes * 60 + seconds) * 1000 + fraction)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time_of_day;
+
+    #[test]
+    fn b4_times_of_day_are_read() {
+        assert_eq!(time_of_day("03:12"), Some(11_520_000));
+        assert_eq!(time_of_day("03:12:07"), Some(11_527_000));
+        assert_eq!(time_of_day("3:12:07.5"), Some(11_527_500));
+        assert_eq!(time_of_day("03:12:07.123456"), Some(11_527_123));
+        for wrong in ["", "3", "24:00", "03:60", "03:12:60", "03:12:07.", "03:12:07.x", "-1:00", "03:12:07Z"]
+        {
+            assert_eq!(time_of_day(wrong), None, "{wrong}");
+        }
+    }
+}
