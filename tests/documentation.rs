@@ -194,6 +194,7 @@ const fn has_a_name_of_its_own(event: LogEvent) -> bool {
         | LogEvent::Orphans
         | LogEvent::Deadlock
         | LogEvent::Reloaded
+        | LogEvent::Recorded
         | LogEvent::Exiting
         | LogEvent::Bug => true,
     }
@@ -218,6 +219,7 @@ fn l7_page_about_logging_lists_every_value_of_the_field_event() {
         LogEvent::Orphans,
         LogEvent::Deadlock,
         LogEvent::Reloaded,
+        LogEvent::Recorded,
         LogEvent::Exiting,
         LogEvent::Bug,
     ];

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-const LETTERS: &str = "PEWSHDCRXTL";
+const LETTERS: &str = "PEWSHDCRBXTL";
 const FOLDERS: [&str; 8] = ["benches", "crates", "docs", "examples", "fuzz", "scripts", "src", "tests"];
 
 fn root() -> &'static Path {

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use crate::support::program::repository;
 
 /// The modules of the supervisor, each above all that it imports. Modules of one row do not import each other.
-const LAYERS: [&[&str]; 6] = [
-    &["files"],
+const LAYERS: [&[&str]; 7] = [
+    &["files", "redactor", "rotation"],
     &["logs", "messages"],
-    &["net"],
+    &["net", "recording"],
     &["discovery", "telemetry", "watches"],
     &["control"],
     &["runtime"],
+    &["replayed"],
 ];
 
 /// Every source file below a folder.

@@ -123,7 +123,8 @@ impl Subject {
 
 fn overview(screen: Screen, status: &Status) -> String {
     let uptime = short_duration(status.uptime_seconds);
-    let mut out = format!("containerpilot {}, pid {}, up {uptime}", status.version, status.pid);
+    let pid = status.pid.map_or_else(String::new, |pid| format!(", pid {pid}"));
+    let mut out = format!("containerpilot {}{pid}, up {uptime}", status.version);
     if !matches!(status.phase.as_str(), "running" | "") {
         out += &format!(", {}", screen.paint(Tone::Waiting, &status.phase));
     }

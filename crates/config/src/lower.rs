@@ -121,7 +121,8 @@ impl Lower<'_> {
         let replicas: Vec<_> =
             written.zip(&jobs).map(|(fields, job)| self.replicas(fields, job.as_ref())).collect();
         self.replica_names(fields);
-        self.log_files(fields, &jobs, &replicas);
+        let record = self.record(fields);
+        self.log_files(fields, &jobs, &replicas, record.as_ref());
         self.service_ids(fields, &jobs);
         resolve_sources(&mut jobs, fields);
         let watches = fields.watches.iter().flat_map(|watches| &watches.value);
@@ -137,7 +138,7 @@ impl Lower<'_> {
             catalog: self.catalog(fields.consul.as_ref()),
             control: self.control(fields),
             logging: logging(fields),
-            record: self.record(fields),
+            record,
             telemetry: fields.telemetry.as_ref().map(|given| self.telemetry(&given.value)),
             otlp: fields.otlp.as_ref().map(|given| self.otlp(given)),
             stop_timeout: self.stop_timeout(fields),

@@ -13,6 +13,7 @@ mod logs;
 mod messages;
 mod net;
 mod recording;
+mod redactor;
 pub mod replayed;
 mod rotation;
 mod runtime;

@@ -10,7 +10,8 @@ use containerpilot_recording::StepRecorder;
 
 use self::file::RecordingFile;
 use crate::VERSION;
-use crate::messages::LoopSender;
+use crate::messages::{LoopMessage, LoopSender};
+use crate::redactor::new_redactor;
 
 /// What is recorded is in the file after this time.
 const FLUSH_DELAY: Duration = Duration::from_secs(1);
@@ -46,9 +47,17 @@ impl LiveRecording {
 
     fn begin(&mut self) {
         let memory = usize::try_from(self.settings.memory).unwrap_or(usize::MAX);
-        self.recorder = (memory > 0).then(|| StepRecorder::new(memory, VERSION.to_owned()));
+        self.recorder = if memory > 0 { self.new_recorder(memory) } else { None };
         self.flush_at = None;
         self.file = self.settings.file.clone().and_then(|file| self.open(file));
+    }
+
+    fn new_recorder(&self, memory: usize) -> Option<StepRecorder> {
+        let redactor = new_redactor();
+        if redactor.is_none() {
+            self.warn("nothing is recorded: there are no random numbers to hide secrets with".to_owned());
+        }
+        redactor.map(|redactor| StepRecorder::new(memory, VERSION.to_owned(), redactor))
     }
 
     /// The thread of the file, which begins it with the next block.
@@ -67,7 +76,7 @@ impl LiveRecording {
     }
 
     fn warn(&self, message: String) {
-        self.log.send(crate::messages::LoopMessage::Log(Level::Warn, message));
+        self.log.send(LoopMessage::Log(Level::Warn, message));
     }
 
     /// Records an input before the core gets it.

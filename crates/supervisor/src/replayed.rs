@@ -22,7 +22,7 @@ pub fn status(core: &Core, started_at: SystemTime) -> String {
         Catalog::Consul(_) => Some(ConsulReport { up: None, trouble: None }),
     };
     let catalog = CatalogReport { consul, services: Vec::new() };
-    render::status(&Snapshot::new(core, WallClock(started_at), catalog, RunProcesses::default()), None)
+    render::status(&Snapshot::new(core, WallClock(started_at), catalog, RunProcesses::default()), None, None)
 }
 
 /// The response of `GET /v3/KIND/NAME/explain`, or why there is none.

@@ -152,6 +152,11 @@ fn state_at(recording: &Recording<'_>, clock: &Clock, at: SystemTime) -> Result<
             break;
         }
     }
+    if later.is_none()
+        && let Some(last) = last.map(|last| clock.at(last)).filter(|last| *last < at)
+    {
+        eprintln!("note: this is the last state in the recording, of {}", clock.text(last));
+    }
     let Some((mut core, last)) = later.or_else(|| replay.core().cloned()).zip(last) else {
         let begin = clock.text(clock.start());
         return Err(Failure::Failed(format!("the recording begins later, at {begin}")));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-use containerpilot_core::plan::{Job, JobLogging, JobOutput, LogFile, Output, REPLICA_VARIABLE};
+use containerpilot_core::plan::{Job, JobLogging, JobOutput, LogFile, Output, REPLICA_VARIABLE, Record};
 
 use super::Lower;
 use super::replicas::Replicas;
@@ -99,12 +99,16 @@ impl Lower<'_> {
         fields: &ConfigFields,
         jobs: &[Option<Job>],
         replicas: &[Option<Replicas>],
+        record: Option<&Record>,
     ) {
         // What each path belongs to, and how many old files it has.
         let mut taken: BTreeMap<String, (String, u32)> = BTreeMap::new();
         let log = fields.logging.as_ref().and_then(|given| value_of(&given.value.output));
         if let Some(Output::File(path)) = log {
             taken.insert(path, ("the supervisor".to_owned(), 0));
+        }
+        if let Some(Record { file: Some(file), .. }) = record {
+            taken.insert(file.path.clone(), ("the recording".to_owned(), file.keep));
         }
         let mut files = Vec::new();
         let written = fields.jobs.iter().flat_map(|given| &given.value);

@@ -437,6 +437,39 @@ fn l1_l2_logging() {
 }
 
 #[test]
+fn b1_b2_record() {
+    use containerpilot_core::plan::{LogFile, Record};
+    let file = |path: &str, max_size: u64, keep| {
+        Some(LogFile { path: path.into(), max_size: std::num::NonZeroU64::new(max_size), keep })
+    };
+    let record = |text: &str| plan(&format!("{{ {text} jobs: [{{ exec: 'x' }}] }}")).record;
+    assert_eq!(record(""), Record { memory: 256 << 10, file: None });
+    assert_eq!(record("record: { memory: 0 },"), Record { memory: 0, file: None });
+    assert_eq!(
+        record("record: { memory: '1MB', file: '/r' },"),
+        Record { memory: 1 << 20, file: file("/r", 10 << 20, 5) }
+    );
+    assert_eq!(record("record: { file: '/a/r', maxSize: 0, keep: 0 },").file, file("/a/r", 0, 0));
+    for (wrong, message) in [
+        ("memory: 1000", "`memory` must be at least 128KB"),
+        ("memory: '1GB'", "`memory` must be at most 32MB"),
+        ("file: '/r', maxSize: 1000", "`maxSize` must be at least 128KB"),
+        ("file: 'r'", "`file` must be the absolute path of a file, not `r`"),
+        ("file: '/r/'", "`file` must be the absolute path of a file, not `/r/`"),
+        ("maxSize: '1MB'", "`maxSize` needs `file`"),
+        ("keep: 2", "`keep` needs `file`"),
+        ("memory: 0, file: '/r'", "`file` needs `memory`: what is recorded is there first"),
+    ] {
+        let found = errors(&format!("{{ record: {{ {wrong} }}, jobs: [{{ exec: 'x' }}] }}"));
+        assert_eq!(found, [message], "{wrong}");
+    }
+    let two = "{ record: { file: '/r' }, jobs: [{ name: 'a', exec: 'x', logging: { file: '/r' } }] }";
+    assert_eq!(errors(two), ["`/r` is the file of the recording, too"]);
+    let old = "{ record: { file: '/r' }, jobs: [{ name: 'a', exec: 'x', logging: { file: '/r.5' } }] }";
+    assert_eq!(errors(old), ["`/r.5` is the name of an old file of the recording"]);
+}
+
+#[test]
 fn l8_logging_of_a_job() {
     use containerpilot_core::plan::{JobLogging, JobOutput, LogFile};
     let output = |logging: &str| job(&format!("exec: 'x', logging: {logging}")).output;

@@ -23,7 +23,7 @@ use containerpilot_core::{Core, Effect, Input, Notice, Reply, Request, RequestId
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::harness::plan;
+use crate::harness::{Harness, plan};
 
 /// Every job and part that a plan can have. Secrets are put into it by [`Secrets::fill`].
 const PLAN: &str = "{
@@ -621,4 +621,43 @@ fn b1_no_part_of_a_secret_is_recorded_and_the_recorded_core_decides_the_same() {
     println!("{made} secrets, {searched} bytes, inputs {kinds:?}");
     assert!(made > 1000, "{made}");
     assert_eq!(kinds.len(), 22, "every kind of input: {kinds:?}");
+}
+
+/// B2: after a job has failed for good, and before an exit with a failure, the log names the file.
+#[test]
+fn b2_a_failure_names_the_file_of_the_recording() {
+    let named = |log: &[String]| log.iter().filter(|line| line.contains("is recorded in /rec")).count();
+    let config = |record: &str| {
+        plan(&format!(
+            "{{ {record} jobs: [
+                {{ name: 'a', exec: 'a', restarts: 1, restartBackoff: false }},
+                {{ name: 'b', exec: 'b' }},
+                {{ name: 'c', exec: 'c', restarts: 'unlimited' }}] }}"
+        ))
+    };
+    for (record, times) in [("record: { file: '/rec' },", [0, 1, 1]), ("", [0; 3])] {
+        let mut harness = Harness::new(config(record));
+        harness.input(Input::Ready);
+        let mut found = Vec::new();
+        harness.exit("a", 1);
+        found.push(named(&harness.log));
+        harness.exit("a", 1);
+        found.push(named(&harness.log));
+        // A success is not one, and neither is a stop by hand.
+        harness.exit("b", 0);
+        let request = Request::Stop(JobIx(2));
+        harness.input(Input::Request { id: RequestId(1), request });
+        harness.exit("c", 1);
+        found.push(named(&harness.log));
+        assert_eq!(found, times, "{:?}", harness.log);
+    }
+    let mut harness = Harness::new(plan("{ record: { file: '/rec' }, jobs: [{ name: 'a', exec: 'a' }] }"));
+    harness.input(Input::Ready);
+    harness.exit("a", 3);
+    // The job and the container.
+    assert_eq!(named(&harness.log), 2, "{:?}", harness.log);
+    let mut harness = Harness::new(plan("{ record: { file: '/rec' }, jobs: [{ name: 'a', exec: 'a' }] }"));
+    harness.input(Input::Ready);
+    harness.exit("a", 0);
+    assert_eq!(named(&harness.log), 0);
 }

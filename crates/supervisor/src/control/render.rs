@@ -28,8 +28,12 @@ pub(super) fn line(response: &impl Serialize) -> String {
 }
 
 /// `GET /v3/status`.
-/// `usage` has what the processes of runs use, if that was asked for.
-pub(crate) fn status(snapshot: &Snapshot, usage: Option<&BTreeMap<RunId, JobUsage>>) -> String {
+/// `usage` has what the processes of runs use, if that was asked for. `pid` is that of the supervisor, if it is known.
+pub(crate) fn status(
+    snapshot: &Snapshot,
+    usage: Option<&BTreeMap<RunId, JobUsage>>,
+    pid: Option<u32>,
+) -> String {
     let overview = &snapshot.overview;
     let clock = Clock { now: Some(overview.now), wall: snapshot.clock };
     let names = |job: JobIx| overview.jobs.get(job.index()).map_or("", |job| job.name.as_str());
@@ -50,7 +54,7 @@ pub(crate) fn status(snapshot: &Snapshot, usage: Option<&BTreeMap<RunId, JobUsag
     };
     line(&responses::Status {
         version: crate::VERSION.to_owned(),
-        pid: std::process::id(),
+        pid,
         started_at: clock.at(Time::ZERO),
         now: clock.at(overview.now),
         uptime_seconds: seconds(overview.now.since(Time::ZERO)),

@@ -10,6 +10,7 @@ mod init;
 mod manifests;
 mod manual;
 mod mcp;
+mod recordings;
 mod release;
 mod simulate;
 #[expect(dead_code, reason = "the tests of the supervisor use more of it")]

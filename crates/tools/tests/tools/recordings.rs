@@ -1,0 +1,219 @@
+//! Recordings of real supervisors, and their replays (B1–B4).
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::deadline::InTime;
+use crate::support::program::{code, command, containerpilot, err, out};
+use crate::support::supervisor::{Mode, Supervisor, modes, wait_until};
+use crate::tools;
+
+const CONFIG: &str = "{ control: { socket: '@/socket' }, record: { RECORD }, jobs: [
+    { name: 'app', exec: 'sleep 1000', health: { exec: 'true', interval: '50ms', ttl: 10 }, restarts: 'unlimited' },
+    { name: 'late', exec: 'sleep 1000', when: { source: 'app', once: 'healthy' } },
+    { name: 'bad', exec: ['sh', '-c', 'exit 3'], restarts: 1, restartBackoff: false }] }";
+
+fn config(record: &str) -> String {
+    CONFIG.replace("RECORD", record)
+}
+
+/// Runs a command against a supervisor.
+fn ask(run: &Supervisor, words: &[&str]) -> std::process::Output {
+    Command::new(containerpilot())
+        .args(words)
+        .env("CONTAINERPILOT_SOCKET", run.file("socket"))
+        .output_in_time()
+        .unwrap()
+}
+
+fn replay(file: &Path, words: &[&str]) -> std::process::Output {
+    command(tools(), &["replay", file.to_str().unwrap()]).args(words).output_in_time().unwrap()
+}
+
+/// The events that a supervisor has in its journal: source and code.
+fn events(run: &Supervisor) -> Vec<(String, String)> {
+    let output = ask(run, &["events", "--format", "json"]);
+    let text = out(&output);
+    let all = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    all.filter(|event| event["code"].is_string())
+        .map(|event| (text(&event["source"]), text(&event["code"])))
+        .collect()
+}
+
+/// The events in the timeline of a replay.
+fn replayed_events(file: &Path) -> Vec<(String, String)> {
+    let output = replay(file, &["--format", "json"]);
+    assert_eq!(code(&output), 0, "{}", err(&output));
+    let timeline: Value = serde_json::from_str(&out(&output)).unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let all = timeline["timeline"].as_array().unwrap().iter();
+    all.map(|entry| (text(&entry["source"]), text(&entry["what"]))).collect()
+}
+
+/// The events, without what the timeline has besides.
+fn only<'a>(all: &'a [(String, String)], of: &[(String, String)]) -> Vec<&'a (String, String)> {
+    all.iter().filter(|event| of.contains(event)).collect()
+}
+
+fn wait_for_start(run: &mut Supervisor) {
+    run.wait_for_line("bad failed");
+    wait_until("late runs", || out(&ask(run, &["status", "late"])).contains("running"));
+}
+
+#[test]
+fn b3_b4_recording_of_a_real_supervisor_is_played_with_the_same_events_and_answers() {
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, &config(""));
+        wait_for_start(&mut run);
+        for words in [&["restart", "app"][..], &["putenv", "NAME=hush-hush"], &["maintenance", "enable"]] {
+            assert_eq!(code(&ask(&run, words)), 0);
+        }
+        wait_until("app runs again", || {
+            events(&run).iter().filter(|event| event.1 == "exitFailed").count() >= 3
+        });
+        let happened = events(&run);
+        let (file, again) = (run.file("incident.cprec"), run.file("again.cprec"));
+        let written = ask(&run, &["record", "--out", file.to_str().unwrap()]);
+        assert_eq!(code(&written), 0, "{}", err(&written));
+        let redirected = ask(&run, &["record"]);
+        fs::write(&again, &redirected.stdout).unwrap();
+        for file in [&file, &again] {
+            let played = replayed_events(file);
+            let played = only(&played, &happened);
+            let expected: Vec<_> = happened.iter().collect();
+            assert_eq!(played[..expected.len()], expected);
+        }
+        let status = out(&ask(&run, &["status"]));
+        let last = replay(&again, &["--at", "2100-01-01T00:00:00Z", "status"]);
+        assert!(err(&last).contains("this is the last state in the recording"), "{}", err(&last));
+        let words = |text: &str| -> Vec<(String, String)> {
+            let rows = text.lines().skip(3).map(|line| line.split_whitespace().collect::<Vec<_>>());
+            rows.map(|row| (row[0].to_owned(), row[1].to_owned())).collect()
+        };
+        assert_eq!(words(&out(&last)), words(&status), "{status}");
+        let live = out(&ask(&run, &["explain", "late"]));
+        let played = out(&replay(&again, &["--at", "2100-01-01T00:00:00Z", "explain", "late"]));
+        let state = |text: &str| text.split(" for ").next().unwrap_or_default().to_owned();
+        assert_eq!(state(&played), state(&live));
+        assert!(played.contains("app healthy"), "{played}");
+        let graph = out(&replay(&again, &["--at", "2100-01-01T00:00:00Z", "graph"]));
+        assert!(graph.starts_with("flowchart"), "{graph}");
+        // The names of variables are in it, and no values.
+        let all = out(&replay(&again, &[]));
+        assert!(all.contains("putenv NAME") && !all.contains("hush"), "{all}");
+    }
+}
+
+#[test]
+fn b2_file_survives_sigkill_and_each_start_begins_a_new_one() {
+    let folder = crate::support::supervisor::folder();
+    let file = folder.join("box/rec");
+    let config = config(&format!("file: '{}', keep: 2", file.display()));
+    let mut run = Supervisor::start(Mode::Plain, &config);
+    wait_for_start(&mut run);
+    run.wait_for_line(&format!("bad what led to this is recorded in {}", file.display()));
+    let happened = events(&run);
+    let has_all = |played: Vec<(String, String)>| only(&played, &happened).len() >= happened.len();
+    wait_until("everything is in the file", || file.exists() && played_so_far(&file).is_some_and(has_all));
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    run.signal("-KILL");
+    run.wait();
+    assert!(has_all(replayed_events(&file)));
+    // A torn end is read up to the tear.
+    let bytes = fs::read(&file).unwrap();
+    let torn = folder.join("torn");
+    fs::write(&torn, &bytes[..bytes.len() - 3]).unwrap();
+    let output = replay(&torn, &[]);
+    assert!(err(&output).contains("it ends in the middle, as after a crash"), "{}", err(&output));
+    assert!(out(&output).contains("startup"));
+    for _ in 0..3 {
+        let mut run = Supervisor::start(Mode::Plain, &config);
+        wait_for_start(&mut run);
+        run.signal("-TERM");
+        let (code, _) = run.wait();
+        assert_eq!(code, 0);
+        // The end is in it, too.
+        assert!(replayed_events(&file).iter().any(|(_, what)| what == "exit"));
+    }
+    let mut names: Vec<_> =
+        fs::read_dir(folder.join("box")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["rec", "rec.1", "rec.2"]);
+}
+
+/// The events that a file has so far, if it can be read already.
+fn played_so_far(file: &Path) -> Option<Vec<(String, String)>> {
+    (code(&replay(file, &[])) == 0).then(|| replayed_events(file))
+}
+
+#[test]
+fn b1_nothing_is_recorded_with_memory_0() {
+    let mut run = Supervisor::start(Mode::Plain, &config("memory: 0"));
+    wait_for_start(&mut run);
+    let output = ask(&run, &["record"]);
+    assert_eq!((code(&output), err(&output).contains("nothing is recorded")), (1, true), "{}", err(&output));
+}
+
+#[test]
+fn b2_a_file_that_cannot_be_written_costs_one_warning() {
+    let config = config("file: '/proc/self/rec'");
+    let mut run = Supervisor::start(Mode::Plain, &config);
+    wait_for_start(&mut run);
+    run.wait_for_line("cannot write the recording to /proc/self/rec");
+    // It is still in memory.
+    let file = run.file("incident.cprec");
+    assert_eq!(code(&ask(&run, &["record", "--out", file.to_str().unwrap()])), 0);
+    assert_eq!(code(&replay(&file, &[])), 0);
+    run.signal("-TERM");
+    let (_, log) = run.wait();
+    assert_eq!(log.matches("cannot write the recording").count(), 1, "{log}");
+}
+
+#[test]
+fn b3_b4_other_files_and_versions_are_refused() {
+    let folder = crate::support::supervisor::folder();
+    let refused = |name: &str, bytes: &[u8]| {
+        let file = folder.join(name);
+        fs::write(&file, bytes).unwrap();
+        let output = replay(&file, &[]);
+        assert_eq!(code(&output), 2, "{}", err(&output));
+        err(&output)
+    };
+    assert!(refused("text", b"{ jobs: [] }").contains("this is no recording of containerpilot"));
+    assert!(refused("newer", b"CPREC\x002").contains("version 2 of the format"));
+    assert!(refused("empty", b"").contains("no recording"));
+    assert!(refused("header", b"CPREC\x001\x05\x00a").contains("ends in its header"));
+    let mut run = Supervisor::start(Mode::Plain, &config(""));
+    wait_for_start(&mut run);
+    let recording = ask(&run, &["record"]).stdout;
+    let version = env!("CARGO_PKG_VERSION");
+    let other = "9".repeat(version.len());
+    let at = 8 + 1;
+    assert_eq!(&recording[at..at + version.len()], version.as_bytes());
+    let changed = [&recording[..at], other.as_bytes(), &recording[at + version.len()..]].concat();
+    let message = refused("version", &changed);
+    assert!(message.contains(&format!("only containerpilot-tools {other} can play it")), "{message}");
+    let missing = replay(Path::new("/nowhere"), &[]);
+    assert_eq!((code(&missing), err(&missing).contains("cannot read /nowhere")), (2, true));
+    let file = folder.join("good");
+    fs::write(&file, &recording).unwrap();
+    for (words, message) in [
+        (&["status"][..], "need --at TIME"),
+        (&["--at", "12:00"], "--at needs what to show"),
+        (&["--at", "25:00", "status"], "invalid --at `25:00`"),
+        (&["--at", "12:00", "explain"], "explain needs the name of a job"),
+        (&["--at", "12:00", "sleep"], "unknown question `sleep`"),
+        (&["--from", "yesterday"], "invalid --from `yesterday`"),
+        (&["--format", "mp3"], "unknown format `mp3`"),
+        (&["--at", "2000-01-01T00:00:00Z", "status"], "the recording begins later, at "),
+        (&["--at", "2100-01-01T00:00:00Z", "explain", "ap"], "there is no job `ap`"),
+    ] {
+        let output = replay(&file, words);
+        assert!(code(&output) != 0 && err(&output).contains(message), "{words:?}: {}", err(&output));
+    }
+}
