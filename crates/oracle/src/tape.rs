@@ -1,4 +1,5 @@
-//! A recording of a core, and what the core did: a replay must do the same (B4), also of a part of the recording.
+//! A recording of a core, and what the core did: a replay must do the same (B4), also of a part of the recording, and of
+//! one without secrets (B1).
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -14,9 +15,13 @@ pub type MakeStep = fn(&mut Core, Time, Input, &mut Vec<Effect>);
 #[derive(Debug)]
 pub struct Tape {
     recorder: StepRecorder,
+    /// Records the same steps without secrets.
+    redacting: StepRecorder,
     is_full: bool,
     /// The time, the input, the effects, and the next deadline of each step, as a hash.
     steps: Vec<u64>,
+    /// The same without texts.
+    kinds: Vec<u64>,
     time: Time,
     input: u64,
 }
@@ -25,20 +30,33 @@ impl Tape {
     /// With so many bytes of memory.
     #[must_use]
     pub fn new(memory: usize) -> Self {
-        let recorder = StepRecorder::new(memory, env!("CARGO_PKG_VERSION").to_owned(), Redactor::open());
-        Self { recorder, is_full: false, steps: Vec::new(), time: Time::ZERO, input: 0 }
+        let version = || env!("CARGO_PKG_VERSION").to_owned();
+        let redactor = Redactor::new(|text| hash(&("key", text)));
+        Self {
+            recorder: StepRecorder::new(memory, version(), Redactor::open()),
+            redacting: StepRecorder::new(memory, version(), redactor),
+            is_full: false,
+            steps: Vec::new(),
+            kinds: Vec::new(),
+            time: Time::ZERO,
+            input: 0,
+        }
     }
 
     pub(crate) fn before_step(&mut self, core: &Core, now: Time, input: &Input) {
         // The state of a large plan does not fit into a small memory. Then the whole recording is empty.
+        let recorders = [&mut self.recorder, &mut self.redacting];
+        let unix = || now.as_nanos() / 1_000_000;
         self.is_full = self.is_full
-            || self.recorder.before_step(core, now, || now.as_nanos() / 1_000_000, input).is_err();
+            || recorders.into_iter().any(|recorder| recorder.before_step(core, now, unix, input).is_err());
         (self.time, self.input) = (now, hash(input));
     }
 
     pub(crate) fn after_step(&mut self, core: &Core, effects: &[Effect]) {
         self.recorder.after_step(effects);
+        self.redacting.after_step(effects);
         self.steps.push(hash(&(self.time, self.input, effects, core.next_deadline())));
+        self.kinds.push(hash(&(self.time, kinds(effects), core.next_deadline())));
     }
 
     /// Plays the recording, and again with an end that is cut off or broken.
@@ -49,6 +67,7 @@ impl Tape {
         if self.is_full {
             return Ok(());
         }
+        self.play_redacted(step)?;
         let mut bytes = self.recorder.to_bytes();
         let played = self.play(step, &bytes)?;
         if !self.steps.ends_with(&played) {
@@ -59,6 +78,23 @@ impl Tape {
         bytes[place] ^= 1 << (seed % 8);
         // In the header, this may be a file of another program or version.
         self.play(step, &bytes).map(drop)
+    }
+
+    /// Plays the recording without secrets.
+    fn play_redacted(&self, make: MakeStep) -> Result<(), String> {
+        let bytes = self.redacting.to_bytes();
+        let recording = Recording::read(&bytes).map_err(|error| error.to_string())?;
+        let (mut replay, mut played) = (Replay::new(&recording), Vec::new());
+        while let Some(step) =
+            replay.next(make).map_err(|error| format!("without secrets: {error}"))?
+        {
+            let deadline = replay.core().and_then(Core::next_deadline);
+            played.push(hash(&(step.now, kinds(&step.effects), deadline)));
+        }
+        if self.kinds.ends_with(&played) {
+            return Ok(());
+        }
+        Err(format!("{} steps are others without secrets", played.len()))
     }
 
     /// Plays the recording. What is played must be steps that were made, in their order, from the oldest that was kept.
@@ -79,6 +115,25 @@ impl Tape {
         }
         Err(format!("none of the steps that were made are the {} of the recording", played.len()))
     }
+}
+
+/// The effects without their texts.
+fn kinds(effects: &[Effect]) -> Vec<String> {
+    let kind = |effect: &Effect| match effect {
+        Effect::Spawn { job, run, environment } => {
+            format!("spawn {job:?} {run:?} {}", environment.iter().count())
+        }
+        Effect::RunCheck { job, check, run, .. } => format!("check {job:?} {check:?} {run:?}"),
+        Effect::RunDrain { job, run, .. } => format!("drain {job:?} {run:?}"),
+        Effect::RenderFile { file, render, .. } => format!("render {file:?} {render:?}"),
+        Effect::TestFile { file, render, run, .. } => format!("test {file:?} {render:?} {run:?}"),
+        Effect::PlanReplaced { moves, .. } => format!("plan {moves:?}"),
+        Effect::Reply { id, reply } => format!("reply {id:?} {:?}", std::mem::discriminant(reply)),
+        Effect::Log(entry) => format!("log {:?} {:?} {:?}", entry.level, entry.job, entry.fields.event),
+        Effect::Exit(exit) => format!("exit {} {:?}", exit.code, exit.deadlines),
+        other => format!("{other:?}"),
+    };
+    effects.iter().map(kind).collect()
 }
 
 /// A hash of what a value shows of itself: effects contain whole plans.
