@@ -4,8 +4,10 @@
 //! copied, and an input without texts costs nothing. Every text is replaced that is not marked with a function of
 //! [`recorded`](crate::recorded).
 //!
-//! A core that was read from such a state, and is told such inputs, decides the same. Equal texts have equal hashes, and
-//! where a decision depends on more, the hash keeps that: see [`Hashes`]. Only texts differ.
+//! A core that was read from such a state, and is told such inputs, decides the same. Equal texts have equal hashes,
+//! and where a decision depends on more, the hash keeps that: see [`Hashes`]. Only texts differ. One thing is not kept:
+//! the length of short values, which would tell too much. So variables of watches that exceed 512 KiB only together
+//! (D12) are all set.
 
 mod hashes;
 mod writer;

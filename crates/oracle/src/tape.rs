@@ -1,5 +1,5 @@
-//! A recording of a core, and what the core did: a replay must do the same (B4), also of a part of the recording, and of
-//! one without secrets (B1).
+//! A recording of a core, and what the core did: a replay must do the same (B4), also of a part of the recording, and
+//! of one without secrets (B1).
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

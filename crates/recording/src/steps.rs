@@ -226,8 +226,8 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// The state as bytes, to compare it. What the core itself has said in place of a reason that it was told, such as how
-/// long a check had time, is a hash only in the recording; so texts for which that may be are not compared.
+/// The state as bytes, to compare it. Where the core has said the reason itself, such as how long a check had time, the
+/// recording has a hash of it and a replay has the words; so texts that may be hashes are not compared.
 fn comparable(core: &Core, has_secrets: bool) -> Option<Vec<u8>> {
     if has_secrets {
         postcard::to_allocvec(core)
