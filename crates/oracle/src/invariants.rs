@@ -14,7 +14,7 @@
 //! | E2, E3 | events are numbered without a gap, causes come first; `stopping`, then `stopped`, then nothing      |
 //! | E4     | `startup` comes once                                                                                |
 //! | E5     | `healthy` only at a change; `unhealthy` at each failed check that counts                            |
-//! | E6     | a watch sends exactly the events of what changed                                                    |
+//! | E6     | each pair of events of a watch reports another answer, and no change is left out                    |
 //! | W2     | the first event starts a `once` job at once, and no later one does                                  |
 //! | W4     | ticks do not drift, never overlap, and are no more than allowed                                     |
 //! | W5     | a job that has not started in time gives up at that time, and no other job does                     |
@@ -50,6 +50,7 @@
 mod actions;
 mod adjust;
 mod advertise;
+mod answers;
 mod commands;
 mod events;
 mod fingerprint;
@@ -72,3 +73,4 @@ mod step;
 mod stopping;
 mod times_of_day;
 mod waiting;
+mod watches;

@@ -1,10 +1,7 @@
-//! E1–E6, W2, W12: events, and the jobs that they start.
-
-use std::collections::BTreeSet;
+//! E1–E5, W2, W12: events, and the jobs that they start.
 
 use containerpilot_core::event::{Code, Source};
-use containerpilot_core::ids::{EventId, WatchIx};
-use containerpilot_core::input::{Input, Instance};
+use containerpilot_core::input::Input;
 use containerpilot_core::plan::{EventPattern, FirstTick, Plan, Repeat, Restarts, StartLimit, Trigger};
 use containerpilot_core::state::journal::{Detail, Event, Origin};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopReason};
@@ -45,10 +42,7 @@ impl Oracle<'_> {
         }
         match (event.origin, event.code) {
             (Origin::Global, Code::Startup) if self.startup.is_some() => self.see_second_startup()?,
-            (Origin::Global, Code::Startup) => {
-                self.startup = Some(self.now);
-                self.hold_early_answers(event.id);
-            }
+            (Origin::Global, Code::Startup) => self.startup = Some(self.now),
             (Origin::Global, Code::Shutdown) => {
                 if self.shutdown.replace((self.now, event.id.0)).is_some() {
                     return Err(self.violation("S1", "a second shutdown"));
@@ -67,15 +61,6 @@ impl Oracle<'_> {
                     return Err(self.violation("D8", "maintenance mode starts or ends twice"));
                 }
                 self.maintenance = on;
-                // An action may start it with the startup.
-                self.hold_early_answers(event.id);
-                if !on {
-                    for watch in 0..self.held_answers.len() {
-                        if let Some(held) = self.held_answers[watch].take() {
-                            self.expect_watch_events(watch, held);
-                        }
-                    }
-                }
             }
             (Origin::Lock(_), _) => {
                 return Err(self.violation("D14", "an event of a lock that does not exist"));
@@ -277,56 +262,6 @@ impl Oracle<'_> {
         }
     }
 
-    /// C8: answers from before the startup are held if maintenance mode starts before them.
-    fn hold_early_answers(&mut self, starts: EventId) {
-        if self.phase_before != Phase::Starting || !self.is_paused() {
-            return;
-        }
-        for watch in 0..self.watches.len() {
-            let of_watch = |event: &&Event| event.origin == Origin::Watch(WatchIx::at(watch));
-            let is_known = self.events.iter().filter(of_watch).any(|event| event.id < starts);
-            if !is_known && std::mem::take(&mut self.answered[watch]) {
-                self.held_answers[watch] = Some(std::mem::take(&mut self.watches[watch]));
-            }
-        }
-    }
-
-    /// E6: the answer of the catalog, and the events it must lead to.
-    pub(super) fn see_instances(&mut self, watch: usize, instances: &[Instance]) {
-        let paused = self.is_paused();
-        let (Some(known), Some(held)) = (self.watches.get_mut(watch), self.held_answers.get_mut(watch))
-        else {
-            return;
-        };
-        let mut instances = instances.to_vec();
-        instances.sort();
-        instances.dedup();
-        match self.phase_before {
-            // It takes effect with the startup.
-            Phase::Starting => (*known, self.answered[watch]) = (instances, true),
-            Phase::Running if paused => *held = Some(instances),
-            Phase::Running => {
-                *held = None;
-                self.expect_watch_events(watch, instances);
-            }
-            Phase::Stopping | Phase::Terminating | Phase::Killing | Phase::Exited => {}
-        }
-    }
-
-    fn expect_watch_events(&mut self, watch: usize, instances: Vec<Instance>) {
-        self.answered[watch] = true;
-        let known = std::mem::replace(&mut self.watches[watch], instances);
-        let instances = &self.watches[watch];
-        // Other tags and metadata are no event.
-        let places = |instances: &[Instance]| -> BTreeSet<(String, String, u16)> {
-            instances.iter().map(|it| (it.id.clone(), it.address.clone(), it.port)).collect()
-        };
-        if places(&known) != places(instances) {
-            let code = if instances.is_empty() { Code::Unhealthy } else { Code::Healthy };
-            self.expected_watch_events.extend([(watch, Code::Changed), (watch, code)]);
-        }
-    }
-
     /// C8: maintenance mode of ContainerPilot 2 pauses periodic jobs and watches.
     pub(super) fn is_paused(&self) -> bool {
         self.maintenance && self.plan.legacy_maintenance
@@ -336,22 +271,6 @@ impl Oracle<'_> {
         if self.is_paused() {
             self.paused_at = Some(self.now);
         }
-    }
-
-    /// E6: a watch sends exactly the events of what changed.
-    pub(super) fn check_watch(&mut self) -> Check {
-        if self.phase_before != Phase::Running {
-            return Ok(());
-        }
-        let sent = |event: &Event| match event.origin {
-            Origin::Watch(watch) => Some((watch.index(), event.code)),
-            _ => None,
-        };
-        let sent: Vec<(usize, Code)> = self.events.iter().filter_map(sent).collect();
-        if sent == self.expected_watch_events {
-            return Ok(());
-        }
-        Err(self.violation("E6", format!("{sent:?} instead of {:?}", self.expected_watch_events)))
     }
 }
 

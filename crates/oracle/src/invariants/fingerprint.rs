@@ -38,7 +38,6 @@ impl Oracle<'_> {
             stop_on: _,
             events: _,
             seen: _,
-            expected_watch_events: _,
             jobs,
             // Any number that is not in use has the same effect.
             generations: _,
@@ -56,8 +55,6 @@ impl Oracle<'_> {
             maintenance,
             paused_at,
             watches,
-            answered,
-            held_answers,
             orphans,
             open_requests,
             // That run is over.
@@ -72,16 +69,7 @@ impl Oracle<'_> {
             variables,
         } = self;
         print.add(variables);
-        print.add((
-            version,
-            exact,
-            expected_code,
-            maintenance,
-            watches,
-            answered,
-            held_answers,
-            early_starts,
-        ));
+        print.add((version, exact, expected_code, maintenance, watches, early_starts));
         print.option(*paused_at, |print, at| print.age(at, Duration::MAX));
         print.add(expected_code.is_none().then_some((first_failure, first_hook_failure, has_worked)));
         print.add(startup.is_some());

@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use containerpilot_core::event::Code;
 use containerpilot_core::ids::{JobIx, RunId};
-use containerpilot_core::input::Instance;
 use containerpilot_core::plan::{Plan, Signal};
 use containerpilot_core::request::RequestId;
 use containerpilot_core::state::journal::Event;
 use containerpilot_core::state::longest_stop::longest_hooks;
 use containerpilot_core::{JobStatus, Phase, Time};
 
+use super::answers::Answers;
 use super::model::{JobModel, Seen};
 use super::reloading::Reloading;
 use crate::scenario::{CLOCK, Scenario, Version};
@@ -97,13 +96,7 @@ pub struct Oracle<'a> {
     pub(super) maintenance: bool,
     /// When maintenance mode last paused periodic jobs (C8).
     pub(super) paused_at: Option<Time>,
-    pub(super) watches: Vec<Vec<Instance>>,
-    /// Whether each watch has answered.
-    pub(super) answered: Vec<bool>,
-    /// For each watch, the last answer in a maintenance mode that pauses it (C8).
-    pub(super) held_answers: Vec<Option<Vec<Instance>>>,
-    /// The events that watches must send in this step.
-    pub(super) expected_watch_events: Vec<(usize, Code)>,
+    pub(super) watches: Vec<Answers>,
     /// When what remains of each run must be killed.
     pub(super) orphans: BTreeMap<RunId, Time>,
     /// The requests without an answer.
@@ -162,10 +155,7 @@ impl<'a> Oracle<'a> {
             killing: None,
             maintenance: false,
             paused_at: None,
-            watches: vec![Vec::new(); plan.watches.len()],
-            answered: vec![false; plan.watches.len()],
-            held_answers: vec![None; plan.watches.len()],
-            expected_watch_events: Vec::new(),
+            watches: vec![Answers::default(); plan.watches.len()],
             orphans: BTreeMap::new(),
             open_requests: Vec::new(),
             start_pending: None,

@@ -9,6 +9,7 @@ use containerpilot_core::plan::{EventPattern, Job, Plan, Repeat, Role, Trigger, 
 use containerpilot_core::request::{Reply, RequestId};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, StopStage};
 
+use super::answers::Answers;
 use super::model::{JobModel, Seen};
 use super::oracle::{Check, Oracle};
 use super::replicas::is_named;
@@ -166,16 +167,12 @@ impl Oracle<'_> {
             }
         }
         let changes = self.changes(&same_jobs, plan);
-        let (mut watches, mut held) = (vec![Vec::new(); plan.watches.len()], vec![None; plan.watches.len()]);
-        let mut answered = vec![false; plan.watches.len()];
-        let old = std::mem::take(&mut self.watches).into_iter().zip(std::mem::take(&mut self.held_answers));
-        for ((old, was_answered), to) in old.zip(&self.answered).zip(&moves.watches) {
+        let old = std::mem::replace(&mut self.watches, vec![Answers::default(); plan.watches.len()]);
+        for (old, to) in old.into_iter().zip(&moves.watches) {
             if let Some(to) = to {
-                (watches[to.index()], held[to.index()]) = old;
-                answered[to.index()] = *was_answered;
+                self.watches[to.index()] = old;
             }
         }
-        (self.watches, self.held_answers, self.answered) = (watches, held, answered);
         let (old, kept) = (self.plan, self.move_jobs(&same_jobs, plan));
         (self.reloading.moved, self.reloading.changing) = (Some(same_jobs), true);
         (self.version, self.plan) = (self.reloading.version, plan);
@@ -307,7 +304,7 @@ impl Oracle<'_> {
             Source::Watch(name) => {
                 let mut watches = self.plan.watches.iter().zip(&self.watches);
                 matches!(code, Code::Healthy | Code::Changed)
-                    && watches.any(|(watch, known)| watch.name == *name && !known.is_empty())
+                    && watches.any(|(watch, answers)| watch.name == *name && answers.is_healthy())
             }
             Source::Job(name) => {
                 let mut named = (0..self.jobs.len()).filter(|nth| is_named(&self.plan.jobs[*nth], name));

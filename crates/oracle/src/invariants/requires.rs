@@ -3,7 +3,6 @@
 
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{Job, Repeat, RequiredSource, Restarts, Role};
-use containerpilot_core::state::journal::Origin;
 use containerpilot_core::{JobStatus, Outcome, Phase, State, StopReason, StopStage};
 
 use super::oracle::{Check, Oracle};
@@ -23,7 +22,7 @@ impl Oracle<'_> {
             RequiredSource::Job(name) => self.named(name).any(|job| self.job_is_there(job, statuses)),
             RequiredSource::Watch(name) => {
                 let mut watches = self.plan.watches.iter().zip(&self.watches);
-                watches.any(|(watch, instances)| watch.name == *name && !instances.is_empty())
+                watches.any(|(watch, answers)| watch.name == *name && answers.is_healthy())
             }
             // These schedules have no files; see `files.rs`.
             RequiredSource::File(_) => false,
@@ -49,8 +48,7 @@ impl Oracle<'_> {
     pub(super) fn check_required(&self, job: usize, by_hand: bool, after: &[JobStatus]) -> Check {
         let missing = self.plan.jobs[job].requires.iter().find(|requirement| {
             let holds = |statuses: &[JobStatus]| self.is_there(&requirement.source, statuses);
-            let held = holds(&self.previous) || holds(after) || self.was_healthy(&requirement.source);
-            (!by_hand || requirement.bind) && !held
+            (!by_hand || requirement.bind) && !holds(&self.previous) && !holds(after)
         });
         match missing {
             Some(requirement) => {
@@ -77,15 +75,6 @@ impl Oracle<'_> {
         }
         self.released.push(job);
         Ok(())
-    }
-
-    /// Returns true if a watch became healthy in this step. The startup handles several of its answers, and commands between them.
-    fn was_healthy(&self, source: &RequiredSource) -> bool {
-        let RequiredSource::Watch(name) = source else { return false };
-        self.events.iter().any(|event| {
-            matches!(event.origin, Origin::Watch(watch) if self.plan.watches[watch.index()].name == *name)
-                && event.code == Code::Healthy
-        })
     }
 
     /// Returns true if a source that a job is bound to is not there.
@@ -128,10 +117,8 @@ impl Oracle<'_> {
             RequiredSource::Job(name) => self.named(name).all(job_is_gone),
             // A watch that a reload has changed has not answered yet.
             RequiredSource::Watch(name) => {
-                let mut watches = self.plan.watches.iter().zip(&self.watches).zip(&self.answered);
-                watches.any(|((watch, instances), answered)| {
-                    watch.name == *name && *answered && instances.is_empty()
-                })
+                let mut watches = self.plan.watches.iter().zip(&self.watches);
+                watches.any(|(watch, answers)| watch.name == *name && answers.is_unhealthy())
             }
             RequiredSource::File(_) => false,
             RequiredSource::Lock(_) => true,

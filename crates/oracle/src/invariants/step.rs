@@ -42,7 +42,6 @@ impl Oracle<'_> {
         (self.effects_seen, self.reloading.done, self.reloading.moved) = (0, None, None);
         self.events.clear();
         self.released.clear();
-        self.expected_watch_events.clear();
         self.seen.clear();
         self.seen.extend(self.jobs.iter().map(|job| Seen { had_run: job.run.is_some(), ..Seen::default() }));
     }
@@ -103,6 +102,7 @@ impl Oracle<'_> {
             let event = self.events[nth];
             self.see_event(&event, input, &after)?;
         }
+        self.check_watch_events(known)?;
         if switched {
             self.see_smaller_groups(&after);
         }
@@ -149,7 +149,7 @@ impl Oracle<'_> {
         }
         self.check_answers(input, effects, &after, phase)?;
         self.check_reloads(&after, phase)?;
-        self.check_watch()?;
+        self.check_answers_reported(phase)?;
         self.check_shutdown(input, phase, &after)?;
         self.check_signal(input)?;
         let replaced = effects.iter().any(|effect| matches!(effect, Effect::PlanReplaced { .. }));

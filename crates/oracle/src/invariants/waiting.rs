@@ -35,8 +35,7 @@ impl Oracle<'_> {
                     |job: &Job| job.service.as_ref().is_some_and(|service| service.name == *name);
                 watch.name == *name
                     && (self.plan.catalog != Catalog::Embedded
-                        || !self.watches[nth].is_empty()
-                        || self.held_answers[nth].as_ref().is_some_and(|held| !held.is_empty())
+                        || self.watches[nth].will_change()
                         || jobs().any(|(job, status, startable)| {
                             advertised(job)
                                 && (startable && !status.state.has_ended() || Self::will_start_again(status))
