@@ -12,10 +12,13 @@ use crate::supervisor::Core;
 
 impl Core {
     /// A process sent a notice. After `STOPPING=1` a notice changes only the status: the process cannot become ready
-    /// again.
+    /// again. What is left of a run after the exit of its process does not report for it (S14).
     pub(crate) fn notified(&mut self, run: RunId, notice: Notice) {
         let job = self.plan_state.runs.get(&run).copied();
         let Some(job) = job.filter(|job| self.planned(*job).ready.is_some()) else { return };
+        if self.job(job).state() == State::Outlived {
+            return;
+        }
         let Some(state) = self.job_mut(job).run_mut() else { return };
         let readiness = state.readiness();
         let next = match (notice, readiness) {

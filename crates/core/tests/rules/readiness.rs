@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use containerpilot_core::{Input, Readiness, Request};
+use containerpilot_core::input::Remains;
+use containerpilot_core::{Input, Notice, Readiness, Request};
 
 use crate::harness::Harness;
 
@@ -29,6 +30,21 @@ fn h11_a_job_with_ready_and_no_checks_is_healthy_while_it_is_ready() {
     let events = harness.take_events();
     assert_eq!(events[..3], ["web exitSuccess", "web unhealthy", "web becameUnhealthy"]);
     assert_eq!(harness.status("web").readiness, None);
+}
+
+#[test]
+fn h11_s14_what_is_left_of_a_run_does_not_report_for_it() {
+    let mut harness = Harness::running(WEB);
+    harness.notify("web", "READY=1");
+    harness.signal(15);
+    let run = harness.exit_leaving("web", Remains::Group("another process".into()));
+    assert_eq!(harness.status("web").readiness, Some(Readiness::Starting), "everything is forgotten");
+    harness.take_output();
+    for notice in [Notice::Ready, Notice::Stopping] {
+        harness.input(Input::Notified { run, notice });
+        assert_eq!(harness.status("web").readiness, Some(Readiness::Starting));
+    }
+    assert!(harness.take_output().is_empty());
 }
 
 #[test]
