@@ -88,7 +88,7 @@ impl Oracle<'_> {
         model.active = status.state == State::Running
             && status.stop_stage <= Some(StopStage::Hooks)
             && !self.maintenance
-            && !model.run.as_ref().is_some_and(|run| run.said.stopping);
+            && !model.run.as_ref().is_some_and(|run| run.is_stopping());
         if self.jobs[job].active {
             self.jobs[job].last_heartbeat = now;
             self.begin_checks(job);

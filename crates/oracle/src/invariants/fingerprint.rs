@@ -9,7 +9,7 @@ use containerpilot_core::plan::{Check, Job, Repeat, Restarts, Trigger};
 use containerpilot_core::state::fingerprint::{Fingerprint, Name, Order};
 
 use super::fixed_times::{ABANDON_TIMEOUT, KILL_TIMEOUT};
-use super::model::{CheckModel, JobModel, RunModel, Said};
+use super::model::{CheckModel, JobModel, RunModel};
 use super::oracle::Oracle;
 use super::reloading::Reloading;
 
@@ -299,7 +299,9 @@ impl RunModel {
             timed_out,
             killed_for_reload,
             outlived,
-            said: Said { ready, reloading, stopping, alive },
+            notices,
+            // As many as the notices say.
+            ready_sent: _,
         } = self;
         print.name(Name::Run, run.0);
         print.add(variables);
@@ -320,10 +322,9 @@ impl RunModel {
             killed_for_reload,
             outlived,
         ));
-        print.add((off_schedule, ready, reloading, stopping, stop_adjusted, by_stop_event));
+        print.add((off_schedule, stop_adjusted, by_stop_event));
+        print.list(notices, |print, (_, notice)| print.add(std::mem::discriminant(notice)));
         print.option(*ticks_from, Fingerprint::time);
-        if *ready {
-            print.time(*alive);
-        }
+        print.option(self.alive(), Fingerprint::time);
     }
 }

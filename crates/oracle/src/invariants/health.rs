@@ -177,7 +177,7 @@ impl Oracle<'_> {
             let may = status.state == State::Running
                 && status.stop_stage <= Some(StopStage::Hooks)
                 && !self.maintenance
-                && !self.jobs[job].run.as_ref().is_some_and(|run| run.said.stopping);
+                && !self.jobs[job].run.as_ref().is_some_and(|run| run.is_stopping());
             if self.jobs[job].active || !may || !(started || begun || resumed) {
                 continue;
             }

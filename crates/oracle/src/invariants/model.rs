@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use containerpilot_core::Time;
 use containerpilot_core::effect::DesiredService;
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRunId, RunId};
 use containerpilot_core::plan::{Job, Trigger};
+use containerpilot_core::{Notice, Time};
 
 /// Whether an event is pending until the end of a run (W7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,18 +55,10 @@ pub(super) struct RunModel {
     pub(super) killed_for_reload: bool,
     /// True if its process has exited, and others of it have not (S14).
     pub(super) outlived: bool,
-    /// What it has said about itself (H11).
-    pub(super) said: Said,
-}
-
-/// What a process has said about itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Said {
-    pub(super) ready: bool,
-    pub(super) reloading: bool,
-    pub(super) stopping: bool,
-    /// When it was ready, or sent its last `WATCHDOG=1`.
-    pub(super) alive: Time,
+    /// What it has said about itself, and when (H11).
+    pub(super) notices: Vec<(Time, Notice)>,
+    /// How many `ready` events its notices have caused.
+    pub(super) ready_sent: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -213,9 +205,6 @@ pub(super) struct Seen {
     /// It has left the catalog, in this part or any other of the step.
     pub(super) leaves_catalog_now: bool,
     pub(super) left_catalog: bool,
-    /// How often it sends `ready`.
-    pub(super) ready: u32,
-    pub(super) expected_ready: u32,
     /// It starts with a reload.
     pub(super) reloaded: bool,
     /// A reload has changed its definition, not its process (R5).

@@ -10,7 +10,7 @@ use containerpilot_core::request::{Reply, RequestId};
 use containerpilot_core::{Core, JobStatus, Phase, State, StopReason, StopStage};
 
 use super::answers::Answers;
-use super::model::{JobModel, Seen};
+use super::model::{JobModel, RunModel, Seen};
 use super::oracle::{Check, Oracle};
 use super::replicas::is_named;
 
@@ -332,9 +332,7 @@ impl Oracle<'_> {
                 Code::Healthy | Code::BecameHealthy => healthy == Some(true),
                 Code::Unhealthy | Code::BecameUnhealthy => healthy == Some(false),
                 Code::ExitSuccess | Code::ExitFailed => ended && model.last_exit == Some(code),
-                Code::Ready => model.run.as_ref().is_some_and(|run| {
-                    run.started.is_some() && run.said.ready && !run.said.stopping && !run.outlived
-                }),
+                Code::Ready => model.run.as_ref().is_some_and(RunModel::is_ready),
                 Code::CrashLoop => model.crash_looped && !Self::will_start_again(&self.previous[nth]),
                 Code::Stopping => model.stopping.is_some(),
                 Code::Stopped => model.stopped.is_some(),

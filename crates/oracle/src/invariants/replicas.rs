@@ -5,6 +5,7 @@ use containerpilot_core::plan::Job;
 use containerpilot_core::state::journal::{Event, Origin};
 use containerpilot_core::{JobStatus, Phase, State};
 
+use super::model::RunModel;
 use super::oracle::{Check, Oracle};
 
 /// Returns true if a source names a job, or the group that it is a replica of.
@@ -97,10 +98,7 @@ impl Oracle<'_> {
             Code::Healthy | Code::BecameHealthy => status.healthy == Some(true),
             Code::ExitSuccess => model.last_exit == Some(code) && status.run.is_none(),
             Code::Stopped => status.state.has_ended(),
-            Code::Ready => model
-                .run
-                .as_ref()
-                .is_some_and(|run| run.started.is_some() && run.said.ready && !run.said.stopping),
+            Code::Ready => model.run.as_ref().is_some_and(RunModel::is_ready),
             _ => false,
         }
     }

@@ -10,7 +10,7 @@ use containerpilot_core::{Phase, Time};
 use containerpilot_simulation::world::pid_of;
 
 use super::fixed_times::EXEC_TIMEOUT;
-use super::model::{RunModel, Said};
+use super::model::RunModel;
 use super::oracle::{Check, Oracle};
 use super::replicas::is_named;
 use super::stopping::is_hook;
@@ -101,7 +101,8 @@ impl Oracle<'_> {
             timed_out: false,
             killed_for_reload: false,
             outlived: false,
-            said: Said::default(),
+            notices: Vec::new(),
+            ready_sent: 0,
         });
         self.see_work(job);
         self.seen[job].spawned += 1;
