@@ -113,9 +113,6 @@ impl Oracle<'_> {
         model.triggered = Some(generations);
         model.first_fire = model.first_fire.or(Some(event));
         self.seen[job].fired += 1;
-        if self.plan.jobs[job].when.cron().is_some() {
-            self.begin_times(job);
-        }
     }
 
     /// W2: returns true if a `once` job has fired already. A hook fires once for each generation of its job (X2, R3).

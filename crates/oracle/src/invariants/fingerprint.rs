@@ -130,7 +130,7 @@ impl JobModel {
             created: _,
             ran_just_before,
             ticks_from,
-            minutes,
+            schedule,
             by_hand,
             off_schedule,
             runs_since_manual_start,
@@ -199,7 +199,7 @@ impl JobModel {
             print.list(starts, |print, start| print.age(*start, limit.within));
         }
         let periodic = matches!(planned.when.trigger, Trigger::Interval { .. });
-        print.add((minutes, is_spaced));
+        print.add((schedule, is_spaced));
         if let Trigger::Interval { every: interval, .. } = planned.when.trigger {
             // Only the phase of the ticks counts.
             print.add(ticks_from.map(|from| now.since(from).as_nanos() % interval.as_nanos()));

@@ -78,6 +78,15 @@ pub(super) struct CheckModel {
     pub(super) due: Option<Time>,
 }
 
+/// The schedule of a job, on the system clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Schedule {
+    /// When it began. A clock that is set to before begins it again.
+    pub(super) since: Duration,
+    /// The last minute that has come.
+    pub(super) minute: u64,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct JobModel {
     /// The generation of the job.
@@ -87,8 +96,7 @@ pub(super) struct JobModel {
     pub(super) ran_just_before: bool,
     /// The time that its ticks count from (W4).
     pub(super) ticks_from: Option<Time>,
-    /// W15: when its times of day count from, and the last minute that has come; of the system clock, since 1970.
-    pub(super) minutes: Option<(Duration, u64)>,
+    pub(super) schedule: Option<Schedule>,
     /// How often it was started by hand, and how many of those runs were not ticks.
     pub(super) by_hand: u64,
     pub(super) off_schedule: u64,
@@ -241,7 +249,7 @@ impl JobModel {
             created: Time::ZERO,
             ran_just_before: false,
             ticks_from: None,
-            minutes: None,
+            schedule: None,
             by_hand: 0,
             off_schedule: 0,
             runs_since_manual_start: 0,

@@ -78,7 +78,7 @@ impl Oracle<'_> {
                 }
             }
             Input::Deregistered { job } => self.see_deregistered(job.index()),
-            Input::Clock { unix, asleep: _ } => self.see_clock(*unix),
+            Input::Clock { unix, asleep: _ } => self.clock = (self.now, *unix),
             Input::Request { .. }
             | Input::Ready
             | Input::OrphansFound { .. }

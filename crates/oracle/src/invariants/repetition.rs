@@ -13,6 +13,7 @@ impl Oracle<'_> {
     pub(super) fn check_runs(&mut self, job: usize, after: &[JobStatus], phase: Phase) -> Check {
         let status = &after[job];
         self.check_limits(job, status)?;
+        self.check_times(job, status, phase)?;
         if self.plan.jobs[job].exec.action().is_some() && self.seen[job].by_hand {
             // W14: in a ring, one more may be performed later.
             self.jobs[job].by_hand += u64::from(self.seen[job].acted + 1);
@@ -51,7 +52,7 @@ impl Oracle<'_> {
         }
         match (&planned.when.trigger, planned.when.repeat()) {
             (Trigger::Interval { every: interval, .. }, _) => self.check_ticks(job, *interval),
-            (Trigger::Cron { .. }, _) => self.check_times(job),
+            (Trigger::Cron { .. }, _) => Ok(()),
             (Trigger::Manual, _) => self.check_each(job, status),
             _ if planned.when.queues_events() => self.check_queue(job, status),
             // A hook runs once for each generation of its job.

@@ -1,7 +1,5 @@
 //! P6, P7, W4, W6, W14: the start of a run, and its cause.
 
-use std::time::Duration;
-
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::ids::RunId;
 use containerpilot_core::plan::{Job, Plan, Repeat, RequiredSource, Requirement, Restarts, Trigger};
@@ -9,14 +7,11 @@ use containerpilot_core::variables::ProcessEnvironment;
 use containerpilot_core::{Phase, Time};
 use containerpilot_simulation::world::pid_of;
 
-use super::fixed_times::EXEC_TIMEOUT;
+use super::fixed_times::{EXEC_TIMEOUT, HOOK_TIMEOUT};
 use super::model::RunModel;
 use super::oracle::{Check, Oracle};
 use super::replicas::is_named;
 use super::stopping::is_hook;
-
-/// How long a hook without a `timeout` may run (S15).
-const HOOK_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl Oracle<'_> {
     pub(super) fn see_spawn(&mut self, job: usize, run: RunId, environment: &ProcessEnvironment) -> Check {
@@ -127,10 +122,8 @@ impl Oracle<'_> {
         {
             return self.job_violation("W6", job, &format!("it has {} runs", self.jobs[job].runs));
         }
-        if planned.when.cron().is_some() && !by_hand {
+        if !by_hand {
             self.check_time(job)?;
-        } else if planned.when.cron().is_some() && self.jobs[job].runs == 1 {
-            self.begin_times(job);
         }
         // A tick that had to wait for a requirement is not on time (W18).
         if periodic && planned.requires.is_empty() { self.check_tick(job) } else { Ok(()) }
