@@ -85,9 +85,7 @@ impl Tape {
         let bytes = self.redacting.to_bytes();
         let recording = Recording::read(&bytes).map_err(|error| error.to_string())?;
         let (mut replay, mut played) = (Replay::new(&recording), Vec::new());
-        while let Some(step) =
-            replay.next(make).map_err(|error| format!("without secrets: {error}"))?
-        {
+        while let Some(step) = replay.next(make).map_err(|error| format!("without secrets: {error}"))? {
             let deadline = replay.core().and_then(Core::next_deadline);
             played.push(hash(&(step.now, kinds(&step.effects), deadline)));
         }

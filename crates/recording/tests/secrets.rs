@@ -86,9 +86,10 @@ fn b1_a_recording_has_no_part_of_a_secret_and_can_be_played() {
     for step in 0..30_000 {
         now = Time::from_nanos(now.as_nanos() + rng.below(40) * 1_000_000);
         let input = if step == 0 { Input::Ready } else { input(&mut rng, &mut made, &mut runs) };
-        recorder.before_step(&core, now, &input).unwrap();
+        recorder.before_step(&core, now, || 0, &input).unwrap();
         let mut effects = Vec::new();
         core.step(now, input, &mut effects);
+        recorder.after_step(&effects);
         for effect in &effects {
             match effect {
                 Effect::Spawn { run, .. } => runs = vec![(*run, false)],

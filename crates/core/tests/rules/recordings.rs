@@ -412,7 +412,7 @@ impl World {
                     55..65 => Request::Restart(job),
                     65..75 => Request::Start(job),
                     75..82 => Request::Stop(job),
-                    82..86 => Request::Maintenance(percent % 2 == 0),
+                    82..86 => Request::Maintenance(percent.is_multiple_of(2)),
                     86..90 => Request::Several(vec![Request::Restart(job)]),
                     90..95 => Request::RollingRestart(vec![job]),
                     _ => Request::Signal(job, Signal::HUP),
