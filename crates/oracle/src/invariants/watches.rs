@@ -50,7 +50,7 @@ impl Oracle<'_> {
         Ok(())
     }
 
-    /// After a step, every change is reported, unless maintenance mode pauses watches: then the last answer counts (C8).
+    /// After a step, every change is reported. While maintenance mode pauses watches, the last answer waits (C8).
     pub(super) fn check_answers_reported(&mut self, phase: Phase) -> Check {
         if ![self.phase_before, phase].contains(&Phase::Running) {
             return Ok(());
