@@ -121,6 +121,11 @@ fn b2_file_survives_sigkill_and_each_start_begins_a_new_one() {
     let has_all = |played: Vec<(String, String)>| only(&played, &happened).len() >= happened.len();
     wait_until("everything is in the file", || file.exists() && played_so_far(&file).is_some_and(has_all));
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    // What comes later is a part of its own.
+    let size = || fs::metadata(&file).unwrap().len();
+    let before = size();
+    assert_eq!(code(&ask(&run, &["putenv", "A=b"])), 0);
+    wait_until("the file grows", || size() > before);
     run.signal("-KILL");
     run.wait();
     assert!(has_all(replayed_events(&file)));
