@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use crate::support::program::repository;
 
 /// The modules of the supervisor, each above all that it imports. Modules of one row do not import each other.
-const LAYERS: [&[&str]; 7] = [
+const LAYERS: [&[&str]; 6] = [
     &["files", "redactor", "rotation"],
     &["logs", "messages"],
     &["net", "recording"],
     &["discovery", "telemetry", "watches"],
     &["control"],
     &["runtime"],
-    &["replayed"],
 ];
 
 /// Every source file below a folder.

@@ -19,9 +19,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default, rename_all = "camelCase")]
 pub struct Status {
     pub version: String,
-    /// Not in a recording.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pid: Option<u32>,
+    pub pid: u32,
     pub started_at: String,
     pub now: String,
     pub uptime_seconds: f64,

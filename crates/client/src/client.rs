@@ -267,11 +267,6 @@ fn permission_hint(socket: &Path) -> String {
 }
 
 impl ApiResponse {
-    /// A response that comes from a recording.
-    pub(super) fn replayed(body: String) -> Self {
-        Self { status: 200, body: body.into_bytes() }
-    }
-
     /// Whether the status is 2xx.
     pub(super) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)

@@ -1,7 +1,7 @@
 //! `explain`: why a job is in its current state (X5), or what is known about a watch, a rendered file or a lock (X9).
 //! `containerpilot_core::report` builds the sentences.
 
-use containerpilot_api::responses::Status;
+use containerpilot_api::responses::{Explanation, Status};
 use containerpilot_api::{SubjectKind, percent_encoded};
 use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::Arguments;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::client::{ApiResponse, Client};
 use super::groups;
 
-/// The part of an explanation that is printed.
+/// The part of an explanation of a watch, a file or a lock that is printed.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Sentences {
@@ -52,15 +52,21 @@ fn one(client: &Client, name: &str, json: bool) -> Result<(), Failure> {
             return Ok(());
         }
     }
-    print_explanation(&response.success()?, json)
-}
-
-/// Prints the explanation of a job, a watch, a file or a lock.
-pub(super) fn print_explanation(response: &ApiResponse, json: bool) -> Result<(), Failure> {
+    let response = response.success()?;
+    if other.is_none() {
+        return print_explanation(&response, json);
+    }
     if json {
         return print(&format!("{}\n", response.text().trim_end()));
     }
     print_sentences(&response.json::<Sentences>()?.sentences)
+}
+
+fn print_explanation(response: &ApiResponse, json: bool) -> Result<(), Failure> {
+    if json {
+        return print(&format!("{}\n", response.text().trim_end()));
+    }
+    print_sentences(&response.json::<Explanation>()?.sentences)
 }
 
 fn print_sentences(sentences: &[String]) -> Result<(), Failure> {

@@ -18,7 +18,6 @@ mod health;
 mod logs;
 mod record;
 mod render;
-pub mod replayed;
 mod run;
 mod status;
 mod tools;

@@ -17,20 +17,15 @@ use containerpilot_text::screen::{Cell, Screen, Tone, sanitized, table};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::client::{ApiResponse, Client};
+use super::client::Client;
 use super::groups;
 
 pub(super) use cells::{health, state};
 
 pub(super) fn status(args: &Arguments) -> Result<(), Failure> {
     let json = as_json(args)?;
-    let name = args.rest.first().map(|name| name.to_string_lossy().into_owned());
-    show(&Client::of(args).get("/v3/status")?.success()?, name, json)
-}
-
-/// Prints the status of everything, or of what is named.
-pub(super) fn show(response: &ApiResponse, name: Option<String>, json: bool) -> Result<(), Failure> {
-    let Some(name) = name else {
+    let response = Client::of(args).get("/v3/status")?.success()?;
+    let Some(name) = args.rest.first().map(|name| name.to_string_lossy().into_owned()) else {
         if json {
             return print(&format!("{}\n", response.text().trim_end()));
         }
@@ -123,8 +118,7 @@ impl Subject {
 
 fn overview(screen: Screen, status: &Status) -> String {
     let uptime = short_duration(status.uptime_seconds);
-    let pid = status.pid.map_or_else(String::new, |pid| format!(", pid {pid}"));
-    let mut out = format!("containerpilot {}{pid}, up {uptime}", status.version);
+    let mut out = format!("containerpilot {}, pid {}, up {uptime}", status.version, status.pid);
     if !matches!(status.phase.as_str(), "running" | "") {
         out += &format!(", {}", screen.paint(Tone::Waiting, &status.phase));
     }

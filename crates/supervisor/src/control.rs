@@ -14,7 +14,7 @@ mod endpoints;
 mod events;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzz;
-pub(crate) mod render;
+mod render;
 mod routes;
 pub(crate) mod socket;
 

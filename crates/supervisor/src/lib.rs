@@ -14,7 +14,6 @@ mod messages;
 mod net;
 mod recording;
 mod redactor;
-pub mod replayed;
 mod rotation;
 mod runtime;
 mod telemetry;

@@ -21,7 +21,7 @@ mod notices;
 pub(crate) mod oom;
 mod panics;
 pub(crate) mod probe;
-pub(crate) mod queries;
+mod queries;
 pub(crate) mod reload;
 mod shutdown;
 pub(crate) mod starts;

@@ -6,20 +6,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::SystemTime;
 
 use containerpilot_api::SubjectKind;
-use containerpilot_client::replayed as answers;
+use containerpilot_api::job_names::unknown_name_hint;
 use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::Arguments;
 use containerpilot_command_line::output;
 use containerpilot_command_line::terminal::stdout_screen;
 use containerpilot_command_line::version::VERSION;
+use containerpilot_core::ids::{FileIx, JobIx, LockIx, WatchIx};
 use containerpilot_core::{Core, Effect, Input, Phase, Time};
 use containerpilot_drawing::graph::mermaid;
 use containerpilot_drawing::graph::model::Graph;
 use containerpilot_drawing::simulation::{json, svg, timeline};
 use containerpilot_recording::{Damage, DamageKind, Recording, Replay, Step};
 use containerpilot_simulation::timeline_writer::TimelineWriter;
-use containerpilot_supervisor::replayed;
-use containerpilot_text::screen::Screen;
+use containerpilot_text::screen::{Screen, sanitized};
 
 use self::clock::Clock;
 
@@ -50,11 +50,11 @@ pub(crate) fn replay(args: &Arguments) -> Result<(), Failure> {
     match (args.value("at"), question) {
         (None, None) => show_timeline(args, &recording, &clock),
         (None, Some(_)) => {
-            let why = "status, explain and graph need --at TIME, such as `--at 03:12:07`";
+            let why = "explain and graph need --at TIME, such as `--at 03:12:07`";
             Err(Failure::Usage(why.to_owned()))
         }
         (Some(_), None) => {
-            let why = "--at needs what to show: status, explain JOB or graph";
+            let why = "--at needs what to show: explain JOB or graph";
             Err(Failure::Usage(why.to_owned()))
         }
         (Some(at), Some(question)) => question.answer(args, &recording, &clock, clock.read("at", at)?),
@@ -75,7 +75,6 @@ fn read(path: &str) -> Result<Vec<u8>, Failure> {
 
 /// What is asked about a time.
 enum Question {
-    Status(Option<String>),
     Explain(String),
     Graph,
 }
@@ -86,7 +85,6 @@ impl Question {
         let (what, name) = (words.next(), words.next());
         Ok(Some(match (what.as_deref(), name) {
             (None, _) => return Ok(None),
-            (Some("status"), name) => Self::Status(name),
             (Some("explain"), Some(name)) => Self::Explain(name),
             (Some("explain"), None) => {
                 return Err(Failure::Usage("explain needs the name of a job".to_owned()));
@@ -96,7 +94,7 @@ impl Question {
                 return Err(Failure::Usage(format!("unexpected argument `{name}` for graph")));
             }
             (Some(other), _) => {
-                let why = format!("unknown question `{other}`: it is status, explain JOB or graph");
+                let why = format!("unknown question `{other}`: it is explain JOB or graph");
                 return Err(Failure::Usage(why));
             }
         }))
@@ -109,35 +107,51 @@ impl Question {
         clock: &Clock,
         at: SystemTime,
     ) -> Result<(), Failure> {
-        let json = match args.text("format") {
-            "" | "human" => false,
-            "json" => true,
-            other => return Err(unknown_format(other, "`human` and `json`")),
-        };
-        let (core, now) = state_at(recording, clock, at)?;
-        let zero = clock.zero(now);
-        match self {
-            Self::Status(name) => answers::status(replayed::status(&core, zero), name, json),
-            Self::Explain(name) => {
-                let (kind, name) = subject(&name);
-                let answer = replayed::explanation(&core, zero, now, kind, name);
-                answers::explanation(answer.map_err(Failure::Failed)?, json)
-            }
-            Self::Graph => output::write(args.text("out"), mermaid::text(&Graph::of(core.plan())).as_bytes()),
+        let format = args.text("format");
+        if !matches!(format, "" | "human") {
+            return Err(unknown_format(format, "`human`, for a question"));
         }
+        let core = state_at(recording, clock, at)?;
+        let text = match self {
+            Self::Explain(name) => {
+                explanation(&core, &name)?.iter().map(|line| sanitized(line) + "\n").collect()
+            }
+            Self::Graph => mermaid::text(&Graph::of(core.plan())),
+        };
+        output::write(args.text("out"), text.as_bytes())
     }
 }
 
-/// `watch.NAME`, `file.NAME` and `lock.NAME`, or the name of a job.
-fn subject(name: &str) -> (SubjectKind, &str) {
+/// What `explain` says of a job, or of `watch.NAME`, `file.NAME` or `lock.NAME`.
+fn explanation(core: &Core, name: &str) -> Result<Vec<String>, Failure> {
     let (prefix, own) = name.split_once('.').unwrap_or_default();
-    let others = [SubjectKind::Watch, SubjectKind::File, SubjectKind::Lock].into_iter();
-    let mut others = others.filter(|kind| kind.word() == prefix);
-    others.next().map_or((SubjectKind::Job, name), |kind| (kind, own))
+    let plan = core.plan();
+    let position = |kind: SubjectKind, known: Vec<&str>, name: &str| {
+        let place = known.iter().position(|other| *other == name);
+        let hint = || unknown_name_hint(kind, name, &known);
+        place.ok_or_else(|| Failure::Failed(format!("there is no {} `{name}`{}", kind.word(), hint())))
+    };
+    let sentences = if prefix == SubjectKind::Watch.word() {
+        let known = plan.watches.iter().map(|watch| watch.name.as_str()).collect();
+        let watch = WatchIx::at(position(SubjectKind::Watch, known, own)?);
+        core.explain_watch(watch, None).map(|explained| explained.sentences)
+    } else if prefix == SubjectKind::File.word() {
+        let known = plan.files.iter().map(|file| file.name.as_str()).collect();
+        let file = FileIx::at(position(SubjectKind::File, known, own)?);
+        core.explain_file(file).map(|explained| explained.sentences)
+    } else if prefix == SubjectKind::Lock.word() {
+        let known = plan.locks.iter().map(|lock| lock.name.as_str()).collect();
+        let lock = LockIx::at(position(SubjectKind::Lock, known, own)?);
+        core.explain_lock(lock, None).map(|explained| explained.sentences)
+    } else {
+        let known = plan.jobs.iter().map(|job| job.name.as_str()).collect();
+        Some(core.explain(JobIx::at(position(SubjectKind::Job, known, name)?), None).sentences())
+    };
+    Ok(sentences.unwrap_or_default())
 }
 
 /// The state at this time.
-fn state_at(recording: &Recording<'_>, clock: &Clock, at: SystemTime) -> Result<(Core, Time), Failure> {
+fn state_at(recording: &Recording<'_>, clock: &Clock, at: SystemTime) -> Result<Core, Failure> {
     let (mut replay, mut last, mut later) = (Replay::new(recording), None, None);
     while later.is_none() {
         let step = play(&mut replay, clock, |core, now, input, effects| {
@@ -166,7 +180,7 @@ fn state_at(recording: &Recording<'_>, clock: &Clock, at: SystemTime) -> Result<
     if core.phase() != Phase::Exited {
         core.step(now, Input::Tick, &mut Vec::new());
     }
-    Ok((core, now))
+    Ok(core)
 }
 
 fn unknown_format(given: &str, known: &str) -> Failure {

@@ -98,8 +98,7 @@ impl App {
     pub(super) fn update(&mut self, status: &Status) {
         self.trouble = None;
         let uptime = short_duration(status.uptime_seconds);
-        self.summary =
-            format!("containerpilot {}, pid {}, up {uptime}", status.version, status.pid.unwrap_or_default());
+        self.summary = format!("containerpilot {}, pid {}, up {uptime}", status.version, status.pid);
         if !matches!(status.phase.as_str(), "running" | "") {
             self.summary += &format!(", {}", status.phase);
         }

@@ -96,7 +96,7 @@ impl ControlApi {
                 let usage = routes::flag("usage", usage, false).map_err(bad_request)?;
                 let snapshot = self.handles.queries.overview().await.ok_or_else(no_answer)?;
                 let usage = usage.then(|| job_usage::read(&snapshot));
-                Ok(ok(JSON, render::status(&snapshot, usage.as_ref(), Some(std::process::id()))))
+                Ok(ok(JSON, render::status(&snapshot, usage.as_ref())))
             }
             Endpoint::Health => self.health().await,
             Endpoint::Events => self.events(query, &head.headers).await,

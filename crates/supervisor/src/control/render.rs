@@ -28,12 +28,8 @@ pub(super) fn line(response: &impl Serialize) -> String {
 }
 
 /// `GET /v3/status`.
-/// `usage` has what the processes of runs use, if that was asked for. `pid` is that of the supervisor, if it is known.
-pub(crate) fn status(
-    snapshot: &Snapshot,
-    usage: Option<&BTreeMap<RunId, JobUsage>>,
-    pid: Option<u32>,
-) -> String {
+/// `usage` has what the processes of runs use, if that was asked for.
+pub(super) fn status(snapshot: &Snapshot, usage: Option<&BTreeMap<RunId, JobUsage>>) -> String {
     let overview = &snapshot.overview;
     let clock = Clock { now: Some(overview.now), wall: snapshot.clock };
     let names = |job: JobIx| overview.jobs.get(job.index()).map_or("", |job| job.name.as_str());
@@ -54,7 +50,7 @@ pub(crate) fn status(
     };
     line(&responses::Status {
         version: crate::VERSION.to_owned(),
-        pid,
+        pid: std::process::id(),
         started_at: clock.at(Time::ZERO),
         now: clock.at(overview.now),
         uptime_seconds: seconds(overview.now.since(Time::ZERO)),
@@ -111,7 +107,7 @@ pub(super) fn reloaded(done: &ReloadSummary, dry_run: bool) -> String {
 /// `GET /v3/jobs/NAME/explain`, and the same for watches, locks and files.
 ///
 /// `output` is the end of the output of the last run of a job, if that failed.
-pub(crate) fn explanation(explained: Explained, output: Vec<String>) -> String {
+pub(super) fn explanation(explained: Explained, output: Vec<String>) -> String {
     let clock = Clock { now: Some(explained.now), wall: explained.clock };
     match explained.subject {
         ExplainedSubject::Job(job) => line(&job_explanation(*job, clock, output)),

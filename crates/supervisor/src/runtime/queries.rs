@@ -86,7 +86,7 @@ impl QueryHandler {
         match query {
             LoopQuery::Overview(reply) => drop(reply.send(self.overview(core, catalog))),
             LoopQuery::Explain(subject, shown, reply) => {
-                let subject = explain(core, Some(catalog), &subject, shown);
+                let subject = explain(core, catalog, &subject, shown);
                 let explained = |subject| Explained { subject, now, clock: self.clock };
                 drop(reply.send(subject.map(explained)));
             }
@@ -231,10 +231,9 @@ pub(crate) fn execution(core: &Core, spawner: &mut Spawner, name: &str) -> Resul
 }
 
 /// Why something is in its current state, without the texts that are not disclosed.
-/// Without a catalog nothing is known about services and about what watches and locks have in trouble.
-pub(crate) fn explain(
+fn explain(
     core: &Core,
-    catalog: Option<&Discovery>,
+    catalog: &Discovery,
     subject: &Subject,
     shown: Option<Disclosure>,
 ) -> Result<ExplainedSubject, LookupError> {
@@ -244,15 +243,13 @@ pub(crate) fn explain(
         SubjectKind::Watch => {
             let names: Vec<&str> = viewed.plan().watches.iter().map(|watch| watch.name.as_str()).collect();
             let watch = WatchIx::at(find(subject.kind, name, &names)?);
-            let explained =
-                viewed.explain_watch(watch, catalog.and_then(|catalog| catalog.watch_trouble(name)).as_ref());
+            let explained = viewed.explain_watch(watch, catalog.watch_trouble(name).as_ref());
             ExplainedSubject::Watch(explained.ok_or(LookupError::NoAnswer)?)
         }
         SubjectKind::Lock => {
             let names: Vec<&str> = viewed.plan().locks.iter().map(|lock| lock.name.as_str()).collect();
             let lock = LockIx::at(find(subject.kind, name, &names)?);
-            let explained =
-                viewed.explain_lock(lock, catalog.and_then(|catalog| catalog.lock_trouble(name)).as_ref());
+            let explained = viewed.explain_lock(lock, catalog.lock_trouble(name).as_ref());
             ExplainedSubject::Lock(explained.ok_or(LookupError::NoAnswer)?)
         }
         SubjectKind::File => {
@@ -264,10 +261,9 @@ pub(crate) fn explain(
             let job = find_job(viewed.plan(), name)?;
             // Not of the copy: a name may be another one there.
             let planned = core.plan().jobs.get(job.index()).ok_or(LookupError::NoAnswer)?;
-            let service =
-                planned.service.as_ref().zip(catalog).map(|(service, catalog)| catalog.known(service));
+            let service = planned.service.as_ref().map(|service| catalog.known(service));
             let mut explanation = viewed.explain(job, service.as_ref());
-            explanation.add_troubles(|watch| catalog?.watch_trouble(watch));
+            explanation.add_troubles(|watch| catalog.watch_trouble(watch));
             let command = planned.exec.program().filter(|_| shown.is_none_or(|shown| shown.commands));
             ExplainedSubject::Job(Box::new(ExplainedJob {
                 explanation,

@@ -58,7 +58,7 @@ fn x9_unknown_name_of_a_watch_lock_or_file_has_a_hint() {
     );
     let hint = |kind, name: &str| {
         let subject = Subject { kind, name: name.to_owned() };
-        match explain(&core, Some(&catalog(&core)), &subject, None) {
+        match explain(&core, &catalog(&core), &subject, None) {
             Err(LookupError::NotFound(hint)) => hint,
             other => panic!("{other:?}"),
         }
