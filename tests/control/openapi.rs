@@ -114,7 +114,8 @@ fn x2_every_path_responds_as_openapi_json_describes() {
             let other = if method == "GET" { "POST" } else { "GET" };
             assert_eq!(request(&pilot.socket, other, &concrete, "").status, 405, "{other} {path}");
             let responses = operation["responses"].as_object().unwrap();
-            if responses.contains_key("404") {
+            // The one without a name is for a supervisor that records nothing.
+            if responses.contains_key("404") && path.contains("{name}") {
                 let unknown = path.replace("{name}", "unknown");
                 assert_eq!(
                     request(&pilot.socket, &method, &unknown, &body).status,
