@@ -181,7 +181,8 @@ mod tests {
     #[test]
     fn s7_main_job_equals_one_from_a_configuration() {
         let written = "{ jobs: [{ name: 'app', exec: ['app', 'a', ''], onSuccess: 'shutdown', onFailure: 'shutdown', \
-                       logging: { raw: true } }], logging: { level: 'WARN', output: 'stderr' } }";
+                       logging: { raw: true } }], logging: { level: 'WARN', output: 'stderr' }, \
+                       record: { memory: 0 } }";
         let input = ConfigFile { name: "<test>".to_owned(), text: written.into() };
         let mut loaded =
             containerpilot_config::load(vec![input], &ThisHost::with(Environment::new()), OPTIONS);
