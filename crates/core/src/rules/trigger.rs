@@ -35,7 +35,10 @@ impl Core {
     }
 
     fn trigger(&mut self, job: JobIx, event: Event) {
-        let shutting_down = matches!(self.phase, Phase::Stopping | Phase::Terminating);
+        // A shutdown that is due begins when this event has reached all its jobs (E3). Those after the one that ends the
+        // container get it as in the shutdown: no other event of this kind follows.
+        let shutting_down =
+            matches!(self.phase, Phase::Stopping | Phase::Terminating) || self.shutdown_due.is_some();
         let periodic = self.planned(job).when.is_periodic();
         // An event from before the present generation of its job does not count for that.
         let newest_generation = match event.origin {

@@ -535,3 +535,27 @@ fn s13_a_failed_server_decides_the_exit_code() {
     harness.exit("web", 4);
     assert_eq!(harness.exit, Some(4));
 }
+
+/// Of the hooks of one event, the first one ends the container: it may not start again. The others run.
+#[test]
+fn s3_e3_a_hook_after_the_one_that_ends_the_container_runs() {
+    for code in ["onFailure: 'shutdown',", ""] {
+        let mut harness = Harness::running(&format!(
+            "{{ name: 'main', exec: 'x' }},
+             {{ name: 'limited', exec: 'x', when: {{ source: 'main', each: 'stopped' }}, {code}
+                startLimit: {{ count: 1, within: '1h', then: 'shutdown' }} }},
+             {{ name: 'hook', exec: 'x', when: {{ source: 'main', each: 'stopped' }} }},
+             {{ name: 'other', exec: 'x', when: {{ source: 'main', each: 'exitSuccess' }} }}"
+        ));
+        harness.request(Request::Start(JobIx(1)));
+        harness.exit("limited", 1);
+        harness.exit("main", 0);
+        assert_eq!(harness.core.phase(), Phase::Stopping, "{:?}", harness.log);
+        assert!(harness.has_process("hook"), "{:?}", harness.log);
+        harness.exit("hook", 0);
+        if harness.has_process("other") {
+            harness.exit_on("other", 15);
+        }
+        assert_eq!(harness.exit, Some(1));
+    }
+}
