@@ -700,6 +700,16 @@ fn x14_a_read_only_root_needs_mounts_for_what_is_written() {
     assert!(messages[0].contains("the file cfg is never rendered"), "{messages:?}");
     assert!(messages[1].contains("the log file /var/log/cp.log"), "{messages:?}");
     assert_eq!(found.len(), 2);
+    let recorded = "{ record: { file: '/data/rec' }, jobs: [{ name: 'app', exec: 'x' }] }";
+    let recorded_to = |mount: &str| compose(&format!("read_only: true\ntmpfs: [/run{mount}]"));
+    finds(
+        recorded,
+        recorded_to(""),
+        Fault,
+        "read_only",
+        &["the recording /data/rec is on no writable mount"],
+    );
+    passes(recorded, recorded_to(", /data"));
     // Without a read-only root: a user that cannot write to /var/run.
     let user =
         format!("securityContext:\n  runAsUser: 1000\n{}", exec("readinessProbe", "containerpilot, health"));

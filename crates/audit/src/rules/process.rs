@@ -245,6 +245,15 @@ impl Audit<'_> {
                 &["logging", "output"],
             );
         }
+        if let Some(file) = &plan.record.file
+            && !self.is_writable_mount(&file.path)
+        {
+            let path = &file.path;
+            let message = format!(
+                "the root file system is read-only, and the recording {path} is on no writable mount"
+            );
+            self.fault(line, message, "mount a volume at its directory", &["record", "file"]);
+        }
         let log_file = |job: &Job| Some((job.name.clone(), job.output.file()?.path.clone()));
         let logs = plan.jobs.iter().filter_map(log_file);
         for (name, path) in logs.filter(|(_, path)| !self.is_writable_mount(path)).collect::<Vec<_>>() {
