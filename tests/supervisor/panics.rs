@@ -188,7 +188,7 @@ fn l4_panic_in_the_log_thread_is_survived_and_loses_no_line() {
 
 #[test]
 fn p1_panic_in_any_source_of_the_loop_is_survived_and_loses_no_exit() {
-    let often = ["wait", "message", "query", "reap", "exit", "probe", "check-output", "state"];
+    let often = ["wait", "message", "query", "reap", "exit", "probe", "check-output", "state", "record"];
     let points =
         often.iter().flat_map(|point| [(point, 1), (point, 2)]).chain([(&"signal", 1), (&"network", 1)]);
     for (point, nth) in points {

@@ -8,7 +8,7 @@ use containerpilot_core::plan::{Level, LogFile, Record};
 use containerpilot_core::{Core, Effect, Input, Time};
 use containerpilot_recording::StepRecorder;
 
-use self::file::RecordingFile;
+use self::file::{EndingFile, RecordingFile};
 use crate::VERSION;
 use crate::messages::{LoopMessage, LoopSender};
 use crate::redactor::new_redactor;
@@ -89,7 +89,7 @@ impl LiveRecording {
                  larger, or 0"
             );
             self.warn(message);
-            (self.recorder, self.file, self.flush_at) = (None, None, None);
+            self.give_up();
         } else if self.file.is_some() && self.flush_at.is_none() {
             self.flush_at = Some(Instant::now() + FLUSH_DELAY);
         }
@@ -107,6 +107,11 @@ impl LiveRecording {
         if let Some(recorder) = &mut self.recorder {
             recorder.step_failed();
         }
+    }
+
+    /// Nothing more is recorded.
+    pub(crate) fn give_up(&mut self) {
+        (self.recorder, self.file, self.flush_at) = (None, None, None);
     }
 
     /// When [`LiveRecording::flush`] is due.
@@ -129,12 +134,10 @@ impl LiveRecording {
         self.recorder.as_ref().map(StepRecorder::to_bytes)
     }
 
-    /// Writes the rest of the file, if that is possible until then.
-    pub(crate) fn finish(mut self, deadline: Instant) {
+    /// Passes the end of the recording to the file. The result waits until it is written.
+    pub(crate) fn end(mut self) -> Option<EndingFile> {
         self.flush();
-        if let Some(file) = self.file {
-            file.finish(deadline);
-        }
+        self.file.map(RecordingFile::end)
     }
 }
 

@@ -4,9 +4,8 @@ use containerpilot_core::redaction::Redactor;
 use ring::hmac;
 use ring::rand::SystemRandom;
 
-/// A redactor with a new key, which is in the memory of this process only. Whoever has a recording cannot try out which
-/// text has a hash, however short the text is. `None` if the system has no random numbers: then nothing may be
-/// recorded.
+/// A redactor with a new key, which is in the memory of this process only: readers of a recording cannot guess a text
+/// by its hash, however short it is. `None` if the system has no random numbers; then nothing may be recorded.
 pub(crate) fn new_redactor() -> Option<Redactor> {
     let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new()).ok()?;
     Some(Redactor::new(move |text| first_bytes(hmac::sign(&key, text).as_ref())))

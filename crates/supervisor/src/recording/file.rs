@@ -62,12 +62,21 @@ impl RecordingFile {
         sent && !lost
     }
 
-    /// Waits until everything is written.
-    pub(super) fn finish(self, deadline: Instant) {
-        let Self { chunks, ended, .. } = self;
-        drop(chunks);
+    /// No chunks follow.
+    pub(super) fn end(self) -> EndingFile {
+        EndingFile(self.ended)
+    }
+}
+
+/// The thread of a file that writes its last chunks.
+#[derive(Debug)]
+pub(crate) struct EndingFile(Receiver<()>);
+
+impl EndingFile {
+    /// Waits until everything is written, at most until then.
+    pub(crate) fn wait(self, deadline: Instant) {
         let left = deadline.saturating_duration_since(Instant::now());
-        let _: Result<(), RecvTimeoutError> = ended.recv_timeout(left);
+        let _: Result<(), RecvTimeoutError> = self.0.recv_timeout(left);
     }
 }
 

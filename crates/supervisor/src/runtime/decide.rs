@@ -96,22 +96,26 @@ impl<D: Decider> Runtime<D> {
             event => (None, event.clone()),
         };
         for input in [input, again.clone()] {
-            self.guarded("recording", |this| {
+            let recorded = caught(|| {
                 failpoint("record");
-                if let Some(core) = this.core.core() {
-                    this.recording.before_step(core, now, &input);
+                if let Some(core) = self.core.core() {
+                    self.recording.before_step(core, now, &input);
                 }
             });
+            self.survive_recording(recorded);
             let before = effects.len();
             let decided = caught(|| {
                 failpoint("step");
                 self.core.step(now, input, effects);
             });
             let Err(panic) = decided else {
-                self.recording.after_step(effects.get(before..).unwrap_or_default());
+                let decided = effects.get(before..).unwrap_or_default();
+                let recorded = caught(|| self.recording.after_step(decided));
+                self.survive_recording(recorded);
                 return ControlFlow::Continue(());
             };
-            self.recording.step_failed();
+            let recorded = caught(|| self.recording.step_failed());
+            self.survive_recording(recorded);
             self.survive_panic("deciding", &panic);
             if let Some(id) = refused.take() {
                 effects.push(Effect::Reply { id, reply: internal_error() });

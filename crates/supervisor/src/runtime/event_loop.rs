@@ -190,7 +190,8 @@ impl<D: Decider> Runtime<D> {
         });
         self.guarded("giving up a reload", Self::give_up_slow_load);
         if self.recording.flush_at().is_some_and(|at| at <= Instant::now()) {
-            self.recording.flush();
+            let flushed = caught(|| self.recording.flush());
+            self.survive_recording(flushed);
         }
         self.guarded_flow("handling a deadline", Self::handle_deadline)?;
         // Only once: what these results cause is handled in the next iteration.

@@ -65,6 +65,14 @@ impl<D: Decider> Runtime<D> {
         self.paused_until = Some(Instant::now() + PAUSE);
     }
 
+    /// Ends the recording after a panic in it: it may be half written. Nothing else depends on it.
+    pub(super) fn survive_recording(&mut self, recorded: Result<(), String>) {
+        if let Err(message) = recorded {
+            self.recording.give_up();
+            self.log_panic("recording, nothing more is recorded", &message);
+        }
+    }
+
     pub(super) fn log_panic(&self, during: &str, message: &str) {
         self.log(Level::Panic, &format!("internal error while {during}: {message}; please report it"));
     }

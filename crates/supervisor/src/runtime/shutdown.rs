@@ -46,6 +46,9 @@ impl<D: Decider> Runtime<D> {
         }
         let EffectExecutor { catalog, logs, mut check_outputs, queries, reloads, net, .. } = executor;
         let net = net.into_started();
+        // Its file is written meanwhile, and the log does not wait for it.
+        let mut recording_end = None;
+        survive(&logs, "ending the recording", || recording_end = recording.end());
         survive(&logs, "reading the last output of checks", || check_outputs.follow_all(&logs));
         // Waiting queries and event streams end now.
         drop(queries);
@@ -63,12 +66,14 @@ impl<D: Decider> Runtime<D> {
                 write_entries(&receiver, &logs);
             }
         });
-        recording.finish(log);
         write_entries(&receiver, &logs);
         drop(receiver);
         // Kubernetes shows its end as the message of the container. Without Kubernetes there is no such file.
         let _ = regular_file::append(TERMINATION_LOG, format!("{}\n", exit.entry.message).as_bytes());
         logs.finish(log, Some(&exit.entry));
+        if let Some(end) = recording_end {
+            end.wait(log);
+        }
         if let Some(export) = export {
             let unsent = export.finish(last_state, export_by);
             if unsent > 0 {
