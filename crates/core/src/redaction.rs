@@ -40,7 +40,7 @@ pub struct Redacted<'a, T> {
 }
 
 impl Redactor {
-    /// With a hash whose key is known to nobody who gets the recording: otherwise short secrets could be guessed.
+    /// With a keyed hash. The key must not be known to readers of the recording: they could guess short secrets.
     #[must_use]
     pub fn new(hash: impl Fn(&[u8]) -> u64 + Send + Sync + 'static) -> Self {
         Self { hashes: Hashes::new(Arc::new(hash)), manner: Manner::Hashed }

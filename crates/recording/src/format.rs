@@ -15,8 +15,8 @@ pub(crate) const CONTINUES: u8 = 0;
 /// The chunk begins a block, with the state that the inputs before it have led to.
 pub(crate) const FOLLOWS: u8 = 1;
 
-/// The chunk begins a block, with another state.
-pub(crate) const BEGINS_ANEW: u8 = 2;
+/// The chunk begins a block after an internal error: its state does not follow from the inputs before it.
+pub(crate) const AFTER_ERROR: u8 = 2;
 
 /// A chunk that begins a block has its times next: that of the checkpoint in nanoseconds, and the milliseconds since 1970.
 pub(crate) const BLOCK_TIMES: usize = 8 + 8;

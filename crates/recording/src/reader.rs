@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 
 use crate::checksum::crc32;
 use crate::coder::{Decoder, Models, NUMBER_CONTEXTS, Part, Rare};
-use crate::format::{BEGINS_ANEW, CHUNK_PREFIX, FOLLOWS, MAGIC, MAX_CHUNK, STEP};
+use crate::format::{AFTER_ERROR, CHUNK_PREFIX, FOLLOWS, MAGIC, MAX_CHUNK, STEP};
 use crate::recorder::Start;
 
 /// A recording whose blocks are intact.
@@ -125,7 +125,7 @@ fn add(blocks: &mut Vec<StoredBlock>, body: &[u8]) -> Result<(), DamageKind> {
     let (kind, body) = body.split_first().ok_or(DamageKind::Checksum)?;
     let (inputs, body) = body.split_first_chunk().ok_or(DamageKind::Checksum)?;
     let inputs = u32::from_le_bytes(*inputs);
-    if [FOLLOWS, BEGINS_ANEW].contains(kind) {
+    if [FOLLOWS, AFTER_ERROR].contains(kind) {
         let (time, body) = body.split_first_chunk().ok_or(DamageKind::Checksum)?;
         let (unix, data) = body.split_first_chunk().ok_or(DamageKind::Checksum)?;
         let (time, unix) = (u64::from_le_bytes(*time), u64::from_le_bytes(*unix));

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::checksum::crc32;
 use crate::coder::{Encoder, MODELS_BYTES, Models, NUMBER_CONTEXTS, Part, Rare};
-use crate::format::{BEGINS_ANEW, BLOCK_TIMES, CHUNK_HEADER, CHUNK_PREFIX, CONTINUES, FOLLOWS, MAGIC, STEP};
+use crate::format::{AFTER_ERROR, BLOCK_TIMES, CHUNK_HEADER, CHUNK_PREFIX, CONTINUES, FOLLOWS, MAGIC, STEP};
 
 /// So many blocks fill the memory. With more, more of it is checkpoints; with fewer, more is dropped at a time.
 const BLOCKS: usize = 8;
@@ -24,7 +24,7 @@ pub struct Recorder {
     current: Option<Block>,
     /// Whether the next checkpoint is the state that the inputs before it lead to.
     follows: bool,
-    /// The chunks that a file does not have yet; `None` if nobody takes them.
+    /// The chunks that the file does not have yet; `None` without a file.
     chunks: Option<Vec<Chunk>>,
 }
 
@@ -84,7 +84,7 @@ impl Recorder {
     }
 
     /// The next thing to write is a checkpoint that does not follow from the inputs before it.
-    pub fn begin_anew(&mut self) {
+    pub fn begin_after_error(&mut self) {
         self.end_block();
         self.follows = false;
     }
@@ -131,7 +131,7 @@ impl Recorder {
         self.chunks = Some(Vec::new());
     }
 
-    /// Nobody takes chunks any more.
+    /// No chunks are kept any more.
     pub fn end_file(&mut self) {
         self.chunks = None;
     }
@@ -241,7 +241,7 @@ impl Block {
         body.push(match (begins, self.start.follows) {
             (false, _) => CONTINUES,
             (true, true) => FOLLOWS,
-            (true, false) => BEGINS_ANEW,
+            (true, false) => AFTER_ERROR,
         });
         body.extend_from_slice(&self.inputs.to_le_bytes());
         if begins {

@@ -54,7 +54,7 @@ impl StepRecorder {
 
     /// The core is not in the state that its inputs lead to: it has failed in the middle of a step.
     pub fn step_failed(&mut self) {
-        self.recorder.begin_anew();
+        self.recorder.begin_after_error();
     }
 
     /// The recording so far.

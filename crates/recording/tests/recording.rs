@@ -1,4 +1,4 @@
-//! B1, B3: what is recorded is read again, whatever is dropped, cut off or broken.
+//! B1–B4: a recording is read as it was written, also when its oldest part was dropped, or its end is cut off or broken.
 #![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 use containerpilot_recording::{DamageKind, ReadError, Recorded, Recorder, Recording, Unreadable};
@@ -170,7 +170,7 @@ fn b4_a_block_says_whether_it_follows() {
     let mut recorder = Recorder::new(100_000, "1.2.3".to_owned());
     for time in 0..4 {
         if time == 2 {
-            recorder.begin_anew();
+            recorder.begin_after_error();
         }
         if recorder.needs_checkpoint() {
             recorder.checkpoint((time, 0), &State::default()).unwrap();

@@ -434,7 +434,7 @@ fn reason_words(reason: KillReason) -> &'static str {
     }
 }
 
-/// What somebody outside has asked for.
+/// A request, a signal or a reading of the clock, in words.
 fn request_words(core: &Core, input: &Input) -> Option<String> {
     Some(match input {
         Input::Signal(signal) => format!("{signal} to the supervisor"),

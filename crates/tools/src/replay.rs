@@ -2,6 +2,7 @@
 
 mod clock;
 
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::SystemTime;
 
@@ -43,7 +44,7 @@ pub(crate) fn replay(args: &Arguments) -> Result<(), Failure> {
             DamageKind::Checksum => "the rest is broken",
             DamageKind::Order => "a part is missing",
         };
-        eprintln!("warning: {path} can be read up to byte {offset}: {why}");
+        note(&format!("warning: {path} can be read up to byte {offset}: {why}"));
     }
     let clock = Clock::new(&recording);
     let question = Question::new(args)?;
@@ -169,7 +170,7 @@ fn state_at(recording: &Recording<'_>, clock: &Clock, at: SystemTime) -> Result<
     if later.is_none()
         && let Some(last) = last.map(|last| clock.at(last)).filter(|last| *last < at)
     {
-        eprintln!("note: this is the last state in the recording, of {}", clock.text(last));
+        note(&format!("note: this is the last state in the recording, of {}", clock.text(last)));
     }
     let Some((mut core, last)) = later.or_else(|| replay.core().cloned()).zip(last) else {
         let begin = clock.text(clock.start());
@@ -181,6 +182,11 @@ fn state_at(recording: &Recording<'_>, clock: &Clock, at: SystemTime) -> Result<
         core.step(now, Input::Tick, &mut Vec::new());
     }
     Ok(core)
+}
+
+/// Prints to standard error. If that is closed, the command still works.
+fn note(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 fn unknown_format(given: &str, known: &str) -> Failure {

@@ -14,7 +14,7 @@ impl Oracle<'_> {
         Schedule { since, minute: since.as_secs() / 60 }
     }
 
-    /// A run starts that nobody has started by hand: a minute has come that had not come before this step.
+    /// A run starts, not by hand: a minute has come that had not come before this step.
     pub(super) fn check_time(&mut self, job: usize) -> Check {
         let (planned, minute) = (&self.plan.jobs[job], self.schedule().minute);
         if planned.when.cron().is_none() || !planned.requires.is_empty() {

@@ -45,7 +45,7 @@ impl Clock {
         timestamps::to_millis(&timestamps::rfc3339(time))
     }
 
-    /// A time that somebody has written: RFC 3339, or a time of day in UTC, which is the first one in the recording.
+    /// Parses a time on the command line: RFC 3339, or a time of day in UTC, the first one in the recording.
     pub(super) fn read(&self, flag: &str, text: &str) -> Result<SystemTime, Failure> {
         let wrong = || {
             let example = self.text(self.start());
