@@ -44,6 +44,7 @@ pub const TARGETS: &[Target] = &[
     ("names", supervisor::names),
     ("notices", notices::run),
     ("otlp_answer", otlp_answer::run),
+    ("recording", containerpilot_recording::fuzz::run),
     ("requests", supervisor::requests),
     ("scenario", scenario::run),
     ("status", supervisor::status),

@@ -17,6 +17,8 @@ mod checksum;
 mod coder;
 mod digest;
 mod format;
+#[cfg(feature = "fuzzing")]
+pub mod fuzz;
 mod ids;
 mod reader;
 mod recorder;

@@ -93,9 +93,15 @@ impl<'a> Recording<'a> {
         Ok(Self { version, blocks, damage })
     }
 
-    /// The blocks, the oldest first.
-    pub fn blocks(&self) -> impl ExactSizeIterator<Item = BlockReader<'_>> {
-        self.blocks.iter().map(|block| BlockReader {
+    /// The blocks, the oldest first. A reader has tables of 57 KB, so that those of all blocks could be much larger than
+    /// the file.
+    pub fn blocks(&self) -> impl Iterator<Item = BlockReader<'_>> {
+        (0..).map_while(|nth| self.block(nth))
+    }
+
+    /// The block with this number.
+    pub(crate) fn block(&self, nth: usize) -> Option<BlockReader<'_>> {
+        self.blocks.get(nth).map(|block| BlockReader {
             source: Source { decoder: Decoder::new(&block.data), models: Models::new(), part: Part::State },
             start: block.start,
             last: block.start.time,

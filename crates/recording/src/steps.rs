@@ -93,7 +93,9 @@ fn expected(core: &Core, input: &Input) -> Option<u64> {
 /// Makes the steps of a recording again.
 #[derive(Debug)]
 pub struct Replay<'a> {
-    blocks: std::vec::IntoIter<BlockReader<'a>>,
+    recording: &'a Recording<'a>,
+    /// The number of blocks that were begun.
+    begun: usize,
     current: Option<Played<'a>>,
     has_secrets: bool,
 }
@@ -164,9 +166,8 @@ fn time(time: Time) -> impl std::fmt::Display {
 impl<'a> Replay<'a> {
     /// From the oldest checkpoint.
     #[must_use]
-    pub fn new(recording: &'a Recording<'_>) -> Self {
-        let blocks = recording.blocks().collect::<Vec<_>>().into_iter();
-        Self { blocks, current: None, has_secrets: false }
+    pub const fn new(recording: &'a Recording<'_>) -> Self {
+        Self { recording, begun: 0, current: None, has_secrets: false }
     }
 
     /// Of a recording that has all texts as they are. They are compared, too.
@@ -208,7 +209,8 @@ impl<'a> Replay<'a> {
                 let unix = u64::try_from(*zero + i128::from(time / 1_000_000)).unwrap_or_default();
                 return Ok(Some(Step { now, unix, input, effects }));
             }
-            let Some(mut block) = self.blocks.next() else { return Ok(None) };
+            let Some(mut block) = self.recording.block(self.begun) else { return Ok(None) };
+            self.begun += 1;
             let recorded: Core = block.checkpoint()?;
             let start = block.start();
             let at = Time::from_nanos(start.time);

@@ -1,7 +1,9 @@
 //! B1–B4: a recording is read as it was written, also when its oldest part was dropped, or its end is cut off or broken.
 #![expect(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
-use containerpilot_recording::{DamageKind, ReadError, Recorded, Recorder, Recording, Unreadable};
+use containerpilot_recording::{
+    DamageKind, ReadError, Recorded, Recorder, Recording, Replay, ReplayError, Unreadable,
+};
 use serde::{Deserialize, Serialize};
 
 /// A state and inputs with the shapes of those of the core.
@@ -230,6 +232,20 @@ fn b3_other_files_are_refused() {
     assert_eq!(Recording::read(b"CPREC\x002..."), Err(ReadError::Format('2')));
     assert_eq!(Recording::read(b"CPREC\x001\x05\x00abc"), Err(ReadError::Header));
     assert_eq!(Recording::read(b"CPREC\x001\x03\x00abc"), Err(ReadError::Empty));
+}
+
+/// B3: the tables of all readers together would take 6 GB.
+#[test]
+fn b3_many_small_blocks_take_little_memory() {
+    let mut recorder = Recorder::new(1 << 30, "1.2.3".to_owned());
+    for time in 0..100_000 {
+        recorder.checkpoint((time, 0), &77_u8).unwrap();
+    }
+    let bytes = recorder.to_bytes();
+    let recording = Recording::read(&bytes).unwrap();
+    assert_eq!(recording.blocks().count(), 100_000);
+    let error = Replay::new(&recording).next(|_, _, _, _| ()).unwrap_err();
+    assert!(matches!(error, ReplayError::Unreadable(Unreadable)), "{error}");
 }
 
 /// The content of a block with the right checksum may still be impossible.
