@@ -112,7 +112,7 @@ fn b1_a_recording_has_no_part_of_a_secret_and_can_be_played() {
         assert_eq!(found.map(String::from_utf8_lossy), None);
     };
     search(&bytes);
-    let blocks = recording.blocks().len();
+    let blocks = recording.blocks().count();
     assert!(blocks > 2, "{blocks} blocks");
     for mut block in recording.blocks() {
         search(&postcard::to_allocvec(&block.checkpoint::<Core>().unwrap()).unwrap());

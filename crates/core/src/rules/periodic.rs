@@ -58,9 +58,12 @@ impl Core {
     /// Counts ticks from now on.
     pub(crate) fn begin_ticks(&mut self, job: JobIx) {
         let (now, newest_generation) = (self.now, self.last_ids.generation);
+        let unix = self.unix_now().as_secs();
+        // Also without a further tick: a reload may add times (R5), and the schedule has started all the same.
+        let cron = self.planned(job).when.cron().map(|_| CronTimes { since: unix, next: unix });
         let (state, timers) = self.job_and_timers(job);
         timers.cancel(&mut state.ticks.timer);
-        state.ticks = Ticks { due: now, ..Ticks::default() };
+        state.ticks = Ticks { due: now, cron, ..Ticks::default() };
         state.triggered_at = Some(newest_generation);
         self.set_tick(job);
     }

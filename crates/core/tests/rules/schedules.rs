@@ -154,6 +154,23 @@ fn w15_r5_times_that_a_reload_adds_after_a_clock_was_set_back_do_not_come_twice(
     assert_eq!(after(&mut harness, 1), ["spawn a"]);
 }
 
+/// The only run was started by hand, so that there was no next time when the schedule started.
+#[test]
+fn w15_r5_times_that_a_reload_adds_count_from_the_start_of_the_schedule() {
+    let text = "{ jobs: [{ name: 'a', exec: 'x', restarts: N, when: { cron: '* * * * *' } }] }";
+    let mut harness = Harness::new(plan(&text.replace('N', "0")));
+    set_clock(&mut harness, "2026-11-16T02:50:00Z");
+    harness.input(Input::Ready);
+    harness.request(Request::Start(A));
+    set_clock(&mut harness, "2026-11-16T03:00:10Z");
+    harness.request(Request::Reload(Box::new(plan(&text.replace('N', "1")))));
+    harness.exit("a", 0);
+    harness.take_output();
+    set_clock(&mut harness, "2026-11-16T02:59:50Z");
+    assert_eq!(after(&mut harness, 69), NONE, "03:00 had come");
+    assert_eq!(after(&mut harness, 1), ["spawn a"]);
+}
+
 #[test]
 fn w15_the_next_time_is_reported_in_utc_with_the_zone() {
     let job = "{ name: 'a', exec: 'x', when: { cron: '0 3 * * *', timezone: 'Europe/Berlin' } }";
