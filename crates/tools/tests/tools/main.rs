@@ -11,6 +11,7 @@ mod manifests;
 mod manual;
 mod mcp;
 mod recordings;
+mod recordings_under_chaos;
 mod release;
 mod simulate;
 #[expect(dead_code, reason = "the tests of the supervisor use more of it")]

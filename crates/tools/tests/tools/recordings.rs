@@ -17,12 +17,15 @@ const CONFIG: &str = "{ control: { socket: '@/socket' }, record: { RECORD }, job
     { name: 'late', exec: 'sleep 1000', when: { source: 'app', once: 'healthy' } },
     { name: 'bad', exec: ['sh', '-c', 'exit 3'], restarts: 1, restartBackoff: false }] }";
 
+/// The source and the code of an event.
+pub(crate) type Event = (String, String);
+
 fn config(record: &str) -> String {
     CONFIG.replace("RECORD", record)
 }
 
 /// Runs a command against a supervisor.
-fn ask(run: &Supervisor, words: &[&str]) -> std::process::Output {
+pub(crate) fn ask(run: &Supervisor, words: &[&str]) -> std::process::Output {
     Command::new(containerpilot())
         .args(words)
         .env("CONTAINERPILOT_SOCKET", run.file("socket"))
@@ -34,8 +37,8 @@ fn replay(file: &Path, words: &[&str]) -> std::process::Output {
     command(tools(), &["replay", file.to_str().unwrap()]).args(words).output_in_time().unwrap()
 }
 
-/// The events that a supervisor has in its journal: source and code.
-fn events(run: &Supervisor) -> Vec<(String, String)> {
+/// The events that a supervisor has in its journal.
+pub(crate) fn events(run: &Supervisor) -> Vec<Event> {
     let output = ask(run, &["events", "--format", "json"]);
     let text = out(&output);
     let all = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -46,7 +49,7 @@ fn events(run: &Supervisor) -> Vec<(String, String)> {
 }
 
 /// The events in the timeline of a replay.
-fn replayed_events(file: &Path) -> Vec<(String, String)> {
+pub(crate) fn replayed_events(file: &Path) -> Vec<Event> {
     let output = replay(file, &["--format", "json"]);
     assert_eq!(code(&output), 0, "{}", err(&output));
     let timeline: Value = serde_json::from_str(&out(&output)).unwrap();
@@ -56,7 +59,7 @@ fn replayed_events(file: &Path) -> Vec<(String, String)> {
 }
 
 /// The events, without what the timeline has besides.
-fn only<'a>(all: &'a [(String, String)], of: &[(String, String)]) -> Vec<&'a (String, String)> {
+pub(crate) fn only<'a>(all: &'a [Event], of: &[Event]) -> Vec<&'a Event> {
     all.iter().filter(|event| of.contains(event)).collect()
 }
 
@@ -112,7 +115,7 @@ fn b2_file_survives_sigkill_and_each_start_begins_a_new_one() {
     wait_for_start(&mut run);
     run.wait_for_line(&format!("bad what led to this is recorded in {}", file.display()));
     let happened = events(&run);
-    let has_all = |played: Vec<(String, String)>| only(&played, &happened).len() >= happened.len();
+    let has_all = |played: Vec<Event>| only(&played, &happened).len() >= happened.len();
     wait_until("everything is in the file", || file.exists() && played_so_far(&file).is_some_and(has_all));
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     // What comes later is a part of its own.
@@ -146,7 +149,7 @@ fn b2_file_survives_sigkill_and_each_start_begins_a_new_one() {
 }
 
 /// The events that a file has so far, if it can be read already.
-fn played_so_far(file: &Path) -> Option<Vec<(String, String)>> {
+pub(crate) fn played_so_far(file: &Path) -> Option<Vec<Event>> {
     (code(&replay(file, &[])) == 0).then(|| replayed_events(file))
 }
 
