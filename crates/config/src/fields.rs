@@ -15,7 +15,7 @@ use crate::section;
 use crate::values::{
     Account, CapabilityNames, CollectorUrl, CronText, DurationOrNever, DurationOrObject, DurationText,
     DurationWithUnit, EnvFiles, Event, EventOrBool, Exec, ExitStatuses, Flag, Headers, HttpStatuses, HttpUrl,
-    Interfaces, Limits, ListOf, LogOutput, Maintenance, MetricType, Mode, Numbers, Object, ObjectOrFalse,
+    Interfaces, Limits, ListOf, LogOutput, Maintenance, MetricType, Mode, Numbers, Object, ObjectOrBool,
     ObjectOrManual, ObjectOrText, OneOf, OneOrMany, Port, Ports, Queue, RestartLimit, Scheme, Seconds,
     SecondsOrUnset, Secrets, SignalName, SignalNames, Size, SpannedWords, StopSignals, TaggedAddresses,
     TcpAddress, Text, TextMap, TextOrUnset, TextsOrObjects, UncheckedOneOf, UrlOrObject, Variables, Whole,
@@ -170,7 +170,7 @@ section! {
             "The exit codes and signals that are a success: `[0, 143, \"SIGTERM\"]`.";
         start_limit: Object<StartLimitFields> = "startLimit", Nothing, "W14",
             "The limit of automatic starts, after which the job fails.";
-        restart_backoff: ObjectOrFalse<BackoffFields> = "restartBackoff", Is("{}"), "W8",
+        restart_backoff: ObjectOrBool<BackoffFields> = "restartBackoff", Is("{}"), "W8",
             "Back-off between restarts; `false` restarts without delay, as in 3.8.";
         stop_timeout: DurationText = "stopTimeout", Says("until its hooks are complete"), "S2",
             "Not a kill timeout: how long a stopping job waits for its hooks, the jobs that run on its `stopping` event. SIGKILL comes after the global `stopTimeout`.";
@@ -594,8 +594,8 @@ section! {
             "Its tags in the catalog, in addition to the version of containerpilot.";
         metrics: ListOf<MetricFields> = "metrics", Nothing, "T2",
             "The metrics that jobs can record with `putmetric`.";
-        page: ObjectOrFalse<PageFields> = "page", Is("{}"), "T5",
-            "The live page at `/`; `false` switches it off.";
+        page: ObjectOrBool<PageFields> = "page", Is("{}"), "T5",
+            "The live page at `/`; `true` is the same as `{}`, `false` switches it off.";
     }
 }
 

@@ -158,7 +158,7 @@ fn words(shape: Shape) -> String {
         Shape::List(_) => format!("list of objects: {section}"),
         Shape::OneOrMany(_) => format!("object or list of objects: {section}"),
         Shape::DurationOrObject(_) => format!("duration or object: {section}"),
-        Shape::ObjectOrFalse(_) => format!("object or false: {section}"),
+        Shape::ObjectOrBool(_) => format!("object, true or false: {section}"),
         Shape::ObjectOrText(_) => format!("string or object: {section}"),
         Shape::TextsOrObjects(_) => format!("list of strings or objects: {section}"),
         Shape::ObjectOrWord(_, word) => format!("object or \"{word}\": {section}"),

@@ -201,9 +201,7 @@ fn value(shape: Shape) -> Schema {
         Shape::List(info) => list_of(reference(info)),
         Shape::OneOrMany(info) => any_of([reference(info), list_of(reference(info))]),
         Shape::DurationOrObject(info) => any_of([typed("number"), typed("string"), reference(info)]),
-        Shape::ObjectOrFalse(info) => {
-            any_of([reference(info), Schema { constant: Some(false), ..Schema::default() }])
-        }
+        Shape::ObjectOrBool(info) => any_of([reference(info), typed("boolean")]),
         Shape::ObjectOrText(info) => any_of([typed("string"), reference(info)]),
         Shape::TextsOrObjects(info) => list_of(any_of([typed("string"), reference(info)])),
         Shape::ObjectOrWord(info, word) => any_of([one_of_strings(&[word]), reference(info)]),

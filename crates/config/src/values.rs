@@ -40,8 +40,8 @@ pub use log_output::LogOutput;
 pub use mode::Mode;
 pub use number::{Port, Whole, parse_whole};
 pub use object::{
-    DurationOrObject, Either, ListOf, Object, ObjectOrFalse, ObjectOrManual, ObjectOrText, OneOrMany,
-    Several, TextsOrObjects, TimeOr,
+    DurationOrObject, Either, ListOf, Object, ObjectOrBool, ObjectOrManual, ObjectOrText, OneOrMany, Several,
+    TextsOrObjects, TimeOr,
 };
 pub use ports::Ports;
 pub use resource_limits::{Limits, RESOURCES};

@@ -125,7 +125,7 @@ pub enum Shape {
     /// A duration, or such an object.
     DurationOrObject(&'static SectionInfo),
     /// Such an object, or `false`.
-    ObjectOrFalse(&'static SectionInfo),
+    ObjectOrBool(&'static SectionInfo),
     /// Such an object, or a string that stands for it.
     ObjectOrText(&'static SectionInfo),
     /// A list of strings or such objects.
@@ -145,7 +145,7 @@ impl Shape {
             | Self::List(inner)
             | Self::OneOrMany(inner)
             | Self::DurationOrObject(inner)
-            | Self::ObjectOrFalse(inner)
+            | Self::ObjectOrBool(inner)
             | Self::ObjectOrText(inner)
             | Self::TextsOrObjects(inner)
             | Self::ObjectOrWord(inner, _)

@@ -126,19 +126,20 @@ fn empty_list(cx: &mut DecodeContext<'_>, key: &str, node: &Node) {
     cx.error(node.span, format!("`{key}` is an empty list"), "remove it, or add an element");
 }
 
-/// A section, or `false` to disable it.
-pub struct ObjectOrFalse<S>(PhantomData<S>);
+/// A section, `true` for its defaults, or `false` to disable it.
+pub struct ObjectOrBool<S>(PhantomData<S>);
 
-impl<S: Section> ValueType for ObjectOrFalse<S> {
+impl<S: Section> ValueType for ObjectOrBool<S> {
     type Value = Option<S>;
-    const SHAPE: Shape = Shape::ObjectOrFalse(&S::INFO);
+    const SHAPE: Shape = Shape::ObjectOrBool(&S::INFO);
     fn read(cx: &mut DecodeContext<'_>, key: &'static str, node: &Node) -> Option<Option<S>> {
         match &node.value {
             Value::Bool(false) => Some(None),
+            Value::Bool(true) => Some(Some(S::from_members(cx, node.span, &[]))),
             Value::Object(members) => Some(Some(S::from_members(cx, node.span, members))),
             _ => {
-                let message = format!("`{key}` must be an object or false, not {}", found(node));
-                cx.error(node.span, message, "remove it for the defaults, or write `false` to switch it off");
+                let message = format!("`{key}` must be an object, true or false, not {}", found(node));
+                cx.error(node.span, message, "write `true` for the defaults, or `false` to switch it off");
                 None
             }
         }

@@ -249,6 +249,7 @@ fn t5_page_is_on_unless_it_is_switched_off() {
     let page = |text: &str| plan(&format!("{{ telemetry: {{ {text} }} }}")).telemetry.unwrap().page;
     assert_eq!(page(""), Some(Page::default()));
     assert_eq!(page("page: {}"), Some(Page::default()));
+    assert_eq!(page("page: true"), Some(Page::default()));
     assert_eq!(page("page: false"), None);
     let page = page("page: { arguments: true, logs: true, hosts: ['a.example.com'] }").unwrap();
     assert_eq!(
@@ -259,7 +260,9 @@ fn t5_page_is_on_unless_it_is_switched_off() {
         errors("{ telemetry: { page: { environment: true } } }"),
         ["unknown key `environment` in `page`"]
     );
-    assert!(errors("{ telemetry: { page: 'on' } }")[0].starts_with("`page` must be an object or false"));
+    assert!(
+        errors("{ telemetry: { page: 'on' } }")[0].starts_with("`page` must be an object, true or false")
+    );
 }
 
 #[test]

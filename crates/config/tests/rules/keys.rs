@@ -121,7 +121,7 @@ fn each_section(info: &'static SectionInfo, call: &mut dyn FnMut(&'static Sectio
             Shape::Object(inner)
             | Shape::List(inner)
             | Shape::OneOrMany(inner)
-            | Shape::ObjectOrFalse(inner)
+            | Shape::ObjectOrBool(inner)
             | Shape::ObjectOrText(inner)
             | Shape::ObjectOrWord(inner, _) => each_section(inner, call),
             _ => {}
