@@ -39,6 +39,8 @@ pub(super) enum SpawnError {
     Setup { program: String, action: String, errno: Errno },
     #[error("{program}: not found in PATH")]
     NotInPath { program: String },
+    #[error("{program}: not found in PATH, where {user} has no permission to search {directory}")]
+    NotInPathSoFar { program: String, directory: String, user: String },
     #[error("{}: {}", file.display(), errno.desc())]
     File { file: PathBuf, errno: Errno },
     #[error("{}: {missing}: {}", file.display(), Errno::ENOENT.desc())]
@@ -257,7 +259,12 @@ impl SpawnError {
                     Some(user) => format!("user `{}`", principal_name(user)),
                     None => "the supervisor".to_owned(),
                 };
-                Self::Unsearchable { file: resolved(), directory, user }
+                // It may be somewhere else: a shell says 127, too.
+                if program.contains('/') {
+                    Self::Unsearchable { file: resolved(), directory, user }
+                } else {
+                    Self::NotInPathSoFar { program: program.to_owned(), directory, user }
+                }
             }
             (Errno::EACCES, Some(mode)) if mode & libc::S_IFMT == libc::S_IFDIR => {
                 Self::File { file: resolved(), errno: Errno::EISDIR }
@@ -291,9 +298,10 @@ impl SpawnError {
             _ => StartErrorKind::Other,
         };
         match self {
-            Self::NotInPath { .. } | Self::Missing { .. } | Self::WindowsLineEndings { .. } => {
-                StartErrorKind::NotFound
-            }
+            Self::NotInPath { .. }
+            | Self::NotInPathSoFar { .. }
+            | Self::Missing { .. }
+            | Self::WindowsLineEndings { .. } => StartErrorKind::NotFound,
             Self::NotAProgram { .. } | Self::NotExecutable { .. } | Self::Unsearchable { .. } => {
                 StartErrorKind::NotExecutable
             }

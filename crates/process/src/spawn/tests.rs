@@ -213,6 +213,11 @@ isolated! {
         let (program, shown) = (program.to_str().unwrap(), secret.display());
         let message = format!("{program}: Permission denied: user `4242` has no permission to search {shown}");
         assert_eq!(spawn_error(&[program], &process), (StartErrorKind::NotExecutable, message));
+        // A program may be in another directory of PATH.
+        let path = BTreeMap::from([("PATH".to_owned(), format!("{shown}:/bin"))]);
+        let searching = Process { user: Some(Principal::Id(4242)), env: path, ..Process::default() };
+        let message = format!("app: not found in PATH, where user `4242` has no permission to search {shown}");
+        assert_eq!(spawn_error(&["app"], &searching), (StartErrorKind::NotFound, message));
         // Not readable, and therefore not known to be empty.
         let hidden = file("hidden", "no program", 0o711);
         let message = format!("{hidden}: Exec format error");
