@@ -426,7 +426,14 @@ impl Explanation {
                 let job = self.actor.as_deref().unwrap_or("another job");
                 return Some(format!("{started} an action of {job}"));
             }
-            Some(Cause::Tick(_)) => return Some(format!("{started} its interval")),
+            // It is the cause from the start of the schedule on.
+            Some(Cause::Tick(_)) if self.job.status.run.is_none() && self.job.started_at.is_none() => {
+                return None;
+            }
+            Some(Cause::Tick(_)) => {
+                let schedule = if self.job.cron.is_some() { "schedule" } else { "interval" };
+                return Some(format!("{started} its {schedule}"));
+            }
             Some(Cause::Event(_)) | None => {}
         }
         let events: Vec<String> =

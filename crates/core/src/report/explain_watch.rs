@@ -62,8 +62,10 @@ impl Core {
             let ago = fmt_duration(self.now.since(event.at));
             lines.push(format!("  last event: {}, {ago} ago", words::event(&source, event.code.name())));
         }
-        let dependents: Vec<String> =
-            self.all_jobs().flat_map(|job| self.starts_by(watch, job, &source)).collect();
+        let files = self.plan().files.iter().filter(|file| file.watches.contains(&planned.name));
+        let mut dependents: Vec<String> =
+            files.map(|file| format!("  file.{} is rendered from it", file.name)).collect();
+        dependents.extend(self.all_jobs().flat_map(|job| self.starts_by(watch, job, &source)));
         if dependents.is_empty() {
             lines.push("  no job waits for it".into());
         }

@@ -47,6 +47,17 @@ fn x10_w4_a_run_at_a_tick_is_started_by_its_interval() {
 }
 
 #[test]
+fn x10_w15_a_run_at_a_time_of_day_is_started_by_its_schedule() {
+    let mut harness = Harness::running("{ name: 'a', exec: 'x', when: { cron: '* * * * *' } }");
+    let last = explain(&mut harness, A).last().unwrap().clone();
+    assert!(last.contains("next run in"), "it has not run: {last}");
+    harness.seconds(60);
+    assert_eq!(explain(&mut harness, A).last().unwrap(), "started by its schedule");
+    harness.exit("a", 0);
+    assert_eq!(explain(&mut harness, A).last().unwrap(), "last run started by its schedule");
+}
+
+#[test]
 fn p7_w4_a_tick_keeps_the_variables_of_the_first_event() {
     let mut harness = Harness::running("{ name: 'a', exec: 'x', when: { interval: '10s' } }");
     harness.exit("a", 0);
