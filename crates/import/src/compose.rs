@@ -39,7 +39,7 @@ pub(crate) fn import(
     if services.entries().is_empty() {
         let path = paths.first().cloned().unwrap_or_default();
         let message = "this is not a Compose file with services: expected `services:`";
-        return Err(ImportError::Empty { path, message });
+        return Err(ImportError::Empty { path, message: message.into() });
     }
     for entry in &project {
         let why = match entry.key.as_str() {

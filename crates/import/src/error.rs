@@ -1,5 +1,7 @@
 //! Why a configuration cannot be converted.
 
+use std::borrow::Cow;
+
 /// Why a configuration cannot be converted.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
@@ -27,6 +29,6 @@ pub enum ImportError {
         /// The file or directory.
         path: String,
         /// What was expected there.
-        message: &'static str,
+        message: Cow<'static, str>,
     },
 }

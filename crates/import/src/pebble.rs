@@ -33,7 +33,7 @@ pub(crate) fn import(
     if services.entries().is_empty() {
         let path = paths.first().cloned().unwrap_or_default();
         let message = "no layer has a service: expected files such as `001-base.yaml` with `services:`";
-        return Err(ImportError::Empty { path, message });
+        return Err(ImportError::Empty { path, message: message.into() });
     }
     for map in [&services, &checks] {
         depends_on::limit(map.entries().len(), map.entries().first().map(YamlEntry::place))?;

@@ -56,7 +56,7 @@ pub(crate) fn import(
     if processes.entries().is_empty() {
         let path = paths.first().cloned().unwrap_or_default();
         let message = "this is not a file of process-compose: expected `processes:`";
-        return Err(ImportError::Empty { path, message });
+        return Err(ImportError::Empty { path, message: message.into() });
     }
     let project = Project {
         vars: map.get("vars").and_then(YamlNode::map).cloned().unwrap_or_default(),

@@ -38,7 +38,7 @@ pub(crate) fn import(
         read(&Text::read(files, &path)?, &mut types, document);
         if types.len() == before {
             let message = "this Procfile has no line `name: command`";
-            return Err(ImportError::Empty { path, message });
+            return Err(ImportError::Empty { path, message: message.into() });
         }
         settings.read(directory(&path), files, document);
     }

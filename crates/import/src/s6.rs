@@ -30,7 +30,10 @@ pub(crate) fn import(
     importer.emit();
     if document.jobs.is_empty() {
         let path = paths.first().cloned().unwrap_or_default();
-        return Err(ImportError::Empty { path, message: "there is no service with `run` or `up` here" });
+        return Err(ImportError::Empty {
+            path,
+            message: "there is no service with `run` or `up` here".into(),
+        });
     }
     Ok(())
 }

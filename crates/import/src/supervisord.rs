@@ -23,11 +23,17 @@ pub(crate) fn import(
     files: &dyn Files,
     document: &mut Document,
 ) -> Result<(), ImportError> {
-    let ini = include::read(paths, files, document)?;
+    let (ini, unmatched) = include::read(paths, files, document)?;
     let groups = groups::groups(&ini, document)?;
     if groups.is_empty() {
         let path = paths.first().cloned().unwrap_or_default();
-        return Err(ImportError::Empty { path, message: "no file has a section [program:x]" });
+        let message = match unmatched.first() {
+            None => "no file has a section [program:x]".to_owned(),
+            Some(pattern) => format!(
+                "it has no section [program:x], and no file matches {pattern}, which it includes: name its files as further arguments"
+            ),
+        };
+        return Err(ImportError::Empty { path, message: message.into() });
     }
     let mut names = Names::default();
     names.set("host_node_name", vec![Piece::Action(".HOSTNAME".into())]);

@@ -50,7 +50,10 @@ pub(crate) fn import(
     document.sort_by_line();
     if document.jobs.is_empty() {
         let path = paths.first().cloned().unwrap_or_default();
-        return Err(ImportError::Empty { path, message: "there is no `.service` with an `ExecStart` here" });
+        return Err(ImportError::Empty {
+            path,
+            message: "there is no `.service` with an `ExecStart` here".into(),
+        });
     }
     Ok(())
 }

@@ -91,8 +91,14 @@ fn contains(class: &[char], c: char) -> bool {
 }
 
 /// Reads all files.
-pub(super) fn read(paths: &[String], files: &dyn Files, document: &mut Document) -> Result<Ini, ImportError> {
-    let mut ini = Ini::default();
+///
+/// Also returns the patterns that no file matches.
+pub(super) fn read(
+    paths: &[String],
+    files: &dyn Files,
+    document: &mut Document,
+) -> Result<(Ini, Vec<String>), ImportError> {
+    let (mut ini, mut unmatched) = (Ini::default(), Vec::new());
     let mut done = BTreeSet::new();
     for path in paths {
         for path in in_directory(path, files)? {
@@ -123,6 +129,7 @@ pub(super) fn read(paths: &[String], files: &dyn Files, document: &mut Document)
                         &entry.place,
                         format!("no file matches {pattern}: name its files as further arguments"),
                     );
+                    unmatched.push(pattern);
                 }
                 for path in found {
                     if done.len() > MAX_FILES {
@@ -140,7 +147,7 @@ pub(super) fn read(paths: &[String], files: &dyn Files, document: &mut Document)
             }
         }
     }
-    Ok(ini)
+    Ok((ini, unmatched))
 }
 
 /// The files of a path: itself, or what a directory has.
@@ -152,7 +159,7 @@ fn in_directory(path: &str, files: &dyn Files) -> Result<Vec<String>, ImportErro
     };
     if names.is_empty() {
         let message = "the directory has no supervisord.conf, and no other file *.conf or *.ini";
-        return Err(ImportError::Empty { path: path.to_owned(), message });
+        return Err(ImportError::Empty { path: path.to_owned(), message: message.into() });
     }
     Ok(names.iter().map(|name| join(path, name)).collect())
 }

@@ -319,7 +319,7 @@ impl Loaded {
             // A file that does not exist is the first thing to say.
             Text::read(files, path)?;
             let message = "the name of a unit file ends in `.service`, `.timer`, `.target` or another type";
-            return Err(ImportError::Empty { path: path.to_owned(), message });
+            return Err(ImportError::Empty { path: path.to_owned(), message: message.into() });
         }
         if !self.units.contains_key(name) {
             let unit = Unit::read(files, path, name, document)?;
