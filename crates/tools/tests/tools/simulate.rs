@@ -249,6 +249,15 @@ fn x4_explore_finds_no_problem_in_a_sound_configuration() {
     assert!(stdout.contains("200 variations tried: no problems"), "{stdout}");
 }
 
+/// W17: without a scenario, no user starts the job.
+#[test]
+fn x4_w17_explore_has_no_problem_with_a_job_that_a_user_starts() {
+    let folder = folder("manual");
+    let text = "{ jobs: [{ name: 'a', exec: 'a' }, { name: 'b', exec: 'b', when: 'manual' }] }";
+    let (code, stdout, _) = simulate(&[&file(&folder, "manual.json5", text), "--explore", "20"]);
+    assert_eq!(code, Some(0), "{stdout}");
+}
+
 /// The events of jobs, without those of the ticker, whose timing differs between simulation and real run.
 fn order(events: impl Iterator<Item = (String, String)>) -> Vec<String> {
     let events = events.filter(|(source, _)| source != "ticker" && !source.is_empty() && source != "global");
