@@ -68,6 +68,37 @@ fn x4_check_says_when_jobs_run_and_how_they_are_checked() {
 }
 
 #[test]
+fn x16_check_shows_who_runs_a_job_where_it_logs_and_what_ends_the_container() {
+    let folder = Folder::new("check-all");
+    let file = folder.file(
+        "a.json5",
+        "{ consul: '127.0.0.1:1', locks: [{ name: 'primary', slots: 2 }], logging: { output: '/nowhere/log' }, jobs: [
+            { name: 'a', exec: 'true', user: 'nobody', requires: ['lock.primary'], onFailure: 'shutdown',
+              logging: { file: '/tmp/a.log' } },
+            { name: 'b', exec: 'true', onSuccess: 'shutdown', onFailure: 'shutdown',
+              secrets: { TOKEN: { file: '/nowhere/token' } } },
+            { name: 'c', exec: 'true', restarts: 9, startLimit: { count: 3, within: '1m', then: 'shutdown' } }] }",
+    );
+    let output = run(&[OsStr::new("check"), file.as_os_str()]);
+    let (text, warnings) = (out(&output), err(&output));
+    assert_eq!(code(&output), 0, "{warnings}");
+    for words in [
+        "requires lock.primary; stopped without lock.primary; as nobody; logs to /tmp/a.log; its failure ends the container\n",
+        "  b  at startup; its success or its failure ends the container\n",
+        "its start limit ends the container\n",
+        "1 lock\n  primary  key containerpilot/locks/primary in Consul; 2 slots; TTL 15s\n",
+    ] {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+    for warning in [
+        "directory `/nowhere` of the log not found",
+        "cannot read the secret `/nowhere/token`: no such file or directory",
+    ] {
+        assert!(warnings.contains(warning), "{warning}\n{warnings}");
+    }
+}
+
+#[test]
 fn x6_check_prints_the_errors_and_exits_with_1() {
     let folder = Folder::new("check-bad");
     let file = folder.file("a.json5", "{\n  jobs: [{ name: 'a', exce: 'true' }],\n}\n");
@@ -472,6 +503,8 @@ fn check_accepts_every_example() {
         "server",
         "client",
         "api",
+        "database",
+        "shop",
     ] {
         std::os::unix::fs::symlink("/bin/true", folder.0.join(program)).unwrap();
     }

@@ -85,6 +85,8 @@ pub(crate) fn check(
     checker.shell_words(fields);
     checker.programs(fields);
     checker.processes();
+    checker.log(fields);
+    checker.secret_files(fields);
     checker.secrets(fields);
     checker.embedded_catalog(fields, draft);
 }

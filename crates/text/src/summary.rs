@@ -8,8 +8,9 @@ use containerpilot_config::diagnostics::{Located, Report, Severity};
 use containerpilot_config::duration::exact;
 use containerpilot_core::event::{Code, Source};
 use containerpilot_core::plan::{
-    Catalog, Check, ConsulAddress, Cron, EventPattern, Exec, FirstTick, Job, Plan, Probe, RenderedFile,
-    Repeat, Requirement, Restarts, Role, Trigger, Watch, WatchKind,
+    Catalog, Check, ConsulAddress, Cron, EventPattern, Exec, FirstTick, Job, Lock, OnCompletion,
+    OnStartLimit, Plan, Principal, Probe, RenderedFile, Repeat, Requirement, Restarts, Role, Trigger, Watch,
+    WatchKind,
 };
 use containerpilot_core::report::words;
 use containerpilot_core::sort_by;
@@ -32,6 +33,10 @@ pub fn human(names: &[String], plan: &Plan) -> String {
     let files: Vec<_> = files.collect();
     if !files.is_empty() {
         section(&mut out, "file", &files);
+    }
+    let locks: Vec<_> = plan.locks.iter().map(|lock| (lock.name.as_str(), lock_line(lock))).collect();
+    if !locks.is_empty() {
+        section(&mut out, "lock", &locks);
     }
     if let Some(telemetry) = &plan.telemetry {
         let metrics = plural(telemetry.metrics.len(), "metric");
@@ -107,7 +112,39 @@ fn job_line(job: &Job) -> String {
     if let Some(service) = &job.service {
         parts.push(format!("advertised as {}:{}", service.address, service.port));
     }
+    if let Some(user) = &job.process.user {
+        parts.push(format!("as {}", principal(user)));
+    }
+    if let Some(file) = job.output.file() {
+        parts.push(format!("logs to {}", file.path));
+    }
+    parts.extend(ends_container(job));
     parts.join("; ")
+}
+
+fn principal(principal: &Principal) -> String {
+    match principal {
+        Principal::Name(name) => name.clone(),
+        Principal::Id(id) => format!("user {id}"),
+    }
+}
+
+/// What of it ends the container (S5, W14).
+fn ends_container(job: &Job) -> Option<String> {
+    let ends = [
+        (job.on_success == OnCompletion::Shutdown, "its success"),
+        (job.on_failure == OnCompletion::Shutdown, "its failure"),
+        (job.start_limit.is_some_and(|limit| limit.then == OnStartLimit::Shutdown), "its start limit"),
+    ];
+    let words: Vec<&str> = ends.into_iter().filter_map(|(ends, word)| ends.then_some(word)).collect();
+    (!words.is_empty()).then(|| format!("{} ends the container", words.join(" or ")))
+}
+
+/// `key app/primary in Consul; 2 slots; TTL 15s`
+fn lock_line(lock: &Lock) -> String {
+    let slots =
+        if lock.slots == 1 { String::new() } else { format!("; {}", plural(lock.slots as usize, "slot")) };
+    format!("key {} in Consul{slots}; TTL {}", lock.key, exact(lock.ttl))
 }
 
 /// `requires db, watch.cache`, `stopped without db`: what must be there at the start, and all the time (W18).
@@ -247,6 +284,8 @@ struct Output<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<Vec<Summary<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    locks: Option<Vec<Summary<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     stop: Option<Stop>,
 }
 
@@ -294,6 +333,9 @@ pub fn json(plan: Option<&Plan>, ok: bool, report: &Report) -> String {
         files: plan
             .filter(|plan| !plan.files.is_empty())
             .map(|plan| plan.files.iter().map(|file| summary(&*file.name, file_line(file))).collect()),
+        locks: plan
+            .filter(|plan| !plan.locks.is_empty())
+            .map(|plan| plan.locks.iter().map(|lock| summary(&*lock.name, lock_line(lock))).collect()),
         stop: plan.map(|plan| {
             let stop = longest_stop(plan);
             Stop { longest: exact(stop.time), summary: stop.words(plan) }

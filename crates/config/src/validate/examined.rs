@@ -4,8 +4,9 @@
 use containerpilot_core::inserted;
 use containerpilot_core::plan::Job;
 
-use super::processes::{directory, log_file};
+use super::processes::{directory, log_directory, log_file};
 use super::programs::{UsedCommand, commands};
+use super::secrets::secret_files;
 use crate::diagnostics::{Problem, Severity};
 use crate::fields::{ConfigFields, JobFields};
 use crate::host::{Examined, PATIENCE, Paths};
@@ -26,9 +27,13 @@ pub(crate) fn paths(fields: &ConfigFields, draft: &Draft, needed: &[NeededFile])
                 .iter()
                 .filter(|(_, job)| job.is_some())
                 .filter_map(|(fields, _)| directory(fields))
-                .map(|given| given.value.clone()),
+                .map(|given| given.value.clone())
+                .chain(log_directory(fields).map(|(directory, _)| directory)),
         ),
-        files: inserted(needed.iter().map(|file| file.path.clone())),
+        files: inserted(
+            (needed.iter().map(|file| file.path.clone()))
+                .chain(secret_files(fields).map(|given| given.value.clone())),
+        ),
         templates: inserted(templates.map(|given| given.value.clone())),
         log_files: inserted(pairs.iter().filter_map(|pair| Some(log_file(pair.1?)?.path.clone()))),
     }

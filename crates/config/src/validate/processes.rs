@@ -1,15 +1,25 @@
 //! Processes that cannot be started on this host because of their directory or user (C7).
 
-use containerpilot_core::plan::{Capabilities, Job, LogFile, Principal};
+use std::path::Path;
+
+use containerpilot_core::plan::{Capabilities, Job, LogFile, Output, Principal};
 
 use crate::decode::Spanned;
-use crate::diagnostics::Severity;
-use crate::fields::JobFields;
+use crate::diagnostics::{Place, Severity};
+use crate::fields::{ConfigFields, JobFields};
 use crate::validate::{Checker, examined};
 
 /// The working directory of a job.
 pub(super) fn directory(fields: &JobFields) -> Option<&Spanned<String>> {
     fields.cwd.as_ref().filter(|given| !given.value.is_empty())
+}
+
+/// The directory of the file that gets the log, and where that file is named.
+pub(super) fn log_directory(fields: &ConfigFields) -> Option<(String, Place)> {
+    let output = fields.logging.as_ref()?.value.output.as_ref()?;
+    let Output::File(path) = &output.value else { return None };
+    let directory = Path::new(path).parent().filter(|directory| !directory.as_os_str().is_empty())?;
+    Some((directory.to_string_lossy().into_owned(), output.place))
 }
 
 /// The log file of a job. The one of replicas has their number in its path.
@@ -18,6 +28,17 @@ pub(super) fn log_file(job: &Job) -> Option<&LogFile> {
 }
 
 impl Checker<'_> {
+    /// Warns about a log that cannot be opened.
+    pub(super) fn log(&mut self, fields: &ConfigFields) {
+        if let Some((directory, place)) = log_directory(fields)
+            && self.examined.directories.get(&directory) == Some(&false)
+        {
+            let message = format!("directory `{directory}` of the log not found");
+            let help = "containerpilot will not start unless the directory exists then";
+            self.report(Severity::Warning, place, message, help);
+        }
+    }
+
     /// Warns about directories that do not exist, and about users that the supervisor cannot switch to.
     pub(super) fn processes(&mut self) {
         for (fields, job) in self.pairs.clone() {

@@ -7,7 +7,25 @@ use crate::diagnostics::Severity;
 use crate::fields::ConfigFields;
 use crate::validate::Checker;
 
+/// The files of all secrets.
+pub(super) fn secret_files(fields: &ConfigFields) -> impl Iterator<Item = &Spanned<String>> {
+    let jobs = fields.jobs.iter().flat_map(|given| &given.value);
+    let all = fields.secrets.iter().chain(jobs.filter_map(|job| job.secrets.as_ref()));
+    all.flat_map(|given| given.value.values()).filter_map(|secret| secret.value.file.as_ref())
+}
+
 impl<'a> Checker<'a> {
+    /// Warns about files of secrets that cannot be read. One without an answer is reported when a process needs it.
+    pub(super) fn secret_files(&mut self, fields: &ConfigFields) {
+        for given in secret_files(fields) {
+            if let Some(Err(why)) = self.examined.files.get(&given.value) {
+                let message = format!("cannot read the secret `{}`: {why}", given.value);
+                let help = "what needs it will fail unless the file exists when it runs";
+                self.report(Severity::Warning, given.place, message, help);
+            }
+        }
+    }
+
     /// Warns about secrets in arguments, which every process can read, and about output that is not redacted.
     pub(super) fn secrets(&mut self, fields: &'a ConfigFields) {
         for used in self.commands(fields) {
