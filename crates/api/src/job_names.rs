@@ -86,6 +86,11 @@ fn hint(name: &str, known: &[&str], prefix: &str, plural: &str, other: Option<St
     }
 }
 
+/// W22: `@web` stands for the jobs of the group.
+pub fn is_group(name: &str) -> bool {
+    name.starts_with('@')
+}
+
 /// W22: the jobs of a group, by the names that identify them. An error names the groups.
 pub fn group_members<'a>(
     name: &str,

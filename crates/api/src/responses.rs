@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 #[serde(default, rename_all = "camelCase")]
 pub struct Status {
     pub version: String,
-    pub pid: u32,
+    /// `None` from a recording, which does not have it.
+    pub pid: Option<u32>,
     pub started_at: String,
     pub now: String,
     pub uptime_seconds: f64,

@@ -7,7 +7,7 @@ use containerpilot_core::report::status::DeadlineKind;
 use containerpilot_core::report::words::{self, Waits};
 
 use crate::SubjectKind;
-use crate::job_names::{NamedJob, ambiguous_job, find_job, unknown_name_hint};
+use crate::job_names::{NamedJob, ambiguous_job, find_job, group_members, is_group, unknown_name_hint};
 use crate::responses::{Catalog, CatalogEntry, Condition, Deadline, Event, Exit, Job, Schedule, Status};
 use crate::timestamps::{self, short_duration};
 
@@ -36,6 +36,24 @@ impl Status {
             NamedJob::Ambiguous(count) => Err(NotOneJob(ambiguous_job(name, count))),
             NamedJob::Unknown => Err(self.no_job(name)),
         }
+    }
+
+    /// The names, each group in place of its jobs (W22). Of several groups with the same job, the job is named once.
+    pub fn expanded(&self, names: &[&str]) -> Result<Vec<String>, NotOneJob> {
+        let mut jobs: Vec<String> = Vec::new();
+        for name in names {
+            if !is_group(name) {
+                jobs.push((*name).to_owned());
+                continue;
+            }
+            let known = self.jobs.iter().map(|job| (job.name.as_str(), job.groups.as_slice()));
+            for member in group_members(name, known).map_err(NotOneJob)? {
+                if !jobs.contains(&member) {
+                    jobs.push(member);
+                }
+            }
+        }
+        Ok(jobs)
     }
 
     fn no_job(&self, name: &str) -> NotOneJob {
@@ -167,5 +185,37 @@ impl Deadline {
 impl Event {
     pub fn name(&self) -> String {
         words::event(&self.source, &self.code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status() -> Status {
+        let job = |name: &str, groups: &[&str]| Job {
+            name: name.to_owned(),
+            groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+            ..Job::default()
+        };
+        let jobs = vec![job("a", &["web"]), job("b", &["web", "blue"]), job("c", &[]), job("a", &["web"])];
+        Status { jobs, ..Status::default() }
+    }
+
+    #[test]
+    fn w22_a_group_stands_for_its_jobs() {
+        let jobs = |names: &[&str]| status().expanded(names).map_err(|error| error.to_string());
+        assert_eq!(jobs(&["@web"]).unwrap(), ["a:1", "b", "a:2"]);
+        assert_eq!(jobs(&["c", "@blue", "@web"]).unwrap(), ["c", "b", "a:1", "a:2"]);
+        assert_eq!(jobs(&["c", "c"]).unwrap(), ["c", "c"]);
+    }
+
+    #[test]
+    fn w22_an_unknown_group_names_the_groups() {
+        let error = |name: &str| status().expanded(&[name]).unwrap_err().to_string();
+        assert_eq!(error("@wob"), "there is no group `@wob`; did you mean `@web`?");
+        assert_eq!(error("@other"), "there is no group `@other`; the groups are: @blue, @web");
+        let none = Status::default().expanded(&["@web"]).unwrap_err().to_string();
+        assert_eq!(none, "there is no group `@web`; no job has `groups`");
     }
 }

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use containerpilot_api::job_names::is_group;
 use containerpilot_api::responses::{Event, Job, Status};
 use containerpilot_api::timestamps;
 use containerpilot_command_line::failure::Failure;
@@ -13,7 +14,6 @@ use containerpilot_command_line::options::time_limit;
 use containerpilot_core::report::words::WAITING_UNTIL;
 
 use super::client::{Client, ClientError, DEFAULT_TIMEOUT, Messages, StreamError};
-use super::groups;
 use super::health::{named, state_and_health, state_verb};
 
 const POLL: Duration = Duration::from_secs(1);
@@ -142,7 +142,7 @@ impl Waiter<'_> {
 
     /// Whether the jobs have reached the state when the supervisor exited.
     fn judge_exit(&mut self) -> Result<Verdict, Failure> {
-        if self.status.is_none() && self.jobs.iter().any(|name| groups::is_group(name)) {
+        if self.status.is_none() && self.jobs.iter().any(|name| is_group(name)) {
             // The jobs of a group are not known without a status.
             return Ok(Verdict::NotYet { why: String::new(), poll_fast: false });
         }
@@ -190,7 +190,7 @@ fn judge_all(status: &Status, jobs: &[String], state: &str) -> Result<Verdict, F
         status.jobs.iter().filter(|job| counts(job, state)).collect()
     } else {
         let names: Vec<&str> = jobs.iter().map(String::as_str).collect();
-        let names = groups::in_status(status, &names)?;
+        let names = status.expanded(&names)?;
         let named: Vec<Vec<&Job>> =
             names.iter().map(|name| status.jobs_named(name)).collect::<Result<_, _>>()?;
         named.into_iter().flatten().collect()

@@ -455,13 +455,14 @@ pub const EVENTS: Command = Command {
 pub const REPLAY: Command = Command {
     name: "replay",
     arguments: "FILE [QUESTION] [NAME]",
-    about: "play a recording: what happened, and what explain would have said",
+    about: "play a recording: what happened, and what status and explain would have said",
     details: "Plays a recording of `containerpilot record`, or of `record: { file }`, on the same decisions, and compares what \
               they lead to with the recording. Prints the timeline, in UTC, with what caused each entry; --from and --to \
               print a part of it.\n\n\
-              With --at TIME, QUESTION is `explain JOB` or `graph`: what that command would have printed at that time. TIME is \
-              a time of day in UTC, or RFC 3339. What was known about Consul, the output of jobs and \
-              their memory is not in a recording.\n\n\
+              With --at TIME, QUESTION is `status`, `status JOB`, `explain JOB` or `graph`: what that command would have printed at \
+              that time, also with `--format json`. TIME is \
+              a time of day in UTC, or RFC 3339. What was known about Consul, the output of jobs, \
+              their memory and the pid of the supervisor are not in a recording.\n\n\
               A recording can only be played by the version that made it.\n\n\
               For example: containerpilot-tools replay incident.cprec --at 03:12:07 explain web",
     flags: &[&AT, &FROM_TIME, &TO_TIME, &FULL, &SIMULATE_FORMAT, &OUT],

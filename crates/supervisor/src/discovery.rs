@@ -31,6 +31,7 @@ use containerpilot_core::inserted;
 use containerpilot_core::plan::{Catalog, Consul, ConsulAddress, Job, Lock, Plan, Service, Watch};
 use containerpilot_core::{Input, Time};
 use containerpilot_process::boot_clock::BootClock;
+use containerpilot_views::catalog::{CatalogKnowledge, ConsulReport, DesiredServices};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
@@ -42,7 +43,6 @@ use self::locks::{LockHandle, LockTask};
 use self::services::{Definition, ServiceCommand, ServiceHandle, ServiceTask};
 use self::watches::{CONCURRENT_QUERIES, WatchTask};
 use crate::messages::LoopSender;
-use crate::messages::query::{CatalogReport, ConsulReport};
 
 /// Requests about services at the same time.
 const CONCURRENT_REQUESTS: usize = 8;
@@ -55,7 +55,7 @@ pub(crate) struct Discovery {
     settings: Catalog,
     backend: Backend,
     /// The desired state of each service by its id, and since when, for a reload that changes the catalog.
-    desired: BTreeMap<String, (DesiredService, Time)>,
+    desired: DesiredServices,
     /// The origin of the core's time.
     clock: BootClock,
     /// The mark of this supervisor in its registrations (D10).
@@ -76,7 +76,7 @@ impl Discovery {
         Self {
             settings: plan.catalog.clone(),
             backend: Backend::new(&plan.catalog, runtime, sender, clock, &mark),
-            desired: BTreeMap::new(),
+            desired: DesiredServices::default(),
             clock,
             mark,
         }
@@ -108,13 +108,13 @@ impl Discovery {
             }
             for (nth, job) in plan.jobs.iter().enumerate() {
                 let desired = job.service.as_ref().and_then(|service| self.desired.get(&service.id));
-                if let Some((desired @ DesiredService::Present(_), _)) = desired {
-                    inputs.extend(self.backend.advertise(plan, JobIx::at(nth), *desired));
+                if let Some(desired @ DesiredService::Present(_)) = desired {
+                    inputs.extend(self.backend.advertise(plan, JobIx::at(nth), desired));
                 }
             }
         }
         // The task of an absent service continues: its deregistration may not be confirmed yet.
-        self.desired.retain(|_, (desired, _)| *desired != DesiredService::Absent);
+        self.desired.forget_absent();
         match &mut self.backend {
             // At the start the catalog is empty. Only files need that answer (D15).
             Backend::Embedded(_) if self.desired.is_empty() && plan.files.is_empty() => {}
@@ -127,54 +127,9 @@ impl Discovery {
     /// Sets the desired state of a service. Returns inputs that are known at once.
     pub(crate) fn advertise(&mut self, plan: &Plan, job: JobIx, desired: DesiredService) -> Vec<Input> {
         if let Some(service) = plan.jobs.get(job.index()).and_then(|job| job.service.as_ref()) {
-            let now = self.clock.awake();
-            let entry = self.desired.entry(service.id.clone()).or_insert((desired, now));
-            if entry.0 != desired {
-                *entry = (desired, now);
-            }
+            self.desired.set(&service.id, desired, Some(self.clock.awake()));
         }
         self.backend.advertise(plan, job, desired)
-    }
-
-    /// What is known about the catalog, and about the service of each job in it (D11).
-    pub(crate) fn report(&self, plan: &Plan) -> CatalogReport {
-        let service = |job: &Job| job.service.as_ref().map(|service| self.known(service));
-        CatalogReport {
-            consul: match &self.backend {
-                Backend::Embedded(_) => None,
-                Backend::Consul(consul) => {
-                    let contact = consul.shared.connectivity.contact();
-                    let mut trouble = contact.trouble().cloned();
-                    let lasts = contact.interruption().is_some_and(|interruption| !interruption.is_over);
-                    if let (Some(trouble), more @ 2.., false) = (&mut trouble, contact.refused().len(), lasts)
-                    {
-                        trouble.error += &format!(" (and {} more)", more - 1);
-                    }
-                    Some(ConsulReport { up: contact.is_up(), trouble })
-                }
-            },
-            services: plan.jobs.iter().map(service).collect(),
-        }
-    }
-
-    /// What is known about the service of a job in the catalog (D11).
-    pub(crate) fn known(&self, service: &Service) -> Known {
-        match &self.backend {
-            Backend::Embedded(_) => {
-                let desired = self.desired.get(&service.id);
-                let confirmed = desired.map_or(DesiredService::Absent, |(desired, _)| *desired);
-                Known {
-                    confirmed: Some(confirmed),
-                    since: desired.map(|(_, since)| *since),
-                    ..Known::default()
-                }
-            }
-            Backend::Consul(consul) => {
-                let Some(task) = consul.services.get(&service.id) else { return Known::default() };
-                let contact = consul.shared.connectivity.contact();
-                contact.known(consul.shared.now(), task.name(), task.confirmation())
-            }
-        }
     }
 
     /// The index of a lock that is followed. A reload may have moved it, removed it, or moved it to another catalog.
@@ -192,18 +147,6 @@ impl Discovery {
         for handle in consul.locks.iter_mut().filter(|handle| handle.lock() == lock) {
             handle.begin_release();
         }
-    }
-
-    /// Why Consul does not answer the requests about a lock.
-    pub(crate) fn lock_trouble(&self, lock: &str) -> Option<Trouble> {
-        let Backend::Consul(consul) = &self.backend else { return None };
-        consul.shared.connectivity.contact().trouble_of(&locks::requester(lock)).cloned()
-    }
-
-    /// Why Consul does not answer a watch.
-    pub(crate) fn watch_trouble(&self, watch: &str) -> Option<Trouble> {
-        let Backend::Consul(consul) = &self.backend else { return None };
-        consul.shared.connectivity.contact().trouble_of(&watches::requester(watch)).cloned()
     }
 
     /// The input for a confirmed deregistration. A reload may have moved the job to another index, or removed it.
@@ -244,6 +187,42 @@ impl Deregistration {
         self.0
             .as_ref()
             .is_none_or(|done| done.recv_timeout(left) == Err(mpsc::RecvTimeoutError::Disconnected))
+    }
+}
+
+impl CatalogKnowledge for Discovery {
+    fn consul(&self) -> Option<ConsulReport> {
+        let Backend::Consul(consul) = &self.backend else { return None };
+        let contact = consul.shared.connectivity.contact();
+        let mut trouble = contact.trouble().cloned();
+        let lasts = contact.interruption().is_some_and(|interruption| !interruption.is_over);
+        if let (Some(trouble), more @ 2.., false) = (&mut trouble, contact.refused().len(), lasts) {
+            trouble.error += &format!(" (and {} more)", more - 1);
+        }
+        Some(ConsulReport { up: contact.is_up(), trouble })
+    }
+
+    fn known(&self, service: &Service) -> Option<Known> {
+        Some(match &self.backend {
+            Backend::Embedded(_) => self.desired.known(service),
+            Backend::Consul(consul) => match consul.services.get(&service.id) {
+                None => Known::default(),
+                Some(task) => {
+                    let contact = consul.shared.connectivity.contact();
+                    contact.known(consul.shared.now(), task.name(), task.confirmation())
+                }
+            },
+        })
+    }
+
+    fn watch_trouble(&self, watch: &str) -> Option<Trouble> {
+        let Backend::Consul(consul) = &self.backend else { return None };
+        consul.shared.connectivity.contact().trouble_of(&watches::requester(watch)).cloned()
+    }
+
+    fn lock_trouble(&self, lock: &str) -> Option<Trouble> {
+        let Backend::Consul(consul) = &self.backend else { return None };
+        consul.shared.connectivity.contact().trouble_of(&locks::requester(lock)).cloned()
     }
 }
 

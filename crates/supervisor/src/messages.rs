@@ -6,7 +6,6 @@ pub(crate) mod channel;
 pub(crate) mod query;
 pub(crate) mod query_handle;
 pub(crate) mod reload;
-pub(crate) mod views;
 /// The primitives of the channel, which a test replaces to try all interleavings.
 mod sync {
     pub(super) use std::sync::mpsc;

@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use containerpilot_core::plan::{Metric, Plan};
+use containerpilot_views::snapshot::Snapshot;
 use exposition::MetricsPage;
 use job_usage::CpuTotals;
 pub(crate) use otlp::{Export, Handles as ExportHandles, random_ids, traceparent};
@@ -38,7 +39,6 @@ pub(crate) use store::ValueError;
 
 use crate::VERSION;
 use crate::logs::Tails;
-use crate::messages::query::Snapshot;
 
 /// The metrics that a plan defines; none without telemetry.
 pub(crate) fn definitions(plan: &Plan) -> &[Metric] {

@@ -1,8 +1,8 @@
 //! What `top` shows, and what keys do to it. Pure: it neither reads the terminal nor asks the supervisor.
 
 use containerpilot_api::responses::Status;
-use containerpilot_api::timestamps::short_duration;
 use containerpilot_text::screen::sanitized;
+use containerpilot_views::status::program;
 
 use super::keys::KeyPress;
 use super::rows::{Column, CpuUsage, JobRow, rows};
@@ -97,8 +97,7 @@ impl App {
     /// Takes a new status.
     pub(super) fn update(&mut self, status: &Status) {
         self.trouble = None;
-        let uptime = short_duration(status.uptime_seconds);
-        self.summary = format!("containerpilot {}, pid {}, up {uptime}", status.version, status.pid);
+        self.summary = program(status);
         if !matches!(status.phase.as_str(), "running" | "") {
             self.summary += &format!(", {}", status.phase);
         }

@@ -8,8 +8,7 @@ use containerpilot_api::responses::{Job, Status};
 use containerpilot_api::timestamps;
 use containerpilot_api::timestamps::short_duration;
 use containerpilot_text::screen::{Cell, Tone, sanitized};
-
-use super::super::status;
+use containerpilot_views::status;
 
 /// What the table can be sorted by, in the order of the columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

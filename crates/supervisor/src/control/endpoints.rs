@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use containerpilot_api::SubjectKind;
-use containerpilot_api::job_names::{ambiguous_job, group_members, name_a_replica};
+use containerpilot_api::job_names::group_members;
 use containerpilot_api::responses::{JobExecution, JobMessage, JobResult, Maintenance, ReloadFailed};
 use containerpilot_core::plan::Level;
 use containerpilot_core::plan::diff::Changes;
 use containerpilot_core::request::{self, JobReply, Reply};
+use containerpilot_views::answers::{explanation, line};
+use containerpilot_views::explanation::ExplainedSubject;
+use containerpilot_views::lookup::{LookupError, Subject};
 use hyper::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
 use tokio::time::timeout;
 
@@ -17,9 +20,7 @@ use super::bodies::{self, BodyError};
 use super::render;
 use super::routes::{self, Endpoint, ParameterError, RouteMatch};
 use super::{ControlHandles, events};
-use crate::messages::query::{
-    ControlRequest, ExecutionError, ExplainedSubject, JobAction, LookupError, Subject,
-};
+use crate::messages::query::{ControlRequest, ExecutionError, JobAction};
 use crate::messages::reload::ReloadOutcome;
 use crate::net::server::{
     Body, Handler, JSON, ServerLimits, ServerRequest, ServerResponse, StatusCode, TEXT, error,
@@ -126,14 +127,14 @@ impl ControlApi {
             ExecutionError::Setup(why) => http_error(StatusCode::CONFLICT, format!("{job}: {why}")),
         })?;
         self.log(format!("{} requested the environment of {job}", user(peer_uid)));
-        Ok(ok(JSON, render::line(&JobExecution::new(job, &execution))))
+        Ok(ok(JSON, line(&JobExecution::new(job, &execution))))
     }
 
     async fn explain(&self, subject: Subject) -> EndpointResult {
         let explained = self.handles.queries.explain(subject.clone(), None).await;
         let explained = explained.map_err(|error| not_one(subject.kind, &subject.name, &error))?;
         let output = self.output_of_failure(&explained.subject);
-        Ok(ok(JSON, render::explanation(explained, output)))
+        Ok(ok(JSON, explanation(explained, output)))
     }
 
     /// X9: the last lines of the last run of a job, if that failed and they are still kept.
@@ -190,7 +191,7 @@ impl ControlApi {
             }
         };
         let late = |outcome: Result<String, HttpError>| {
-            outcome.unwrap_or_else(|error| render::line(&ReloadFailed { message: error.reason }))
+            outcome.unwrap_or_else(|error| line(&ReloadFailed { message: error.reason }))
         };
         when_done(outcome, |done| done, late).await
     }
@@ -201,7 +202,7 @@ impl ControlApi {
             Reply::Done(_) | Reply::Reloaded(_) | Reply::Jobs(_) => true,
             Reply::Refused(why) => return Err(http_error(StatusCode::CONFLICT, why.to_string())),
         };
-        Ok(ok(JSON, render::line(&Maintenance { updated: Some(updated) })))
+        Ok(ok(JSON, line(&Maintenance { updated: Some(updated) })))
     }
 
     async fn health(&self) -> EndpointResult {
@@ -271,7 +272,7 @@ impl ControlApi {
             },
             Reply::Updated(_) | Reply::Reloaded(_) => ("done".to_owned(), Vec::new()),
         };
-        Ok(ok(JSON, render::line(&JobMessage { job: name, message, done: None, jobs })))
+        Ok(ok(JSON, line(&JobMessage { job: name, message, done: None, jobs })))
     }
 
     /// Refuses a group that no job belongs to, and names the groups.
@@ -317,7 +318,7 @@ impl ControlApi {
             }
             Ok(message)
         };
-        let of_job = move |message, done| render::line(&JobMessage { job, message, done, jobs: Vec::new() });
+        let of_job = move |message, done| line(&JobMessage { job, message, done, jobs: Vec::new() });
         let late_of_job = of_job.clone();
         let late = move |outcome: Result<String, HttpError>| {
             let done = outcome.is_ok();
@@ -386,10 +387,7 @@ fn bad_request(error: ParameterError) -> HttpError {
 }
 
 fn no_answer() -> HttpError {
-    http_error(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "no answer: the supervisor is exiting, or has an internal error (see its log)".to_owned(),
-    )
+    unresolved("", &LookupError::NoAnswer)
 }
 
 /// A name that does not identify one job.
@@ -399,12 +397,10 @@ fn unresolved(name: &str, error: &LookupError) -> HttpError {
 
 /// A name that does not identify one job, watch, lock or file.
 fn not_one(kind: SubjectKind, name: &str, error: &LookupError) -> HttpError {
-    match error {
-        LookupError::NoAnswer => no_answer(),
-        LookupError::NotFound(hint) => {
-            http_error(StatusCode::NOT_FOUND, format!("there is no {} `{name}`; {hint}", kind.word()))
-        }
-        LookupError::Ambiguous(count) => http_error(StatusCode::CONFLICT, ambiguous_job(name, *count)),
-        LookupError::Replicas(count) => http_error(StatusCode::CONFLICT, name_a_replica(name, *count)),
-    }
+    let status = match error {
+        LookupError::NoAnswer => StatusCode::SERVICE_UNAVAILABLE,
+        LookupError::NotFound(_) => StatusCode::NOT_FOUND,
+        LookupError::Ambiguous(_) | LookupError::Replicas(_) => StatusCode::CONFLICT,
+    };
+    http_error(status, error.words(kind, name))
 }

@@ -3,12 +3,14 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use containerpilot_views::journal::JournalRecord;
+
 use bytes::Bytes;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::timeout;
 
 use super::render;
-use crate::messages::query::{EventStream, JournalRecord};
+use crate::messages::query::EventStream;
 use crate::net::server::{Body, Offer, StreamSender};
 
 /// Longest time without a byte: proxies may close a connection that is idle for longer.

@@ -3,88 +3,27 @@
 use std::collections::BTreeMap;
 
 use containerpilot_api::responses;
-use containerpilot_api::timestamps::rfc3339;
-use containerpilot_core::ids::{EventId, JobIx, RunId};
-use containerpilot_core::report::container_health::ContainerHealth;
-use containerpilot_core::report::explain::Reason;
-use containerpilot_core::report::explain_file::FileExplanation;
-use containerpilot_core::report::explain_lock::LockExplanation;
-use containerpilot_core::report::explain_watch::WatchExplanation;
-use containerpilot_core::state::journal::Origin;
-use containerpilot_core::time::Time;
-use serde::Serialize;
+use containerpilot_core::ids::RunId;
+use containerpilot_views::answers;
+use containerpilot_views::answers::line;
+use containerpilot_views::items;
+use containerpilot_views::journal::{EventRecord, StartRecord};
+use containerpilot_views::snapshot::Snapshot;
 
-use crate::messages::query::{EventRecord, Explained, ExplainedJob, ExplainedSubject, Snapshot, StartRecord};
 use crate::messages::reload::ReloadSummary;
-use crate::messages::views::{self, Clock, seconds};
 use crate::telemetry::job_usage::JobUsage;
-
-/// One line of JSON.
-pub(super) fn line(response: &impl Serialize) -> String {
-    // Serializing these types to memory cannot fail: their keys are strings.
-    let mut text = serde_json::to_string(response).unwrap_or_default();
-    text.push('\n');
-    text
-}
 
 /// `GET /v3/status`.
 /// `usage` has what the processes of runs use, if that was asked for.
 pub(super) fn status(snapshot: &Snapshot, usage: Option<&BTreeMap<RunId, JobUsage>>) -> String {
-    let overview = &snapshot.overview;
-    let clock = Clock { now: Some(overview.now), wall: snapshot.clock };
-    let names = |job: JobIx| overview.jobs.get(job.index()).map_or("", |job| job.name.as_str());
-    let source = |origin| match origin {
-        Origin::Job(job) => names(job).to_owned(),
-        Origin::Watch(watch) => {
-            format!("watch.{}", overview.watches.get(watch.index()).map_or("", |watch| watch.name.as_str()))
-        }
-        Origin::File(file) => {
-            format!("file.{}", overview.files.get(file.index()).map_or("", |file| file.name.as_str()))
-        }
-        Origin::Lock(lock) => {
-            format!("lock.{}", overview.locks.get(lock.index()).map_or("", |lock| lock.name.as_str()))
-        }
-        Origin::Removed(place) => snapshot.removed.get(&place).cloned().unwrap_or_default(),
-        Origin::Signal(signal) => signal.to_string(),
-        Origin::Global => "global".to_owned(),
-    };
-    line(&responses::Status {
-        version: crate::VERSION.to_owned(),
-        pid: std::process::id(),
-        started_at: clock.at(Time::ZERO),
-        now: clock.at(overview.now),
-        uptime_seconds: seconds(overview.now.since(Time::ZERO)),
-        phase: overview.phase.name().to_owned(),
-        maintenance: overview.maintenance,
-        shutdown_deadline: overview.shutdown_deadline.map(|time| clock.at(time)),
-        catalog: views::catalog(&snapshot.catalog, clock),
-        jobs: overview
-            .jobs
-            .iter()
-            .enumerate()
-            .map(|(nth, job)| {
-                let service = snapshot.catalog.services.get(nth).and_then(Option::as_ref);
-                let used = job.status.run.and_then(|run| usage?.get(&run));
-                responses::Job {
-                    cpu_seconds: used.map(|used| used.cpu_seconds()),
-                    memory_bytes: used.map(|used| used.resident_bytes()),
-                    ..views::job(job, service, clock, &names, &source)
-                }
-            })
-            .collect(),
-        watches: overview.watches.iter().map(|watch| views::watch(watch, Some(clock))).collect(),
-        locks: overview.locks.iter().map(|lock| views::lock(lock, clock)).collect(),
-        files: overview.files.iter().map(|file| views::file(file, clock)).collect(),
-        events: overview
-            .events
-            .iter()
-            .map(|event| responses::EventCount {
-                source: event.source.clone(),
-                code: event.code.name().to_owned(),
-                count: event.count,
-            })
-            .collect(),
-    })
+    let mut status = answers::status(snapshot, crate::VERSION);
+    status.pid = Some(std::process::id());
+    for (job, overview) in status.jobs.iter_mut().zip(&snapshot.overview.jobs) {
+        let used = overview.status.run.and_then(|run| usage?.get(&run));
+        job.cpu_seconds = used.map(|used| used.cpu_seconds());
+        job.memory_bytes = used.map(|used| used.resident_bytes());
+    }
+    line(&status)
 }
 
 /// `POST /v3/reload`.
@@ -104,85 +43,18 @@ pub(super) fn reloaded(done: &ReloadSummary, dry_run: bool) -> String {
     })
 }
 
-/// `GET /v3/jobs/NAME/explain`, and the same for watches, locks and files.
-///
-/// `output` is the end of the output of the last run of a job, if that failed.
-pub(super) fn explanation(explained: Explained, output: Vec<String>) -> String {
-    let clock = Clock { now: Some(explained.now), wall: explained.clock };
-    match explained.subject {
-        ExplainedSubject::Job(job) => line(&job_explanation(*job, clock, output)),
-        ExplainedSubject::Watch(WatchExplanation { watch, sentences }) => {
-            line(&responses::WatchExplanation { watch: views::watch(&watch, None), sentences })
-        }
-        ExplainedSubject::Lock(LockExplanation { lock, sentences }) => {
-            line(&responses::LockExplanation { lock: views::lock(&lock, clock), sentences })
-        }
-        ExplainedSubject::File(FileExplanation { file, sentences }) => {
-            line(&responses::FileExplanation { file: views::file(&file, clock), sentences })
-        }
-    }
-}
-
-fn job_explanation(explained: ExplainedJob, clock: Clock, output: Vec<String>) -> responses::Explanation {
-    let explanation = explained.explanation;
-    let names = |job: JobIx| explained.names.get(job.index()).map_or("", String::as_str);
-    // The first cause is the event that the job itself has as its cause.
-    let source = |_| explanation.causes.first().map(|cause| cause.source.clone()).unwrap_or_default();
-    let causes = explanation.causes.iter();
-    responses::Explanation {
-        job: views::job(&explanation.job, explained.service.as_ref(), clock, &names, &source),
-        waits: reasons_json(&explanation.waits),
-        causes: causes.map(|cause| views::journaled(&cause.event, cause.source.clone(), clock)).collect(),
-        sentences: sentences_with(explanation.sentences(), &output),
-        summary: explanation.summary,
-        output,
-    }
-}
-
-/// The sentences of an explanation, and the last lines of output.
-fn sentences_with(mut sentences: Vec<String>, output: &[String]) -> Vec<String> {
-    if !output.is_empty() {
-        sentences.push("last lines of its last run:".to_owned());
-        sentences.extend(output.iter().map(|line| format!("  {line}")));
-    }
-    sentences
-}
-
 /// An event of `GET /v3/events`, without a line break.
 pub(super) fn event(event: &EventRecord) -> String {
-    serde_json::to_string(&views::event_view(event)).unwrap_or_default()
+    serde_json::to_string(&items::event_view(event)).unwrap_or_default()
 }
 
 /// The start of a run in `GET /v3/events`, without a line break.
 pub(super) fn start(start: &StartRecord) -> String {
-    let started = responses::Start {
-        run: start.run.0,
-        time: rfc3339(start.time),
-        source: start.source.clone(),
-        pid: start.pid,
-        started_by: start.trigger.map(|EventId(id)| id),
-        tick: start.tick,
-        cron: start.cron,
-        restarts: start.restarts,
-    };
-    serde_json::to_string(&started).unwrap_or_default()
+    serde_json::to_string(&answers::start(start)).unwrap_or_default()
 }
 
 /// `GET /v3/health`: whether the container is healthy, and the response.
 pub(super) fn health(snapshot: &Snapshot) -> (bool, String) {
-    let ContainerHealth { healthy, reason, jobs } = snapshot.overview.health();
-    let jobs = jobs.iter().map(|job| responses::JobHealth {
-        name: job.name.clone(),
-        state: job.status.word().to_owned(),
-        health: job.health_word().to_owned(),
-    });
-    (healthy, line(&responses::Health { healthy, reason, jobs: jobs.collect() }))
-}
-
-fn reasons_json(reasons: &[Reason]) -> Vec<responses::Reason> {
-    let reason = |Reason { sentence, because }: &Reason| responses::Reason {
-        sentence: sentence.clone(),
-        because: reasons_json(because),
-    };
-    reasons.iter().map(reason).collect()
+    let health = answers::health(snapshot);
+    (health.healthy, line(&health))
 }

@@ -7,12 +7,12 @@ use containerpilot_core::plan::Level;
 use containerpilot_core::report::redact::Disclosure;
 use containerpilot_core::request::Reply;
 use containerpilot_process::spawn::Execution;
+use containerpilot_views::explanation::Explained;
+use containerpilot_views::lookup::{LookupError, Subject};
+use containerpilot_views::snapshot::{PublicSnapshot, Snapshot};
 use tokio::sync::oneshot;
 
-use super::query::{
-    ControlRequest, EventStream, ExecutionError, Explained, LookupError, LoopQuery, PublicSnapshot, Snapshot,
-    Subject,
-};
+use super::query::{ControlRequest, EventStream, ExecutionError, LoopQuery};
 use super::reload::{ReloadOutcome, ReloadRequest};
 use super::{LoopMessage, LoopSender};
 

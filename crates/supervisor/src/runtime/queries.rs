@@ -2,31 +2,26 @@
 //!
 //! Events are broadcast through a bounded ring that the loop never waits for: a slow client sees a gap.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use containerpilot_api::SubjectKind;
-use containerpilot_api::job_names::{self, NamedJob, unknown_name_hint};
-use containerpilot_core::SortedMap;
-use containerpilot_core::ids::{EventId, FileIx, JobIx, LockIx, WatchIx};
-use containerpilot_core::plan::{Command, Plan, Target};
-use containerpilot_core::report::graph::{Graph, Scope};
-use containerpilot_core::report::redact::Disclosure;
+use containerpilot_core::ids::{EventId, JobIx};
+use containerpilot_core::plan::Plan;
 use containerpilot_core::request::{Reply, Request, RequestId};
 use containerpilot_core::state::journal::{Event, Start};
-use containerpilot_core::{Core, Input, Time};
-use containerpilot_core::{inserted, sort_by};
+use containerpilot_core::{Core, Input, SortedMap, Time};
 use containerpilot_process::orphans::RunProcesses;
 use containerpilot_process::spawn::{Execution, Spawner};
+use containerpilot_views::catalog::CatalogReport;
+use containerpilot_views::clock::WallClock;
+use containerpilot_views::explanation::{Explained, explain};
+use containerpilot_views::journal::{JournalRecord, records};
+use containerpilot_views::lookup::{LookupError, find_job, find_jobs};
+use containerpilot_views::snapshot::{PublicSnapshot, Snapshot};
 use tokio::sync::{broadcast, oneshot};
 
 use crate::discovery::Discovery;
-use crate::messages::query::{
-    ControlRequest, EventRecord, EventStream, ExecutionError, Explained, ExplainedJob, ExplainedSubject,
-    JobAction, JournalRecord, LookupError, LoopQuery, PublicSnapshot, Snapshot, StartRecord, Subject,
-    WallClock,
-};
+use crate::messages::query::{ControlRequest, EventStream, ExecutionError, JobAction, LoopQuery};
 
 /// How many events are kept for slow clients.
 const EVENT_RING: usize = 4096;
@@ -91,18 +86,8 @@ impl QueryHandler {
                 drop(reply.send(subject.map(explained)));
             }
             LoopQuery::PublicOverview(shown, reply) => {
-                let redacted = core.redacted(shown);
-                let renamed = if shown.commands { Vec::new() } else { core.command_names() };
-                drop(reply.send(PublicSnapshot {
-                    snapshot: Snapshot::new(
-                        &redacted,
-                        self.clock,
-                        catalog.report(core.plan()),
-                        self.processes.clone(),
-                    ),
-                    graph: Graph::of(redacted.plan(), Scope::Running),
-                    renamed: inserted(renamed),
-                }));
+                let (catalog, processes) = (CatalogReport::new(catalog, core.plan()), self.processes.clone());
+                drop(reply.send(PublicSnapshot::new(core, shown, self.clock, catalog, processes)));
             }
             LoopQuery::Name(name, reply) => {
                 let found = match find_job(core.plan(), &name) {
@@ -165,7 +150,8 @@ impl QueryHandler {
 
     pub(crate) fn overview(&mut self, core: &Core, catalog: &Discovery) -> Arc<Snapshot> {
         let (clock, processes) = (self.clock, self.processes.clone());
-        let snapshot = || Arc::new(Snapshot::new(core, clock, catalog.report(core.plan()), processes));
+        let catalog = || CatalogReport::new(catalog, core.plan());
+        let snapshot = || Arc::new(Snapshot::new(core, clock, catalog(), processes));
         Arc::clone(self.snapshot.get_or_insert_with(snapshot))
     }
 
@@ -187,99 +173,11 @@ impl QueryHandler {
     }
 }
 
-/// Events and starts in the order in which they happened.
-fn records<'a>(
-    core: &Core,
-    clock: WallClock,
-    events: impl Iterator<Item = &'a Event>,
-    starts: impl Iterator<Item = &'a Start>,
-) -> Vec<Arc<JournalRecord>> {
-    let events = events.map(|event| {
-        let Event { id, cause, at, origin, code, detail } = *event;
-        let (time, source) = (clock.at(at), core.origin_name(origin));
-        (id, JournalRecord::Event(EventRecord { id, time, source, code, cause, detail }))
-    });
-    let starts = starts.map(|start| {
-        let Start { run, after, at, origin, pid, trigger, tick, cron, restarts } = *start;
-        let (time, source) = (clock.at(at), core.origin_name(origin));
-        (
-            after,
-            JournalRecord::Start(StartRecord {
-                run,
-                after,
-                time,
-                source,
-                pid,
-                trigger,
-                tick,
-                cron,
-                restarts,
-            }),
-        )
-    });
-    let mut records: Vec<(EventId, JournalRecord)> = events.chain(starts).collect();
-    // A stable sort: an event comes before the starts after it.
-    sort_by(&mut records, |(place, _), (other, _)| place.cmp(other));
-    records.into_iter().map(|(_, record)| Arc::new(record)).collect()
-}
-
 /// X12: what a process of this job would get now.
 pub(crate) fn execution(core: &Core, spawner: &mut Spawner, name: &str) -> Result<Execution, ExecutionError> {
     let job = find_job(core.plan(), name)?;
     let planned = core.plan().jobs.get(job.index()).ok_or(LookupError::NoAnswer)?;
     spawner.execution(&planned.process, &core.environment(job)).map_err(ExecutionError::Setup)
-}
-
-/// Why something is in its current state, without the texts that are not disclosed.
-fn explain(
-    core: &Core,
-    catalog: &Discovery,
-    subject: &Subject,
-    shown: Option<Disclosure>,
-) -> Result<ExplainedSubject, LookupError> {
-    let viewed = shown.map_or(Cow::Borrowed(core), |shown| Cow::Owned(core.redacted(shown)));
-    let name = &subject.name;
-    Ok(match subject.kind {
-        SubjectKind::Watch => {
-            let names: Vec<&str> = viewed.plan().watches.iter().map(|watch| watch.name.as_str()).collect();
-            let watch = WatchIx::at(find(subject.kind, name, &names)?);
-            let explained = viewed.explain_watch(watch, catalog.watch_trouble(name).as_ref());
-            ExplainedSubject::Watch(explained.ok_or(LookupError::NoAnswer)?)
-        }
-        SubjectKind::Lock => {
-            let names: Vec<&str> = viewed.plan().locks.iter().map(|lock| lock.name.as_str()).collect();
-            let lock = LockIx::at(find(subject.kind, name, &names)?);
-            let explained = viewed.explain_lock(lock, catalog.lock_trouble(name).as_ref());
-            ExplainedSubject::Lock(explained.ok_or(LookupError::NoAnswer)?)
-        }
-        SubjectKind::File => {
-            let names: Vec<&str> = viewed.plan().files.iter().map(|file| file.name.as_str()).collect();
-            let file = FileIx::at(find(subject.kind, name, &names)?);
-            ExplainedSubject::File(viewed.explain_file(file).ok_or(LookupError::NoAnswer)?)
-        }
-        SubjectKind::Job => {
-            let job = find_job(viewed.plan(), name)?;
-            // Not of the copy: a name may be another one there.
-            let planned = core.plan().jobs.get(job.index()).ok_or(LookupError::NoAnswer)?;
-            let service = planned.service.as_ref().map(|service| catalog.known(service));
-            let mut explanation = viewed.explain(job, service.as_ref());
-            explanation.add_troubles(|watch| catalog.watch_trouble(watch));
-            let command = planned.exec.program().filter(|_| shown.is_none_or(|shown| shown.commands));
-            ExplainedSubject::Job(Box::new(ExplainedJob {
-                explanation,
-                service,
-                names: viewed.plan().jobs.iter().map(|job| job.name.clone()).collect(),
-                logged_as: planned.name.clone(),
-                command: command.map(Command::line),
-            }))
-        }
-    })
-}
-
-/// The place of a watch, lock or file with this name.
-fn find(kind: SubjectKind, name: &str, known: &[&str]) -> Result<usize, LookupError> {
-    let place = known.iter().position(|other| *other == name);
-    place.ok_or_else(|| LookupError::NotFound(unknown_name_hint(kind, name, known)))
 }
 
 fn command(plan: &Plan, request: ControlRequest) -> Result<Request, LookupError> {
@@ -300,37 +198,6 @@ fn command(plan: &Plan, request: ControlRequest) -> Result<Request, LookupError>
         [job] => request(job),
         several => Request::Several(several.iter().map(request).collect()),
     })
-}
-
-/// The job with this name, or all jobs of a group or all replicas of a job (W20, W22).
-fn find_jobs(plan: &Plan, name: &str) -> Result<Vec<JobIx>, LookupError> {
-    match find_job(plan, name) {
-        Err(error @ (LookupError::NotFound(_) | LookupError::Replicas(_))) => {
-            let target = Target::named(name);
-            let included = plan.jobs.iter().enumerate().filter(|(_, job)| target.includes(job));
-            let jobs: Vec<JobIx> = included.map(|(nth, _)| JobIx::at(nth)).collect();
-            if jobs.is_empty() { Err(error) } else { Ok(jobs) }
-        }
-        found => found.map(|job| vec![job]),
-    }
-}
-
-/// The job with this name. One of several jobs with the same name is `NAME:2`.
-fn find_job(plan: &Plan, name: &str) -> Result<JobIx, LookupError> {
-    let names: Vec<&str> = plan.jobs.iter().map(|job| job.name.as_str()).collect();
-    // `service.NAME` is the job that advertises the service.
-    let job = match name.strip_prefix("service.") {
-        Some(service) if !names.contains(&name) => service,
-        _ => name,
-    };
-    match job_names::find_job(job, &names) {
-        NamedJob::At(place) => Ok(JobIx::at(place)),
-        NamedJob::Ambiguous(count) => Err(LookupError::Ambiguous(count)),
-        NamedJob::Unknown => Err(match plan.jobs.iter().filter(|job| job.is_replica_of(name)).count() {
-            0 => LookupError::NotFound(unknown_name_hint(SubjectKind::Job, name, &names)),
-            replicas => LookupError::Replicas(replicas),
-        }),
-    }
 }
 
 #[cfg(test)]

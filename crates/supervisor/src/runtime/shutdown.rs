@@ -11,13 +11,13 @@ use containerpilot_process::failpoints::failpoint;
 use super::{Decider, Runtime};
 use crate::control::ControlServer;
 use crate::logs::{Logs, write_stderr};
-use crate::messages::query::Snapshot;
 use crate::messages::{LoopMessage, LoopReceiver};
 use crate::runtime::effects::EffectExecutor;
 use crate::runtime::panics::caught;
 use containerpilot_process::regular_file;
 #[cfg(not(test))]
 use containerpilot_process::sys;
+use containerpilot_views::snapshot::Snapshot;
 
 /// How often messages are handled while services are being deregistered.
 const MESSAGE_INTERVAL: Duration = Duration::from_millis(20);

@@ -12,8 +12,7 @@ use containerpilot_core::ids::RunId;
 use containerpilot_core::{SortedMap, inserted};
 use containerpilot_process::proc::{self, Stat, TICKS_PER_SECOND};
 use containerpilot_process::sys;
-
-use crate::messages::query::Snapshot;
+use containerpilot_views::snapshot::Snapshot;
 
 /// Microseconds per tick.
 const TICK: u64 = 1_000_000 / TICKS_PER_SECOND;

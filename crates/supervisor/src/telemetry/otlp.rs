@@ -19,6 +19,8 @@ use containerpilot_core::ids::RunId;
 use containerpilot_core::plan;
 use containerpilot_core::{Core, Effect, Input, Time};
 use containerpilot_otlp::{CoreStep, ExportKind, Ids, SpanKey, TraceSpan, Tracer};
+use containerpilot_views::clock::WallClock;
+use containerpilot_views::snapshot::Snapshot;
 use tokio::sync::watch;
 
 use self::client::CollectorClient;
@@ -27,7 +29,6 @@ use self::log_tap::LogTap;
 use self::outbox::Outbox;
 use super::Metrics;
 use crate::logs::Tap;
-use crate::messages::query::{Snapshot, WallClock};
 use crate::messages::query_handle::QueryHandle;
 use crate::net::Net;
 

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use containerpilot_api::{SubjectKind, percent_decoded};
 use containerpilot_core::plan;
 use containerpilot_core::report::redact::Disclosure;
+use containerpilot_views::lookup::{LookupError, Subject};
 use hyper::Method;
 use hyper::header::{HeaderValue, RETRY_AFTER};
 use hyper::http::request::Parts;
@@ -33,7 +34,6 @@ use tokio::sync::watch;
 use self::details::{Details, ExplainError};
 use self::feed::Feed;
 use crate::logs::Tails;
-use crate::messages::query::{LookupError, Subject};
 use crate::messages::query_handle::QueryHandle;
 use crate::net::server::{JSON, ServerResponse, StatusCode, error, ok};
 

@@ -13,13 +13,13 @@ use containerpilot_core::inserted;
 use containerpilot_core::plan::Role;
 use containerpilot_core::report::status::{JobOverview, JobStatus};
 use containerpilot_core::{State, Time};
+use containerpilot_views::snapshot::Snapshot;
 
 use super::Shared;
 use super::exposition::{ExpositionKind, MetricsPage, count_to_f64};
 use super::job_usage::JobUsage;
 use super::process::ProcessUsage;
 use crate::logs::LineCounts;
-use crate::messages::query::Snapshot;
 
 /// What is read when the page is requested.
 #[derive(Debug, Default)]

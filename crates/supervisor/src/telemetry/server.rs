@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use containerpilot_core::plan::{self, Level};
 use containerpilot_process::error_text::describe;
+use containerpilot_views::snapshot::Snapshot;
 use hyper::Method;
 use nix::sys::socket::Backlog;
 use thiserror::Error;
@@ -20,7 +21,6 @@ use tokio::time::{Instant, sleep, timeout};
 use super::page::PageServer;
 use super::{Metrics, exposition, status};
 use crate::VERSION;
-use crate::messages::query::Snapshot;
 use crate::messages::query_handle::QueryHandle;
 use crate::net::Net;
 use crate::net::server::{

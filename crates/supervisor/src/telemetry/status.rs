@@ -2,9 +2,8 @@
 
 use containerpilot_core::plan::Role;
 use containerpilot_core::report::status::JobOverview;
+use containerpilot_views::snapshot::Snapshot;
 use serde::Serialize;
-
-use crate::messages::query::Snapshot;
 
 /// An empty list is `null`, as Go prints it.
 #[derive(Serialize)]

@@ -11,8 +11,9 @@ use containerpilot_core::plan::Plan;
 use containerpilot_core::report::graph::{Graph, Scope};
 use containerpilot_core::{Core, Effect, Input, Request, RequestId, Time};
 use containerpilot_process::orphans::RunProcesses;
-
-use crate::messages::query::{CatalogReport, PublicSnapshot, Snapshot, WallClock};
+use containerpilot_views::catalog::CatalogReport;
+use containerpilot_views::clock::WallClock;
+use containerpilot_views::snapshot::{PublicSnapshot, Snapshot};
 
 /// A plan from a configuration.
 pub(super) fn plan(text: &str) -> Plan {

@@ -221,3 +221,147 @@ fn b3_b4_other_files_and_versions_are_refused() {
         assert!(code(&output) != 0 && err(&output).contains(message), "{words:?}: {}", err(&output));
     }
 }
+
+/// Everything that `status` shows.
+const EVERYTHING: &str = "{ control: { socket: '@/socket' }, jobs: [
+    { name: 'app', exec: 'sleep 1000', port: 8000, interfaces: 'lo', groups: ['front'],
+      health: { exec: 'true', interval: '1h', ttl: '2h' } },
+    { name: 'ill', exec: 'sleep 1000', groups: ['front'],
+      // Its second check does not end.
+      health: { exec: ['sh', '-c', 'test -e @/once && sleep 1000; touch @/once; exit 1'], interval: '1h', timeout: '1h',
+                ttl: '2h' } },
+    { name: 'late', exec: 'sleep 1000', when: { source: 'app', once: 'unhealthy' } },
+    { name: 'bad', exec: ['sh', '-c', 'echo out; exit 3'], restarts: 1, restartBackoff: false },
+    { name: 'lost', exec: '/nonexistent/program', restarts: 'never' },
+    { name: 'many', exec: 'sleep 1000', replicas: 2, requires: ['lock.turn'] },
+    { name: 'by-hand', exec: 'true', when: 'manual' },
+    { name: 'nightly', exec: 'true', when: { cron: '0 3 1 1 *' } }],
+  locks: [{ name: 'turn' }],
+  watches: [{ name: 'conf', file: '@/config.json5', interval: '1h' },
+            { name: 'none', tcp: '127.0.0.1:1', interval: '1h' }] }";
+
+/// The texts in the state of [`EVERYTHING`] that are a hash in a recording.
+const HIDDEN: [&str; 3] = [
+    "exited with code 1",
+    "/nonexistent/program: No such file or directory",
+    "127.0.0.1:1: connection refused",
+];
+
+/// The text without what differs between two moments, durations and times of day, and without what is a hash in a
+/// recording.
+fn without_times(text: &str) -> String {
+    let text = HIDDEN.iter().fold(text.to_owned(), |text, hidden| text.replace(hidden, "HIDDEN"));
+    let is_hash = |word: &str| word.len() == 17 && word.starts_with('#');
+    // The size of a watched file is that of the hash.
+    let is_size = |word: &str, next: &str| word.parse::<u64>().is_ok() && next == "bytes";
+    let is_time = |word: &str| {
+        let word = word.trim_end_matches([',', ';', ')']);
+        let is_unit = |part: &str| ["ms", "s", "m", "h", "d"].contains(&part);
+        let digits = |letter: char| letter.is_ascii_digit() || letter == '.';
+        let units = word.split(digits).filter(|part| !part.is_empty());
+        let is_duration = word.starts_with(|letter: char| letter.is_ascii_digit())
+            && units.clone().next().is_some()
+            && units.clone().all(is_unit);
+        is_duration || word.ends_with('Z') && word.contains('T') && word.contains(':')
+    };
+    let lines = text.lines().map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let nexts = words.iter().skip(1).copied().chain([""]);
+        let words = words.iter().zip(nexts).map(|(word, next)| match *word {
+            word if is_time(word) => "TIME",
+            word if is_hash(word) => "HIDDEN",
+            word if is_size(word, next) => "SIZE",
+            word => word,
+        });
+        words.collect::<Vec<_>>().join(" ")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// JSON without what differs between two moments, and without what is not in a recording: the pid of the supervisor,
+/// and the output of jobs.
+fn json_without_times(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            if members.contains_key("phase") {
+                members.remove("pid");
+            }
+            if let Some(output) = members.get_mut("output").and_then(Value::as_array_mut) {
+                let lines = std::mem::take(output).len();
+                let sentences = members.get_mut("sentences").and_then(Value::as_array_mut).unwrap();
+                sentences.truncate(sentences.len() - lines - usize::from(lines > 0));
+            }
+            for (name, value) in members {
+                if name.ends_with("Seconds") && value.is_number() {
+                    *value = "SECONDS".into();
+                }
+                json_without_times(value);
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(json_without_times),
+        Value::String(text) => *text = without_times(text),
+        _ => {}
+    }
+}
+
+#[test]
+fn b4_status_and_explain_of_a_recording_are_those_of_the_supervisor() {
+    for mode in modes() {
+        let mut run = Supervisor::start(mode, EVERYTHING);
+        run.wait_for_line("bad failed");
+        let state = || out(&ask(&run, &["status"]));
+        wait_until("everything is done", || {
+            let text = state();
+            let is = |words: &[&str]| text.lines().any(|line| words.iter().all(|word| line.contains(word)));
+            is(&["app", "running", "healthy"])
+                && is(&["ill", "failed"])
+                && out(&ask(&run, &["status", "ill"])).contains("running now")
+                && is(&["lost", "failed"])
+                && (is(&["many-1", "running"]) || is(&["many-2", "running"]))
+                && is(&["none", "tcp", "refused"])
+                && is(&["conf", "file", "bytes"])
+        });
+        let questions: Vec<Vec<&str>> =
+            ["", "app", "ill", "late", "bad", "lost", "many", "many-1", "by-hand"]
+                .into_iter()
+                .chain(["nightly", "@front", "watch.conf", "none", "lock.turn", "nothing"])
+                .flat_map(|name| {
+                    let status = ["status", name].into_iter().filter(|word| !word.is_empty()).collect();
+                    let explain = (!name.is_empty() && name != "none").then(|| vec!["explain", name]);
+                    [Some(status), explain].into_iter().flatten()
+                })
+                .collect();
+        let now: Value = serde_json::from_str(&out(&ask(&run, &["status", "--format", "json"]))).unwrap();
+        let at = now["now"].as_str().unwrap().to_owned();
+        let pid = now["pid"].as_u64().unwrap();
+        let live: Vec<_> = questions.iter().map(|words| ask(&run, words)).collect();
+        let with_json = |words: &[&'static str]| [words, &["--format", "json"]].concat();
+        let questions_json: Vec<_> = questions.iter().map(|words| with_json(words)).collect();
+        let live_json: Vec<_> = questions_json.iter().map(|words| ask(&run, words)).collect();
+        let file = run.file("incident.cprec");
+        assert_eq!(code(&ask(&run, &["record", "--out", file.to_str().unwrap()])), 0);
+        for (words, live) in questions.iter().zip(&live) {
+            let played = replay(&file, &[&["--at", &at], words.as_slice()].concat());
+            assert_eq!(code(&played), code(live), "{words:?}: {}", err(&played));
+            // What is not in a recording: the supervisor's pid, and the output of jobs.
+            let live_text = out(live).replace(&format!(", pid {pid}, up"), ", up");
+            let live_text = live_text.split("last lines of its last run:").next().unwrap();
+            assert_eq!(without_times(&out(&played)), without_times(live_text), "{words:?}");
+            let reason = |text: String| text.split_once(": ").map(|(_, why)| why.to_owned());
+            assert_eq!(reason(err(&played)), reason(err(live)), "{words:?}");
+        }
+        for (words, live) in questions_json.iter().zip(&live_json).filter(|(_, live)| code(live) == 0) {
+            let played = replay(&file, &[&["--at", &at], words.as_slice()].concat());
+            let read = |text: String| {
+                let values = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+                values
+                    .map(|mut value| {
+                        json_without_times(&mut value);
+                        value
+                    })
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(read(out(&played)), read(out(live)), "{words:?}");
+        }
+    }
+}

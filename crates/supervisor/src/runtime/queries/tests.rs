@@ -34,42 +34,6 @@ const JOBS: &str = "{ jobs: [
 ] }";
 
 #[test]
-fn x2_name_identifies_one_job_or_is_an_error() {
-    let core = core(JOBS);
-    let found = |name: &str| find_job(core.plan(), name);
-    assert_eq!(found("db"), Ok(JobIx(2)));
-    assert_eq!(found("db:1"), Ok(JobIx(2)));
-    assert_eq!(found("web"), Err(LookupError::Ambiguous(2)));
-    assert_eq!(found("web:1"), Ok(JobIx(0)));
-    assert_eq!(found("web:2"), Ok(JobIx(3)), "an exact name is preferred");
-    let not_found = |hint: &str| Err(LookupError::NotFound(hint.to_owned()));
-    assert_eq!(found("web:3"), not_found("did you mean `web:2`?"));
-    assert_eq!(found("web:0"), not_found("did you mean `web:2`?"));
-    assert_eq!(found("dbb"), not_found("did you mean `db`?"));
-    assert_eq!(found("postgres"), not_found("the jobs are: web, web, db, web:2"));
-    assert_eq!(found(""), not_found("the jobs are: web, web, db, web:2"));
-}
-
-#[test]
-fn x9_unknown_name_of_a_watch_lock_or_file_has_a_hint() {
-    let core = core(
-        "{ jobs: [{ name: 'a', exec: 'x' }], locks: [{ name: 'leader' }],
-           watches: [{ name: 'db', tcp: 'localhost:1', interval: 1 }] }",
-    );
-    let hint = |kind, name: &str| {
-        let subject = Subject { kind, name: name.to_owned() };
-        match explain(&core, &catalog(&core), &subject, None) {
-            Err(LookupError::NotFound(hint)) => hint,
-            other => panic!("{other:?}"),
-        }
-    };
-    assert_eq!(hint(SubjectKind::Watch, "bd"), "did you mean `watch.db`?");
-    assert_eq!(hint(SubjectKind::Lock, "other"), "the locks are: leader");
-    assert_eq!(hint(SubjectKind::File, "x"), "the configuration has no files");
-    assert_eq!(hint(SubjectKind::Job, "b"), "the jobs are: a");
-}
-
-#[test]
 fn d8_control_request_gets_the_reply_of_the_core() {
     let mut core = core(JOBS);
     let mut queries = QueryHandler::new(SystemTime::now());

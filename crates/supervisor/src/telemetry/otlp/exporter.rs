@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use containerpilot_otlp::{Batch, Delivery, DeliveryOutcome, ExportKind, Next, Resource, write_request};
 use containerpilot_process::failpoints::{failpoint, guarded};
+use containerpilot_views::snapshot::Snapshot;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -14,7 +15,6 @@ use super::super::Metrics;
 use super::client::CollectorClient;
 use super::metrics;
 use super::outbox::Outbox;
-use crate::messages::query::Snapshot;
 use crate::messages::query_handle::QueryHandle;
 
 /// How long items wait for others, so that one request sends all of them.

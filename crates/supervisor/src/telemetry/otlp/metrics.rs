@@ -4,10 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use containerpilot_core::Time;
 use containerpilot_otlp::{Batch, Metric, NumberPoint, Points, write_metric};
+use containerpilot_views::snapshot::Snapshot;
 
 use super::super::exposition::{ExpositionKind, Family, MetricsPage, Sample};
 use super::unix_nanos;
-use crate::messages::query::Snapshot;
 
 /// All metrics of a page, as read now.
 pub(super) fn batch(page: &MetricsPage, snapshot: &Snapshot) -> Batch {

@@ -11,15 +11,16 @@ use std::time::{Duration, SystemTime};
 use containerpilot_core::ids::RunId;
 use containerpilot_core::plan;
 use containerpilot_core::report::redact::Disclosure;
+use containerpilot_views::clock::milliseconds;
+use containerpilot_views::explanation::{self, ExplainedSubject};
+use containerpilot_views::lookup::{LookupError, Subject};
 use serde::Serialize;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
 use super::super::job_usage::{self, JobUsage};
 use super::shown;
-use super::state::milliseconds;
 use crate::logs::Tails;
-use crate::messages::query::{self, ExplainedSubject, LookupError, Subject};
 use crate::messages::query_handle::QueryHandle;
 use crate::net::server::ServerLimits;
 
@@ -119,7 +120,11 @@ impl Details {
         Ok(serde_json::to_string(&explained).unwrap_or_default())
     }
 
-    async fn query(&self, shown: Disclosure, subject: Subject) -> Result<query::Explained, LookupError> {
+    async fn query(
+        &self,
+        shown: Disclosure,
+        subject: Subject,
+    ) -> Result<explanation::Explained, LookupError> {
         let mut next = self.next.lock().await;
         sleep_until(*next).await;
         let explained = self.queries.explain(subject, Some(shown)).await;

@@ -16,14 +16,17 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use containerpilot_core::plan;
 use containerpilot_core::report::redact::Disclosure;
+use containerpilot_views::clock::milliseconds;
+use containerpilot_views::journal::JournalRecord;
+use containerpilot_views::snapshot::PublicSnapshot;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::picture::Picture;
 use super::shown;
-use super::state::{items, milliseconds, record};
-use crate::messages::query::{EventStream, JournalRecord, PublicSnapshot};
+use super::state::{items, record};
+use crate::messages::query::EventStream;
 use crate::messages::query_handle::QueryHandle;
 use crate::net::server::{Body, Offer, StreamSender};
 

@@ -3,7 +3,6 @@
 //! No text depends on the current time, so that two texts are equal exactly if nothing has changed.
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use containerpilot_api::job_names::job_ids;
 use containerpilot_api::responses;
@@ -14,22 +13,19 @@ use containerpilot_core::report::status::JobOverview;
 use containerpilot_core::report::words;
 use containerpilot_core::state::journal::{Detail, EndReason};
 use containerpilot_core::time::Time;
+use containerpilot_views::clock::{Clock, milliseconds};
+use containerpilot_views::items;
+use containerpilot_views::journal::JournalRecord;
+use containerpilot_views::snapshot::{PublicSnapshot, Snapshot};
 use serde::Serialize;
 
 use super::picture::Picture;
-use crate::messages::query::{JournalRecord, PublicSnapshot, Snapshot};
-use crate::messages::views::{self, Clock};
 
 /// How many reasons why the container is not ready are listed.
 const REASONS: usize = 20;
 
 /// Milliseconds since 1970.
 type Milliseconds = u64;
-
-pub(super) fn milliseconds(time: SystemTime) -> Milliseconds {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -111,7 +107,7 @@ pub(super) fn items(
         phase: overview.phase.name(),
         maintenance: overview.maintenance,
         not_ready,
-        catalog: views::catalog(catalog, clock),
+        catalog: items::catalog(catalog, clock),
         arguments,
         logs,
     };
@@ -122,15 +118,15 @@ pub(super) fn items(
         items.push((format!("j{nth}"), json(&job_item(job, id, known, clock, &names))));
     }
     for (nth, watch) in overview.watches.iter().enumerate() {
-        let item = responses::Watch { instances: None, ..views::watch(watch, Some(clock)) };
+        let item = responses::Watch { instances: None, ..items::watch(watch, Some(clock)) };
         items.push((format!("w{nth}"), json(&item)));
     }
     for (nth, lock) in overview.locks.iter().enumerate() {
-        let item = responses::Lock { key: None, ..views::lock(lock, clock) };
+        let item = responses::Lock { key: None, ..items::lock(lock, clock) };
         items.push((format!("l{nth}"), json(&item)));
     }
     for (nth, file) in overview.files.iter().enumerate() {
-        items.push((format!("f{nth}"), json(&views::file(file, clock))));
+        items.push((format!("f{nth}"), json(&items::file(file, clock))));
     }
     items
 }
@@ -139,7 +135,7 @@ pub(super) fn items(
 /// removed job: its name is not redacted.
 fn job_item(job: &JobOverview, id: String, known: Option<&Known>, clock: Clock, names: &[&str]) -> Job {
     let names = |job: JobIx| names.get(job.index()).copied().unwrap_or_default();
-    let mut view = views::job(job, known, clock, &names, &|_| String::new());
+    let mut view = items::job(job, known, clock, &names, &|_| String::new());
     view.cause = None;
     for check in &mut view.checks {
         *check = responses::Check {

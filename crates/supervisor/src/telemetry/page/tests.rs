@@ -150,7 +150,7 @@ fn t5_another_set_of_jobs_is_a_complete_state() {
 
 #[test]
 fn t5_names_that_contain_a_command_line_are_replaced_in_events() {
-    use crate::messages::query::{JournalRecord, StartRecord};
+    use containerpilot_views::journal::{JournalRecord, StartRecord};
     let start = JournalRecord::Start(StartRecord {
         run: containerpilot_core::ids::RunId(1),
         after: containerpilot_core::ids::EventId(1),

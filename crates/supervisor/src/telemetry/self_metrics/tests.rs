@@ -4,10 +4,10 @@ use containerpilot_core::Input;
 use containerpilot_core::ids::{RenderId, WatchIx};
 use containerpilot_core::input::{Answer, RenderedText};
 use containerpilot_core::plan::{Signal, Status};
+use containerpilot_views::catalog::ConsulReport;
 
 use super::super::testing::TestCore;
 use super::*;
-use crate::messages::query::ConsulReport;
 
 fn page(core: &TestCore, shared: &Shared) -> String {
     let mut page = MetricsPage::default();

@@ -3,7 +3,7 @@
 use containerpilot_api::responses::Job;
 use containerpilot_text::screen::{Cell, Tone};
 
-pub(crate) fn state(job: &Job) -> Cell {
+pub fn state(job: &Job) -> Cell {
     let tone = match job.state.as_str() {
         "running" => Tone::Good,
         "failed" => Tone::Bad,
@@ -13,7 +13,7 @@ pub(crate) fn state(job: &Job) -> Cell {
     (tone, job.state.clone())
 }
 
-pub(crate) fn health(job: &Job) -> Cell {
+pub fn health(job: &Job) -> Cell {
     match (job.health.as_str(), job.state.as_str()) {
         ("healthy", _) => (Tone::Good, "healthy".to_owned()),
         ("unhealthy", _) => (Tone::Bad, "unhealthy".to_owned()),

@@ -14,33 +14,14 @@ use containerpilot_core::locks::LockOverview;
 use containerpilot_core::plan::fmt_utc;
 use containerpilot_core::report::status::{Awaited, Cause, CheckOverview, JobOverview, RequirementOverview};
 use containerpilot_core::state::journal::{Detail, Event, Origin};
-use containerpilot_core::time::Time;
 use containerpilot_core::watches::WatchOverview;
 use containerpilot_core::{Outcome, State};
 
-use super::query::{CatalogReport, EventRecord, WallClock, started_by};
+use crate::catalog::CatalogReport;
+use crate::clock::{Clock, seconds};
+use crate::journal::EventRecord;
 
-/// Converts the core's time to wall-clock time.
-#[derive(Clone, Copy)]
-pub(crate) struct Clock {
-    /// `None` for a view that must not change while nothing happens: it has no members that depend on the present.
-    pub(crate) now: Option<Time>,
-    pub(crate) wall: WallClock,
-}
-
-impl Clock {
-    pub(crate) fn at(self, moment: Time) -> String {
-        rfc3339(self.wall.at(moment))
-    }
-}
-
-/// Seconds with millisecond precision.
-#[expect(clippy::cast_precision_loss, reason = "more than 2^53 ms are 285,000 years")]
-pub(crate) fn seconds(duration: Duration) -> f64 {
-    duration.as_millis() as f64 / 1000.0
-}
-
-pub(crate) fn catalog(catalog: &CatalogReport, clock: Clock) -> responses::Catalog {
+pub fn catalog(catalog: &CatalogReport, clock: Clock) -> responses::Catalog {
     responses::Catalog {
         kind: catalog.kind().to_owned(),
         up: catalog.is_up(),
@@ -49,7 +30,7 @@ pub(crate) fn catalog(catalog: &CatalogReport, clock: Clock) -> responses::Catal
     }
 }
 
-pub(crate) fn job<'a>(
+pub fn job<'a>(
     job: &JobOverview,
     service: Option<&Known>,
     clock: Clock,
@@ -125,6 +106,17 @@ pub(crate) fn job<'a>(
     }
 }
 
+/// What started the current or last run of a job, in one word for clients.
+fn started_by(job: &JobOverview) -> Option<&'static str> {
+    job.cause.map(|cause| match cause {
+        Cause::Event(_) => "event",
+        Cause::ByHand => "hand",
+        Cause::Tick(_) if job.cron.is_some() => "cron",
+        Cause::Action(_) => "action",
+        Cause::Tick(_) => "interval",
+    })
+}
+
 fn check_view(check: &CheckOverview, clock: Clock) -> responses::Check {
     let last = check.last.as_ref();
     responses::Check {
@@ -161,7 +153,7 @@ fn requirement(required: &RequirementOverview) -> responses::Requirement {
     }
 }
 
-pub(crate) fn lock(lock: &LockOverview, clock: Clock) -> responses::Lock {
+pub fn lock(lock: &LockOverview, clock: Clock) -> responses::Lock {
     responses::Lock {
         name: lock.name.clone(),
         held: lock.fencing.is_some(),
@@ -172,7 +164,7 @@ pub(crate) fn lock(lock: &LockOverview, clock: Clock) -> responses::Lock {
     }
 }
 
-pub(crate) fn file(file: &FileOverview, clock: Clock) -> responses::File {
+pub fn file(file: &FileOverview, clock: Clock) -> responses::File {
     let (failed_at, error) = file.failure.clone().unzip();
     responses::File {
         name: file.name.clone(),
@@ -188,7 +180,7 @@ pub(crate) fn file(file: &FileOverview, clock: Clock) -> responses::File {
     }
 }
 
-pub(crate) fn watch(watch: &WatchOverview, clock: Option<Clock>) -> responses::Watch {
+pub fn watch(watch: &WatchOverview, clock: Option<Clock>) -> responses::Watch {
     let instance = |one: &Instance| responses::Instance {
         id: one.id.clone(),
         address: one.address.clone(),
@@ -207,7 +199,7 @@ pub(crate) fn watch(watch: &WatchOverview, clock: Option<Clock>) -> responses::W
     }
 }
 
-pub(crate) fn event_view(event: &EventRecord) -> responses::Event {
+pub fn event_view(event: &EventRecord) -> responses::Event {
     let (exit, ended_by, outcome) = match event.detail {
         Detail::None => (None, None, None),
         Detail::Exit { status, ended_by } => (Some(status), ended_by, None),
@@ -229,7 +221,7 @@ pub(crate) fn event_view(event: &EventRecord) -> responses::Event {
     }
 }
 
-pub(crate) fn journaled(event: &Event, source: String, clock: Clock) -> responses::Event {
+pub fn journaled(event: &Event, source: String, clock: Clock) -> responses::Event {
     let Event { id, cause, at, origin: _, code, detail } = *event;
     event_view(&EventRecord { id, time: clock.wall.at(at), source, code, cause, detail })
 }

@@ -153,7 +153,7 @@ fn x4_jobs_with_the_same_name_are_numbered() {
 
 #[test]
 fn x4_a_missing_or_unknown_member_of_a_response_is_not_an_error() {
-    assert_eq!(overview(Screen::default(), &read(json!({}))), "containerpilot , pid 0, up 0ms\n\nJOB\n");
+    assert_eq!(overview(Screen::default(), &read(json!({}))), "containerpilot , up 0ms\n\nJOB\n");
     let odd = json!({ "unknown": {}, "jobs": [{}, { "name": "a\u{1b}[2J\nb", "lastExit": null },
         { "deadlines": [{}, { "what": "unknown" }], "checks": [{}], "waitsFor": [{ "code": "unknown" }] }] });
     let status = read(odd);
