@@ -113,7 +113,7 @@ fn simulate(plan: &Plan, scenario: &Scenario) -> Simulation {
         &run,
         &verdicts,
         false,
-        simulation::timeline::since_start,
+        &simulation::timeline::SINCE_START,
     );
     if let Some(cut) = &run.abort {
         text += &format!("the simulation was stopped: {cut}\n");

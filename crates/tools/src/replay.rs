@@ -6,6 +6,8 @@ mod player;
 mod printing;
 mod question;
 
+use std::time::SystemTime;
+
 use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::Arguments;
 use containerpilot_command_line::output;
@@ -53,8 +55,23 @@ pub(crate) fn replay(args: &Arguments) -> Result<(), Failure> {
             let why = "--at needs what to show: status, explain JOB or graph";
             Err(Failure::Usage(why.to_owned()))
         }
-        (Some(at), Some(question)) => question.answer(args, &recording, &clock, clock.read("at", at)?),
+        (Some(at), Some(question)) => {
+            question.as_json(args)?;
+            let at = clock.read("at", at, || end(&recording, &clock))?;
+            question.answer(args, &recording, &clock, at)
+        }
     }
+}
+
+/// When the recording ends, as far as it can be played.
+fn end(recording: &Recording<'_>, clock: &Clock) -> SystemTime {
+    let (mut replay, mut last) = (Replay::new(recording), clock.start());
+    while let Ok(Some(step)) = play(&mut replay, clock, |core, now, input, effects| {
+        core.step(now, input, effects);
+    }) {
+        last = clock.at(step.now);
+    }
+    last
 }
 
 fn read(path: &str) -> Result<Vec<u8>, Failure> {
@@ -71,8 +88,9 @@ fn read(path: &str) -> Result<Vec<u8>, Failure> {
 
 /// Prints what happened.
 fn show_timeline(args: &Arguments, recording: &Recording<'_>, clock: &Clock) -> Result<(), Failure> {
-    let from = args.value("from").map(|text| clock.read("from", text)).transpose()?;
-    let to = args.value("to").map(|text| clock.read("to", text)).transpose()?;
+    let end = || end(recording, clock);
+    let from = args.value("from").map(|text| clock.read("from", text, end)).transpose()?;
+    let to = args.value("to").map(|text| clock.read("to", text, end)).transpose()?;
     let format = args.text("format");
     if !matches!(format, "" | "human" | "json" | "svg") {
         return Err(unknown_format(format, "`human`, `json` and `svg`"));
@@ -114,7 +132,11 @@ fn show_timeline(args: &Arguments, recording: &Recording<'_>, clock: &Clock) -> 
     let text = match format {
         "json" => json::timeline(&run, &[]),
         "svg" => svg::timeline(&run, &[]),
-        _ => timeline::human(screen(args), &run, &[], args.is_on("full"), |time| clock.text(clock.at(time))),
+        _ => {
+            let time = |time| clock.text(clock.at(time));
+            let times = timeline::Times { row: &time, moment: &time };
+            timeline::human(screen(args), &run, &[], args.is_on("full"), &times)
+        }
     };
     output::write(args.text("out"), text.as_bytes())?;
     failure.map_or(Ok(()), Err)

@@ -57,7 +57,7 @@ pub(crate) fn simulate(args: &Arguments) -> Result<(), Failure> {
     let verdicts = expect::judge(&scenario, &run);
     let text = match format {
         Format::Human => {
-            faults + &timeline::human(screen, &run, &verdicts, args.is_on("full"), timeline::since_start)
+            faults + &timeline::human(screen, &run, &verdicts, args.is_on("full"), &timeline::SINCE_START)
         }
         Format::Svg => svg::timeline(&run, &verdicts),
         Format::Json => json::timeline(&run, &verdicts),

@@ -13,13 +13,23 @@ use containerpilot_text::screen::{Screen, Tone, sanitized, table};
 /// How often the same entry is printed before it is only counted.
 const MAX_REPEATS: usize = 5;
 
-/// `clock` writes a time.
+/// How times are written.
+pub struct Times<'a> {
+    /// In a row.
+    pub row: &'a dyn Fn(Time) -> String,
+    /// In a sentence.
+    pub moment: &'a dyn Fn(Time) -> String,
+}
+
+/// Times since the start.
+pub const SINCE_START: Times<'static> = Times { row: &since_start, moment: &moment_of };
+
 pub fn human(
     screen: Screen,
     run: &SimulationRun,
     verdicts: &[Verdict],
     full: bool,
-    clock: impl Fn(Time) -> String,
+    times: &Times<'_>,
 ) -> String {
     let mut out = String::new();
     let mut counts: BTreeMap<(&str, What, Option<&str>), usize> = BTreeMap::new();
@@ -32,7 +42,7 @@ pub fn human(
         *count += 1;
         if full || *count <= MAX_REPEATS || is_always_shown(entry.what) {
             rows.extend(gap(std::mem::take(&mut left_out)));
-            rows.push(row(clock(entry.at), entry, cause));
+            rows.push(row((times.row)(entry.at), entry, cause));
         } else {
             left_out += 1;
         }
@@ -42,7 +52,7 @@ pub fn human(
     if !full {
         omitted(&mut out, screen, &counts);
     }
-    final_states(&mut out, screen, run);
+    final_states(&mut out, screen, run, times);
     results(&mut out, screen, verdicts);
     out
 }
@@ -94,7 +104,7 @@ fn row(time: String, entry: &Entry, cause: Option<&Entry>) -> Vec<(Tone, String)
 }
 
 /// A time since the start, to the millisecond.
-pub fn since_start(at: Time) -> String {
+fn since_start(at: Time) -> String {
     let millis = at.as_nanos() / 1_000_000;
     let (seconds, millis) = (millis / 1_000, millis % 1_000);
     let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
@@ -118,7 +128,7 @@ fn omitted(out: &mut String, screen: Screen, counts: &BTreeMap<(&str, What, Opti
     let _ = writeln!(out, "{}", screen.paint(Tone::Faint, &line));
 }
 
-fn final_states(out: &mut String, screen: Screen, run: &SimulationRun) {
+fn final_states(out: &mut String, screen: Screen, run: &SimulationRun, times: &Times<'_>) {
     out.push('\n');
     let mut rows = Vec::new();
     for name in &run.jobs {
@@ -148,7 +158,7 @@ fn final_states(out: &mut String, screen: Screen, run: &SimulationRun) {
             (Tone::Faint, why.unwrap_or_default()),
         ]);
     }
-    let head = format!("AT {}", moment_of(run.end));
+    let head = format!("AT {}", (times.moment)(run.end));
     *out += &table(screen, &[&head, "STATE", "RUNS", "WHY"], &rows);
     match (run.exit, run.stop_requested_at) {
         (Some((at, code)), Some(requested)) => {
@@ -156,7 +166,7 @@ fn final_states(out: &mut String, screen: Screen, run: &SimulationRun) {
             let _ = writeln!(out, "\nstopped at the end of the simulation, in {took}; exit code {code}");
         }
         (Some((at, code)), None) => {
-            let _ = writeln!(out, "\nexit code {code} at {}", moment_of(at));
+            let _ = writeln!(out, "\nexit code {code} at {}", (times.moment)(at));
         }
         (None, _) => out.push('\n'),
     }

@@ -45,8 +45,14 @@ impl Clock {
         timestamps::to_millis(&timestamps::rfc3339(time))
     }
 
-    /// Parses a time on the command line: RFC 3339, or a time of day in UTC, the first one in the recording.
-    pub(super) fn read(&self, flag: &str, text: &str) -> Result<SystemTime, Failure> {
+    /// Parses a time on the command line: RFC 3339, or a time of day in UTC, the first one in the recording. `end` is
+    /// asked when the recording ends.
+    pub(super) fn read(
+        &self,
+        flag: &str,
+        text: &str,
+        end: impl FnOnce() -> SystemTime,
+    ) -> Result<SystemTime, Failure> {
         let wrong = || {
             let example = self.text(self.start());
             Failure::Usage(format!(
@@ -61,8 +67,16 @@ impl Clock {
         let time = time_of_day(text).ok_or_else(wrong)?;
         let same_day = start - start % DAY + time;
         // The digits after the second may be left out.
-        let unix = if same_day + 999 < start { same_day + DAY } else { same_day };
-        Ok(UNIX_EPOCH + Duration::from_millis(unix))
+        if same_day + 999 >= start {
+            return Ok(UNIX_EPOCH + Duration::from_millis(same_day));
+        }
+        let (next_day, end) = (UNIX_EPOCH + Duration::from_millis(same_day + DAY), end());
+        if next_day > end {
+            let (start, end) = (self.text(self.start()), self.text(end));
+            let why = format!("nothing was recorded at {text}: the recording is from {start} to {end}");
+            return Err(Failure::Failed(why));
+        }
+        Ok(next_day)
     }
 }
 

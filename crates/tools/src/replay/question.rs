@@ -46,6 +46,17 @@ impl Question {
         }))
     }
 
+    /// Whether the answer is printed as JSON.
+    pub(super) fn as_json(&self, args: &Arguments) -> Result<bool, Failure> {
+        let format = args.text("format");
+        match self {
+            Self::Graph if !matches!(format, "" | "human") => {
+                Err(unknown_format(format, "`human`, for a graph"))
+            }
+            _ => as_json(args),
+        }
+    }
+
     /// Prints the answer of the live command at that time.
     pub(super) fn answer(
         self,
@@ -54,11 +65,7 @@ impl Question {
         clock: &Clock,
         at: SystemTime,
     ) -> Result<(), Failure> {
-        let format = args.text("format");
-        if matches!(self, Self::Graph) && !matches!(format, "" | "human") {
-            return Err(unknown_format(format, "`human`, for a graph"));
-        }
-        let json = as_json(args)?;
+        let json = self.as_json(args)?;
         let mut moment = Moment::new(recording, clock, at)?;
         if let Some(text) = &moment.note {
             note(text);

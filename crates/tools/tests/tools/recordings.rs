@@ -98,6 +98,7 @@ fn b3_b4_recording_of_a_real_supervisor_is_played_with_the_same_events_and_answe
         let state = |text: &str| text.split(" for ").next().unwrap_or_default().to_owned();
         assert_eq!(state(&played), state(&live));
         assert!(played.contains("app healthy"), "{played}");
+        assert!(out(&replay(&again, &[])).contains("\nAT 20"), "a time of day");
         let graph = out(&replay(&again, &["--at", "2100-01-01T00:00:00Z", "graph"]));
         assert!(graph.starts_with("flowchart"), "{graph}");
         // The names of variables are in it, and no values.
@@ -219,6 +220,16 @@ fn b3_b4_other_files_and_versions_are_refused() {
     ] {
         let output = replay(&file, words);
         assert!(code(&output) != 0 && err(&output).contains(message), "{words:?}: {}", err(&output));
+    }
+    // The first midnight after it began is not in it, unless it began at midnight.
+    let begin = err(&replay(&file, &["--at", "2000-01-01T00:00:00Z", "graph"]));
+    if begin.contains("T00:00:0") {
+        return;
+    }
+    for words in [&["--to", "00:00"][..], &["--from", "00:00"], &["--at", "00:00", "status"]] {
+        let output = replay(&file, words);
+        let message = "nothing was recorded at 00:00: the recording is from 20";
+        assert!(code(&output) == 1 && err(&output).contains(message), "{words:?}: {}", err(&output));
     }
 }
 
