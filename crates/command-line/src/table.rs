@@ -335,10 +335,10 @@ pub const INIT: Command = Command {
 pub const MCP: Command = Command {
     name: "mcp",
     arguments: "",
-    about: "serve an agent: status, logs, check and simulate as tools of the Model Context Protocol",
+    about: "serve an agent: status, logs, check, simulate and replay as tools of the Model Context Protocol",
     details: "A server of the Model Context Protocol on standard input and output, for an agent that starts this command. Its \
-              tools are status, explain, logs and events of a running supervisor, and check and simulate of files below the \
-              working directory. With --control also start, stop, restart and reload.\n\n\
+              tools are status, explain, logs and events of a running supervisor, and check, simulate and replay of files \
+              below the working directory. With --control also start, stop, restart and reload.\n\n\
               Each tool runs the command of the same name, for at most a minute. Ends with 0 at the end of the input.\n\n\
               `containerpilot help agents` says how a client is configured.",
     flags: &[&SOCKET, &CONTROL],

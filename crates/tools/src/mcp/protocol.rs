@@ -15,7 +15,8 @@ const LONGEST_BATCH: usize = 16;
 
 const INSTRUCTIONS: &str = "containerpilot is an init system for containers. `status` shows the jobs of the running \
      supervisor, `explain` why a job is in its state, `logs` and `events` what happened. `check` validates a \
-     configuration file, `simulate` plays one in virtual time and starts nothing.";
+     configuration file, `simulate` plays one in virtual time and starts nothing. \
+     `replay` shows what happened in a recording of a supervisor.";
 
 /// What a client and this server agree on.
 pub(super) struct Session {

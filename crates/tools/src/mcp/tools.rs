@@ -68,7 +68,7 @@ const LINES: Parameter =
     optional("lines", Kind::Count(MOST_LINES), "how many of the last lines; 100 if it is missing");
 const JOBS: Parameter = required("jobs", Kind::Names, "the names of jobs, or `@GROUP`");
 
-const TOOLS: [Tool; 10] = [
+const TOOLS: [Tool; 11] = [
     Tool {
         name: "status",
         title: "State of the jobs",
@@ -134,6 +134,27 @@ const TOOLS: [Tool; 10] = [
                 Kind::Count(MOST_VARIATIONS),
                 "try this many random variations with faults, and report what can go wrong",
             ),
+        ],
+        effect: Effect::None,
+    },
+    Tool {
+        name: "replay",
+        title: "Play a recording",
+        about: "Plays the recording of a supervisor, which `containerpilot record` or `record: { file }` has written, and shows \
+                what happened, when and why; with `at` and `question`, what status, explain or graph would have shown at that \
+                time. It does not start anything.",
+        parameters: &[
+            required("file", Kind::Text, "a recording below the working directory"),
+            optional(
+                "from",
+                Kind::Text,
+                "show only what happened at this time and later, such as `03:12:07` (UTC)",
+            ),
+            optional("to", Kind::Text, "show only what happened until this time"),
+            optional("at", Kind::Text, "answer `question` for this time"),
+            optional("question", Kind::Text, "`status`, `explain` or `graph`"),
+            optional("job", Kind::Text, "what status or explain is about"),
+            optional("full", Kind::Flag, "whether repeated events are shown, too"),
         ],
         effect: Effect::None,
     },
@@ -224,21 +245,35 @@ impl Tool {
         let names = |name: &str| {
             arguments.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
         };
-        let program = if self.name == "simulate" { &programs.tools } else { &programs.containerpilot };
+        let is_in_tools = matches!(self.name, "simulate" | "replay");
+        let program = if is_in_tools { &programs.tools } else { &programs.containerpilot };
         let mut command = Command::new(program);
         command.current_dir(&programs.folder).arg(self.name);
-        let is_about_files = matches!(self.name, "check" | "simulate");
+        let is_about_files = is_in_tools || self.name == "check";
         if let Some(socket) = programs.socket.as_ref().filter(|_| !is_about_files) {
             command.arg(format!("-socket={socket}"));
         }
         let path = |name| Some((name == "scenario", text(name)?.to_owned()));
         let paths: Vec<(bool, String)> =
-            ["path", "config", "scenario"].into_iter().filter_map(path).collect();
+            ["path", "config", "scenario", "file"].into_iter().filter_map(path).collect();
         if !paths.is_empty() {
             match confine::files(&programs.folder, paths) {
                 // They begin with a slash.
                 Ok(real) => drop(command.args(real)),
                 Err(why) => return Ok(Outcome::failed(why)),
+            }
+        }
+        if let Some(question) = text("question") {
+            if !["status", "explain", "graph"].contains(&question) {
+                return Err(RpcError::invalid_params("`question` must be `status`, `explain` or `graph`"));
+            }
+            command.arg(question);
+        } else if self.name == "replay" && arguments.contains_key("job") {
+            return Err(RpcError::invalid_params("`job` needs `question`"));
+        }
+        for name in ["from", "to", "at"] {
+            if let Some(time) = text(name) {
+                command.arg(format!("-{name}={time}"));
             }
         }
         for name in text("job").into_iter().chain(names("jobs")) {

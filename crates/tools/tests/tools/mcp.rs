@@ -76,6 +76,13 @@ fn calls(folder: &Path, args: &[&str], calls: &[(&str, Value)]) -> Vec<(String, 
     answers(folder, args, input.as_bytes()).iter().map(text).collect()
 }
 
+/// Writes the recording of a supervisor to a file.
+fn record(it: &Supervisor, file: &Path) {
+    let mut command = command(containerpilot(), &["record", "--out", file.to_str().unwrap()]);
+    let written = command.env("CONTAINERPILOT_SOCKET", it.file("socket")).output_in_time().unwrap();
+    assert_eq!(code(&written), 0, "{}", err(&written));
+}
+
 #[test]
 fn x19_the_revision_of_the_protocol_is_negotiated() {
     for (asked, agreed) in [
@@ -152,7 +159,7 @@ fn x19_tools_that_change_something_need_control() {
     let names = |tools: &[Value]| {
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    let reading = ["status", "explain", "logs", "events", "check", "simulate"];
+    let reading = ["status", "explain", "logs", "events", "check", "simulate", "replay"];
     assert_eq!(names(&list(&[])), reading);
     let all = list(&["--control"]);
     assert_eq!(names(&all), [&reading[..], &["start", "stop", "restart", "reload"]].concat());
@@ -174,8 +181,9 @@ fn x19_wrong_arguments_are_invalid_params_and_say_what_is_right() {
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
         answer["error"]["message"].as_str().unwrap().to_owned()
     };
-    let tools = "unknown tool `replay`: the tools are status, explain, logs, events, check, simulate";
-    assert_eq!(message("replay", json!({})), tools);
+    let tools =
+        "unknown tool `rehearse`: the tools are status, explain, logs, events, check, simulate, replay";
+    assert_eq!(message("rehearse", json!({})), tools);
     assert_eq!(message("status", json!([])), "`arguments` must be an object");
     assert_eq!(message("status", json!({ "jbo": "a" })), "`status` has no parameter `jbo`: job");
     assert_eq!(message("status", json!({ "job": 1 })), "`job` must be a string");
@@ -189,6 +197,7 @@ fn x19_wrong_arguments_are_invalid_params_and_say_what_is_right() {
     }
     assert_eq!(message("logs", json!({ "jobs": [] })), "`jobs` must be a list of 1 to 100 names");
     assert_eq!(message("check", json!({ "path": "a", "strict": 1 })), "`strict` must be true or false");
+    assert!(message("replay", json!({})).starts_with("`file` is missing: "));
 }
 
 #[test]
@@ -224,7 +233,11 @@ fn x19_files_are_read_below_the_working_directory_only() {
         "/nonexistent",
         "../nonexistent",
     ] {
-        for tool in [("check", json!({ "path": path })), ("simulate", json!({ "config": path }))] {
+        for tool in [
+            ("check", json!({ "path": path })),
+            ("simulate", json!({ "config": path })),
+            ("replay", json!({ "file": path })),
+        ] {
             let found = calls(&folder.0, &[], &[tool]);
             let (text, is_error) = &found[0];
             assert!(*is_error && text.contains(" is not below the working directory "), "{path}: {text}");
@@ -292,6 +305,40 @@ fn x19_a_running_supervisor_is_read_and_controlled() {
     for ((text, is_error), (nth, expected)) in found.iter().zip(expected.iter().enumerate()) {
         assert!(text.contains(expected) && *is_error == (nth >= 5), "{expected}: {text}");
     }
+    // What it has done so far, from its recording.
+    record(&it, &it.file("incident.cprec"));
+    let end = "2100-01-01T00:00:00Z";
+    let found = calls(
+        folder,
+        &[],
+        &[
+            ("replay", json!({ "file": "incident.cprec" })),
+            ("replay", json!({ "file": "incident.cprec", "from": "2000-01-01T00:00:00Z", "full": true })),
+            ("replay", json!({ "file": "incident.cprec", "at": end, "question": "status" })),
+            ("replay", json!({ "file": "incident.cprec", "at": end, "question": "explain", "job": "later" })),
+            ("replay", json!({ "file": "incident.cprec", "at": end, "question": "graph" })),
+            ("replay", json!({ "file": "incident.cprec", "to": "2000-01-01T00:00:00Z" })),
+            ("replay", json!({ "file": "incident.cprec", "at": end })),
+            (
+                "replay",
+                json!({ "file": "incident.cprec", "at": end, "question": "explain", "job": "-out=/x" }),
+            ),
+        ],
+    );
+    let expected = [
+        "startup",
+        "web  starts",
+        "web    running",
+        "waiting until web exits successfully",
+        "flowchart",
+        "nothing was recorded then",
+        "--at needs what to show",
+        "there is no job `-out=/x`",
+    ];
+    assert_eq!(found.len(), expected.len());
+    for ((text, is_error), (nth, expected)) in found.iter().zip(expected.iter().enumerate()) {
+        assert!(text.contains(expected) && *is_error == (nth >= 5), "{expected}: {text}");
+    }
     let control = [&args[..], &["--control"]].concat();
     let found = calls(
         folder,
@@ -351,6 +398,7 @@ fn x19_the_client_of_the_official_sdk_uses_every_tool() {
     it.wait_for_line("serving");
     fs::write(it.file("good.json5"), "{ jobs: [{ name: 'a', exec: 'true' }] }").unwrap();
     let socket = it.file("socket");
+    record(&it, &it.file("incident.cprec"));
     let mut command = Command::new(&script);
     command.arg(fixture("mcp_client.py")).args([tools(), "mcp", "--control", "--socket"]).arg(socket);
     let wanted = [
@@ -360,6 +408,7 @@ fn x19_the_client_of_the_official_sdk_uses_every_tool() {
         ("events", json!({}), "startup"),
         ("check", json!({ "path": "good.json5" }), "1 job"),
         ("simulate", json!({ "config": "good.json5" }), "exit code 0"),
+        ("replay", json!({ "file": "incident.cprec" }), "startup"),
         ("start", json!({ "jobs": ["later"] }), "later: start"),
         ("restart", json!({ "jobs": ["web"] }), "web: "),
         ("stop", json!({ "jobs": ["later"] }), "later: "),
@@ -374,7 +423,7 @@ fn x19_the_client_of_the_official_sdk_uses_every_tool() {
     assert_eq!(code(&output), 0, "{}", err(&output));
     let lines: Vec<Value> = out(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines[0], json!({ "server": "containerpilot", "version": "2025-06-18" }));
-    assert_eq!(lines[1].as_object().unwrap().values().filter(|hint| **hint == true).count(), 6);
+    assert_eq!(lines[1].as_object().unwrap().values().filter(|hint| **hint == true).count(), 7);
     for (answer, (name, _, text)) in lines[2..].iter().zip(&wanted) {
         assert_eq!(answer["error"], false, "{name}: {answer}");
         assert!(answer["text"].as_str().unwrap().contains(text), "{name}: {answer}");
