@@ -149,6 +149,8 @@ impl Browser {
             "Enter" => 13,
             "Tab" => 9,
             "Escape" => 27,
+            "End" => 35,
+            "ArrowLeft" => 37,
             "ArrowRight" => 39,
             "ArrowDown" => 40,
             _ => 0,

@@ -4,6 +4,7 @@ mod browser;
 mod looks;
 mod pictures;
 mod playground;
+mod recording;
 
 use crate::support::deadline::InTime;
 use crate::support::telemetry_client::Telemetry;

@@ -126,6 +126,11 @@ pub const FROM_TIME: Flag = Flag {
 };
 pub const TO_TIME: Flag =
     Flag { name: "to", kind: FlagKind::Text("TIME"), help: "print only what happened until this time" };
+pub const PAGE: Flag = Flag {
+    name: "page",
+    kind: FlagKind::Text("FILE"),
+    help: "write a page for a browser, with a slider for the time, to this file",
+};
 pub const FULL: Flag =
     Flag { name: "full", kind: FlagKind::Bool, help: "show all events, including repeated ones" };
 pub const EXPLORE: Flag = Flag {
@@ -463,9 +468,11 @@ pub const REPLAY: Command = Command {
               that time, also with `--format json`. TIME is \
               a time of day in UTC, or RFC 3339. What was known about Consul, the output of jobs, \
               their memory and the pid of the supervisor are not in a recording.\n\n\
+              --page writes one HTML file that shows the recording as the live page shows a supervisor, with a slider for the \
+              time. It needs no server and no network.\n\n\
               A recording can only be played by the version that made it.\n\n\
               For example: containerpilot-tools replay incident.cprec --at 03:12:07 explain web",
-    flags: &[&AT, &FROM_TIME, &TO_TIME, &FULL, &SIMULATE_FORMAT, &OUT],
+    flags: &[&AT, &FROM_TIME, &TO_TIME, &PAGE, &FULL, &SIMULATE_FORMAT, &OUT],
 };
 
 pub const RECORD: Command = Command {

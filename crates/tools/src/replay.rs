@@ -1,7 +1,9 @@
 //! `replay`: plays a recording on the core that this program has (B4). Nothing is started.
 
+mod catalog;
 mod clock;
 mod moment;
+mod page;
 mod player;
 mod printing;
 mod question;
@@ -45,6 +47,16 @@ pub(crate) fn replay(args: &Arguments) -> Result<(), Failure> {
     }
     let clock = Clock::new(&recording);
     let question = Question::new(args)?;
+    if let Some(out) = args.value("page") {
+        if args.value("at").is_some() || question.is_some() {
+            let why = "--page is for the whole recording, or for what --from and --to say: not with --at";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+        if let Some(other) = ["format", "out"].into_iter().find(|name| !args.text(name).is_empty()) {
+            return Err(Failure::Usage(format!("--page writes a file of its own: not with --{other}")));
+        }
+        return write_page(args, out, &recording, &clock);
+    }
     match (args.value("at"), question) {
         (None, None) => show_timeline(args, &recording, &clock),
         (None, Some(_)) => {
@@ -86,11 +98,30 @@ fn read(path: &str) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(|error| cannot(&error))
 }
 
+/// --from and --to.
+fn times(
+    args: &Arguments,
+    recording: &Recording<'_>,
+    clock: &Clock,
+) -> Result<(Option<SystemTime>, Option<SystemTime>), Failure> {
+    let time =
+        |flag| args.value(flag).map(|text| clock.read(flag, text, || end(recording, clock))).transpose();
+    Ok((time("from")?, time("to")?))
+}
+
+/// Writes the page.
+fn write_page(args: &Arguments, out: &str, recording: &Recording<'_>, clock: &Clock) -> Result<(), Failure> {
+    let page = page::page(recording, clock, times(args, recording, clock)?)?;
+    output::write(out, page.html.as_bytes())?;
+    if let Some(text) = &page.note {
+        note(text);
+    }
+    page.failure.map_or(Ok(()), Err)
+}
+
 /// Prints what happened.
 fn show_timeline(args: &Arguments, recording: &Recording<'_>, clock: &Clock) -> Result<(), Failure> {
-    let end = || end(recording, clock);
-    let from = args.value("from").map(|text| clock.read("from", text, end)).transpose()?;
-    let to = args.value("to").map(|text| clock.read("to", text, end)).transpose()?;
+    let (from, to) = times(args, recording, clock)?;
     let format = args.text("format");
     if !matches!(format, "" | "human" | "json" | "svg") {
         return Err(unknown_format(format, "`human`, `json` and `svg`"));

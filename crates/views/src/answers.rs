@@ -19,12 +19,15 @@ use crate::items;
 use crate::journal::StartRecord;
 use crate::snapshot::Snapshot;
 
+/// A response as JSON, without a line break.
+pub fn json(response: &impl Serialize) -> String {
+    // Serializing these types to memory cannot fail: their keys are strings.
+    serde_json::to_string(response).unwrap_or_default()
+}
+
 /// One line of JSON.
 pub fn line(response: &impl Serialize) -> String {
-    // Serializing these types to memory cannot fail: their keys are strings.
-    let mut text = serde_json::to_string(response).unwrap_or_default();
-    text.push('\n');
-    text
+    json(response) + "\n"
 }
 
 /// `GET /v3/status` without what only a running supervisor knows: its pid, and what the processes of jobs use.

@@ -1,5 +1,5 @@
-//! What clients see of the state of the core: the answers of the control socket, and the text that the commands print
-//! of them. A supervisor answers with it, and a replay of a recording prints the same.
+//! What clients see of the state of the core: the answers of the control socket, the text that the commands print of
+//! them, and the live page. A supervisor answers with it, and a replay of a recording shows the same.
 //!
 //! What only the runtime knows (what the catalog has answered, the usage of processes, the output of jobs) is an input,
 //! which a replay does not have.
@@ -14,5 +14,6 @@ pub mod explanation_text;
 pub mod items;
 pub mod journal;
 pub mod lookup;
+pub mod page;
 pub mod snapshot;
 pub mod status;

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use containerpilot_api::responses;
 use containerpilot_core::ids::RunId;
-use containerpilot_views::answers;
-use containerpilot_views::answers::line;
+use containerpilot_views::answers::{self, json, line};
 use containerpilot_views::items;
 use containerpilot_views::journal::{EventRecord, StartRecord};
 use containerpilot_views::snapshot::Snapshot;
@@ -45,12 +44,12 @@ pub(super) fn reloaded(done: &ReloadSummary, dry_run: bool) -> String {
 
 /// An event of `GET /v3/events`, without a line break.
 pub(super) fn event(event: &EventRecord) -> String {
-    serde_json::to_string(&items::event_view(event)).unwrap_or_default()
+    json(&items::event_view(event))
 }
 
 /// The start of a run in `GET /v3/events`, without a line break.
 pub(super) fn start(start: &StartRecord) -> String {
-    serde_json::to_string(&answers::start(start)).unwrap_or_default()
+    json(&answers::start(start))
 }
 
 /// `GET /v3/health`: whether the container is healthy, and the response.

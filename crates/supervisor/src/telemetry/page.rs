@@ -15,8 +15,6 @@ mod details;
 mod feed;
 mod headers;
 mod hosts;
-mod picture;
-mod state;
 #[cfg(test)]
 mod tests;
 

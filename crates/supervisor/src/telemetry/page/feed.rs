@@ -9,7 +9,6 @@
 //! disconnected by the server's limit for stalled writes, and a browser that connects again starts with a complete
 //! state.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -17,15 +16,12 @@ use bytes::Bytes;
 use containerpilot_core::plan;
 use containerpilot_core::report::redact::Disclosure;
 use containerpilot_views::clock::milliseconds;
-use containerpilot_views::journal::JournalRecord;
-use containerpilot_views::snapshot::PublicSnapshot;
+use containerpilot_views::page::{self, Picture, Shown};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::picture::Picture;
 use super::shown;
-use super::state::{items, record};
 use crate::messages::query::EventStream;
 use crate::messages::query_handle::QueryHandle;
 use crate::net::server::{Body, Offer, StreamSender};
@@ -33,8 +29,6 @@ use crate::net::server::{Body, Offer, StreamSender};
 /// The shortest and the longest time between two readings of the state.
 const SHORTEST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(1);
-/// How many records of the journal are shown.
-const RECORDS: usize = 400;
 /// Longest time without a byte: proxies may close a connection that is idle for longer.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The browser connects again after two seconds.
@@ -59,77 +53,32 @@ struct Board {
     /// Whether the event loop has exited.
     has_ended: bool,
     shown: Disclosure,
-    version: u64,
-    /// The version of the last change of the set of items: a viewer that has seen less needs a complete state.
-    complete_since: u64,
-    /// Each item with the version of its last change.
-    items: BTreeMap<String, (u64, String)>,
-    records: VecDeque<(u64, String)>,
+    states: page::Board,
     /// The last message, and after which version it begins: most viewers need the same.
     message: Option<(Option<u64>, u64, Bytes)>,
 }
 
 impl Board {
-    fn update(
-        &mut self,
-        public: &PublicSnapshot,
-        picture: &mut Picture,
-        settings: &plan::Page,
-        records: &[Arc<JournalRecord>],
-    ) {
-        let next = self.version + 1;
-        let items = items(public, picture, settings.arguments, settings.logs);
-        let is_same_set =
-            items.len() == self.items.len() && items.iter().all(|(key, _)| self.items.contains_key(key));
-        let mut changed = !records.is_empty();
-        if !is_same_set {
-            self.items.clear();
-            self.complete_since = next;
-        }
-        for (key, text) in items {
-            match self.items.get_mut(&key) {
-                Some((_, known)) if *known == text => {}
-                Some(item) => (*item, changed) = ((next, text), true),
-                None => changed |= self.items.insert(key, (next, text)).is_none(),
-            }
-        }
-        let records = records.iter().skip(records.len().saturating_sub(RECORDS));
-        self.records.extend(records.map(|one| (next, record(one, &public.renamed))));
-        self.records.drain(..self.records.len().saturating_sub(RECORDS));
-        if changed {
-            self.version = next;
-        }
-    }
-
     /// The message for a viewer with the version `seen`, and the version it then has.
     fn message(&mut self, seen: Option<u64>) -> Option<(u64, Bytes)> {
-        if self.items.is_empty() || seen == Some(self.version) {
-            return None;
-        }
-        let after = seen.filter(|seen| *seen >= self.complete_since);
+        let (after, version) = (self.states.base(seen), self.states.version());
         match &self.message {
-            Some((from, to, text)) if *from == after && *to == self.version => {
-                return Some((self.version, text.clone()));
+            Some((from, to, text)) if seen != Some(version) && *from == after && *to == version => {
+                return Some((version, text.clone()));
             }
             _ => {}
         }
-        let name = if after.is_none() { "complete" } else { "change" };
-        let text = Bytes::from(format!("event: {name}\ndata: {}\n\n", self.text(after)));
-        self.message = Some((after, self.version, text.clone()));
-        Some((self.version, text))
+        let change = self.states.change(seen, milliseconds(SystemTime::now()))?;
+        let name = if change.is_complete { "complete" } else { "change" };
+        let text = Bytes::from(format!("event: {name}\ndata: {}\n\n", change.text));
+        self.message = Some((after, version, text.clone()));
+        Some((version, text))
     }
+}
 
-    /// What has changed after a version, or everything, in one line of JSON.
-    fn text(&self, after: Option<u64>) -> String {
-        let is_new = |version: u64| after.is_none_or(|after| version > after);
-        let items = self.items.iter().filter(|(_, (version, _))| is_new(*version));
-        // Keys have only letters and digits.
-        let items: Vec<String> = items.map(|(key, (_, text))| format!("\"{key}\":{text}")).collect();
-        let records = self.records.iter().filter(|(version, _)| is_new(*version));
-        let records: Vec<&str> = records.map(|(_, text)| text.as_str()).collect();
-        let now = milliseconds(SystemTime::now());
-        format!("{{\"now\":{now},\"items\":{{{}}},\"records\":[{}]}}", items.join(","), records.join(","))
-    }
+/// What the page says about itself.
+fn about(settings: &plan::Page) -> Shown<'static> {
+    Shown { version: crate::VERSION, arguments: settings.arguments, logs: settings.logs }
 }
 
 impl Feed {
@@ -162,9 +111,9 @@ impl Feed {
             _ => {}
         }
         let public = self.queries.public_overview(shown).await?;
-        let mut board = Board::default();
-        board.update(&public, &mut self.picture(), settings, &[]);
-        let text = Bytes::from(board.text(None));
+        let mut states = page::Board::default();
+        states.update(&public, &mut self.picture(), &about(settings), &[]);
+        let text = Bytes::from(states.text(None, milliseconds(SystemTime::now())));
         *latest = Some((Instant::now(), shown, text.clone()));
         Some(text)
     }
@@ -214,9 +163,10 @@ async fn keep_until_exit(feed: &Feed) -> Option<()> {
         {
             let mut board = feed.board();
             if board.shown != shown {
-                *board = Board { is_kept: true, shown, version: board.version, ..Board::default() };
+                let states = page::Board::after(board.states.version());
+                *board = Board { is_kept: true, shown, states, ..Board::default() };
             }
-            board.update(&public, &mut feed.picture(), &settings, &records);
+            board.states.update(&public, &mut feed.picture(), &about(&settings), &records);
         }
         feed.updated.send_replace(());
         records.clear();
@@ -298,7 +248,7 @@ pub(super) mod tests {
 
     impl Viewed {
         pub(in super::super) fn update(&mut self, core: &TestCore) {
-            self.0.update(&core.public_snapshot(), &mut self.1, &plan::Page::default(), &[]);
+            self.0.states.update(&core.public_snapshot(), &mut self.1, &about(&plan::Page::default()), &[]);
         }
 
         pub(in super::super) fn message(&mut self, seen: Option<u64>) -> Option<(u64, String)> {

@@ -1,5 +1,6 @@
 //! The document of the page, and the headers that keep it apart from everything else in a browser.
 
+use containerpilot_views::page::{LIVE, LIVE_POLICY};
 use hyper::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, HeaderMap, HeaderName,
     HeaderValue, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
@@ -7,21 +8,14 @@ use hyper::header::{
 
 use crate::net::server::{ServerResponse, StatusCode, error, ok};
 
-/// The document, compressed with gzip when it was built: it is not in the program a second time for clients that
-/// cannot read that. There are no browsers among them.
-pub(super) const DOCUMENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/page.html.gz"));
-
-/// The policy of the document. It names the style and the script by their hashes: nothing else is applied or executed,
-/// and no text can be turned into markup by mistake (`require-trusted-types-for`).
-pub(super) const POLICY: &str = include_str!(concat!(env!("OUT_DIR"), "/page.policy"));
-
 /// The policy of responses that are not documents.
 pub(super) const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
 
 /// The response to a request of the document.
 pub(super) fn document(request: &HeaderMap) -> ServerResponse {
+    // It is not in the program a second time for clients that cannot read gzip. There are no browsers among them.
     let mut response = if accepts_gzip(request) {
-        let mut response = add(ok("text/html; charset=utf-8", DOCUMENT), POLICY);
+        let mut response = add(ok("text/html; charset=utf-8", LIVE), LIVE_POLICY);
         response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         response
     } else {

@@ -7,7 +7,7 @@ use containerpilot_core::report::layout::{Arrow, Size, Spacing, layout};
 use containerpilot_core::state::journal::Origin;
 use serde::Serialize;
 
-use super::state::json;
+use crate::answers::json;
 
 const BOX: Size = Size { width: 176, height: 50 };
 /// A node that joins conditions.
@@ -16,8 +16,8 @@ const SPACING: Spacing = Spacing { row: 12, column: 42, margin: 0 };
 
 /// The graph that was placed last, and its text. Placing takes long compared with reading the state, and a graph changes
 /// with a reload only.
-#[derive(Default)]
-pub(super) struct Picture {
+#[derive(Debug, Default)]
+pub struct Picture {
     graph: Graph,
     text: String,
 }

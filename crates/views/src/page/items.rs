@@ -13,13 +13,14 @@ use containerpilot_core::report::status::JobOverview;
 use containerpilot_core::report::words;
 use containerpilot_core::state::journal::{Detail, EndReason};
 use containerpilot_core::time::Time;
-use containerpilot_views::clock::{Clock, milliseconds};
-use containerpilot_views::items;
-use containerpilot_views::journal::JournalRecord;
-use containerpilot_views::snapshot::{PublicSnapshot, Snapshot};
 use serde::Serialize;
 
 use super::picture::Picture;
+use crate::answers::json;
+use crate::clock::{Clock, milliseconds};
+use crate::items;
+use crate::journal::JournalRecord;
+use crate::snapshot::{PublicSnapshot, Snapshot};
 
 /// How many reasons why the container is not ready are listed.
 const REASONS: usize = 20;
@@ -39,6 +40,15 @@ struct Head<'a> {
     catalog: responses::Catalog,
     arguments: bool,
     logs: bool,
+}
+
+/// What the page says about itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    pub version: &'a str,
+    /// Whether it shows command lines, and the output of jobs.
+    pub arguments: bool,
+    pub logs: bool,
 }
 
 /// A job: what the control socket sends about it, and what the page adds.
@@ -83,17 +93,11 @@ struct Happened<'a> {
     bad: bool,
 }
 
-pub(super) fn json(value: &impl Serialize) -> String {
-    // Serializing these types to memory cannot fail: their keys are strings.
-    serde_json::to_string(value).unwrap_or_default()
-}
-
 /// The texts of a snapshot, by their keys: `head`, `graph`, `j0`, `w0`, `l0`, `f0` …
 pub(super) fn items(
     public: &PublicSnapshot,
     picture: &mut Picture,
-    arguments: bool,
-    logs: bool,
+    shown: &Shown<'_>,
 ) -> Vec<(String, String)> {
     let PublicSnapshot { snapshot, graph, .. } = public;
     let Snapshot { overview, catalog, clock, .. } = snapshot;
@@ -102,14 +106,14 @@ pub(super) fn items(
     let mut not_ready = overview.not_ready();
     not_ready.truncate(REASONS);
     let head = Head {
-        version: crate::VERSION,
+        version: shown.version,
         started_at: milliseconds(wall.at(Time::ZERO)),
         phase: overview.phase.name(),
         maintenance: overview.maintenance,
         not_ready,
         catalog: items::catalog(catalog, clock),
-        arguments,
-        logs,
+        arguments: shown.arguments,
+        logs: shown.logs,
     };
     let mut items = vec![("head".to_owned(), json(&head)), ("graph".to_owned(), picture.text(graph))];
     let names: Vec<&str> = overview.jobs.iter().map(|job| job.name.as_str()).collect();
@@ -157,7 +161,7 @@ fn job_item(job: &JobOverview, id: String, known: Option<&Known>, clock: Clock, 
 }
 
 /// The text of an event or a start. `renamed` has the names that are not shown.
-pub(super) fn record(record: &JournalRecord, renamed: &BTreeMap<String, String>) -> String {
+pub fn record(record: &JournalRecord, renamed: &BTreeMap<String, String>) -> String {
     fn name<'a>(source: &'a str, renamed: &'a BTreeMap<String, String>) -> &'a str {
         renamed.get(source).map_or(source, String::as_str)
     }

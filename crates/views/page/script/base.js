@@ -1,6 +1,6 @@
 "use strict";
-// The live page. Everything that comes from the server is set as text or as a number, never as markup; the policy of the document
-// enforces that. The server sends a complete state first, then what changes.
+// The page. Everything that comes from the server or from a recording is set as text or as a number, never as markup; the policy of
+// the document enforces that. The last file of the script gets the states: `live.js` from the server, `recorded.js` from the document.
 
 const $ = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
@@ -34,14 +34,12 @@ function button(style, label, act) {
   return made;
 }
 
-// The state, as the server last told it.
-let items = {}, records = [], byId = new Map(), clockOffset = 0, hasState = false;
+// The state, as it was last told.
+let items = {}, records = [], byId = new Map(), hasState = false;
 // The width of the sections. Asking for it in the middle of a change would make the browser lay out everything at once.
 let innerWidthOfMain = 0;
 // What the viewer has chosen.
 let chosen = null, filter = "", search = "", view = matchMedia("(max-width: 640px)").matches ? "list" : "graph";
-
-const now = () => Date.now() + clockOffset;
 
 /** An item as it is used here: a job together with what the page has besides, and times as numbers. */
 function read(item) {
@@ -66,7 +64,6 @@ function span(milliseconds) {
   return Math.floor(seconds / 86400) + "d";
 }
 const two = (number) => String(number).padStart(2, "0");
-const clock = (at) => { const time = new Date(at); return `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`; };
 const count = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
 
 // ---- words about jobs ----

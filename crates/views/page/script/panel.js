@@ -37,11 +37,7 @@ function mark(key) {
 async function ask() {
   const key = chosen, turn = ++asked;
   if (!key || !items[key] || document.hidden) return;
-  let told = null;
-  try {
-    const response = await fetch(`page/${KINDS[key[0]]}/${encodeURIComponent(items[key].id || items[key].name)}`, { cache: "no-store" });
-    if (response.ok) told = await response.json();
-  } catch { /* The next attempt is in two seconds. */ }
+  const told = await explained(key);
   if (turn !== asked || chosen !== key) return;
   if (told) {
     if (told.usage) {
@@ -137,7 +133,7 @@ function jobParts(key, job, told) {
     output.textContent = told.lines.map(clean).join("\n") || "(nothing yet)";
     parts.push(el("h3", "", {}, "Last lines of output"), output);
   } else if (told) {
-    parts.push(el("h3", "", {}, "Output"), el("p", "note", {}, `Not shown on this page. In the container: containerpilot logs ${job.id}`));
+    parts.push(el("h3", "", {}, "Output"), el("p", "note", {}, withoutOutput(job)));
   }
   return parts;
 }
