@@ -65,7 +65,7 @@ pub(crate) fn only<'a>(all: &'a [Event], of: &[Event]) -> Vec<&'a Event> {
 
 fn wait_for_start(run: &mut Supervisor) {
     run.wait_for_line("bad failed");
-    wait_until("late runs", || out(&ask(run, &["status", "late"])).contains("running"));
+    wait_until("late runs", || out(&ask(run, &["status", "late"])).starts_with("late: running"));
 }
 
 #[test]
