@@ -513,7 +513,7 @@ fn check_accepts_every_example() {
     configurations(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/examples")), &mut examples);
     assert!(examples.len() > 5, "{examples:?}");
     // These need files of their images: `tests/example` and `tests/recipes` run them there.
-    let needs_image = ["replicated-db", "distroless", "puid-pgid"];
+    let needs_image = ["replicated-db", "distroless", "puid-pgid", "renewed-secret"];
     let here = |path: &&PathBuf| !path.iter().any(|part| needs_image.iter().any(|name| part == *name));
     for example in examples.iter().filter(here) {
         let mut check = pilot(&[OsStr::new("check"), example.as_os_str()]);

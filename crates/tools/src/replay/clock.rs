@@ -45,8 +45,8 @@ impl Clock {
         timestamps::to_millis(&timestamps::rfc3339(time))
     }
 
-    /// Parses a time on the command line: RFC 3339, or a time of day in UTC, the first one in the recording. `end` is
-    /// asked when the recording ends.
+    /// Parses a time on the command line: RFC 3339, a time of day in UTC, the first one in the recording, or `end`, which
+    /// is asked when the recording ends.
     pub(super) fn read(
         &self,
         flag: &str,
@@ -56,9 +56,12 @@ impl Clock {
         let wrong = || {
             let example = self.text(self.start());
             Failure::Usage(format!(
-                "invalid --{flag} `{text}`: write a time of day in UTC, such as 03:12:07, or a time such as {example}"
+                "invalid --{flag} `{text}`: write a time of day in UTC, such as 03:12:07, a time such as {example}, or end"
             ))
         };
+        if text == "end" {
+            return Ok(end());
+        }
         if text.contains(['T', 't']) {
             return timestamps::parse(text).ok_or_else(wrong);
         }
