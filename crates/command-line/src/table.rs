@@ -119,6 +119,21 @@ pub const SIMULATE_FORMAT: Flag = Flag {
 };
 pub const AT: Flag =
     Flag { name: "at", kind: FlagKind::Text("TIME"), help: "answer for this time, such as `03:12:07` (UTC)" };
+pub const SCENARIO: Flag = Flag {
+    name: "scenario",
+    kind: FlagKind::Text("FILE"),
+    help: "write a scenario for simulate, in which the world does what was recorded; `-` is standard output",
+};
+pub const WITH_CONFIG: Flag = Flag {
+    name: "with",
+    kind: FlagKind::Text("CONFIG"),
+    help: "print what would have happened with another configuration",
+};
+pub const SHRINK: Flag = Flag {
+    name: "shrink",
+    kind: FlagKind::Text("SENTENCE"),
+    help: "find the fewest facts that break a sentence, such as `never web crashLoop`",
+};
 pub const FROM_TIME: Flag = Flag {
     name: "from",
     kind: FlagKind::Text("TIME"),
@@ -466,13 +481,19 @@ pub const REPLAY: Command = Command {
               print a part of it.\n\n\
               With --at TIME, QUESTION is `status`, `status JOB`, `explain JOB` or `graph`: what that command would have printed at \
               that time, also with `--format json`. TIME is \
-              a time of day in UTC, or RFC 3339. What was known about Consul, the output of jobs, \
+              a time of day in UTC, RFC 3339, or `end`. What was known about Consul, the output of jobs, \
               their memory and the pid of the supervisor are not in a recording.\n\n\
               --page writes one HTML file that shows the recording as the live page shows a supervisor, with a slider for the \
               time. It needs no server and no network.\n\n\
+              --scenario writes what the world did as a scenario: programs, checks, watches, locks and people behave as they \
+              did. `simulate` with the configuration of then shows the same events. --with CONFIG simulates that world with \
+              another configuration, and prints first what it has to assume. --shrink SENTENCE prints the fewest facts that \
+              break a sentence, or writes them with --scenario, with the sentence in `expect`. A sentence is `never MOMENT`, \
+              `MOMENT before 10s`, `MOMENT within 5s of MOMENT`, `JOB is STATE at 1m` or `exit with CODE`. The exit code is 0 if \
+              the recording keeps it, and 1 if it breaks it.\n\n\
               A recording can only be played by the version that made it.\n\n\
               For example: containerpilot-tools replay incident.cprec --at 03:12:07 explain web",
-    flags: &[&AT, &FROM_TIME, &TO_TIME, &PAGE, &FULL, &SIMULATE_FORMAT, &OUT],
+    flags: &[&AT, &FROM_TIME, &TO_TIME, &PAGE, &FULL, &SIMULATE_FORMAT, &OUT, &SCENARIO, &WITH_CONFIG, &SHRINK],
 };
 
 pub const RECORD: Command = Command {

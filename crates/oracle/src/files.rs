@@ -187,7 +187,7 @@ impl Script for Fates<'_> {
     type Event = Incident;
 
     /// `at-N` exits by itself, the other jobs run until a signal.
-    fn program(&mut self, plan: &Plan, job: JobIx) -> ProgramScript {
+    fn program(&mut self, plan: &Plan, job: JobIx, _now: Time) -> ProgramScript {
         let exits = plan.jobs[job.index()].name.starts_with("at-");
         ProgramScript {
             exits_after: exits.then_some(Duration::from_millis(5)),

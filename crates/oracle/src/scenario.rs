@@ -123,7 +123,7 @@ impl Script for Progress<'_> {
     /// The index of an action.
     type Event = usize;
 
-    fn program(&mut self, _plan: &Plan, job: JobIx) -> ProgramScript {
+    fn program(&mut self, _plan: &Plan, job: JobIx, _now: Time) -> ProgramScript {
         let scripts = &self.script(job).runs;
         let nth = &mut self.runs[job.index()];
         let script = scripts[*nth % scripts.len()];

@@ -251,7 +251,7 @@ impl Fates<'_> {
 impl Script for Fates<'_> {
     type Event = Event;
 
-    fn program(&mut self, _plan: &Plan, _job: JobIx) -> ProgramScript {
+    fn program(&mut self, _plan: &Plan, _job: JobIx, _now: Time) -> ProgramScript {
         let fate = self.fate();
         ProgramScript {
             starts_in: fate.executes.map(Duration::from_millis),

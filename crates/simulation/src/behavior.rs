@@ -9,11 +9,15 @@ use containerpilot_core::input::{Answer, Instance};
 use containerpilot_core::plan::{Catalog, Plan, Watch, WatchKind};
 
 use crate::defaults::{self, AwaitedJobs};
+use crate::recorded::{CheckPlaces, RecordedCheck, RecordedRun, RecordedWorld};
 use crate::scenario::{CheckAnswer, CheckAnswers, FileScript, Lifetime, Observation, RunScript, Scenario};
 use crate::world::script::{
     AgentScript, CheckEnd, CheckScript, ProgramScript, Reaction, RenderEnd, RenderScript, ReportScript, Rest,
     Script, WatchScript,
 };
+
+/// How much longer a check may take than it did, so that its result comes at the recorded time.
+const CHECK_SHIFT: Duration = Duration::from_millis(50);
 
 /// Something the scenario does at a set time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,10 @@ pub(crate) enum Event {
 /// A scenario, and how far its jobs have come.
 pub(crate) struct Behavior<'a> {
     pub(crate) scenario: &'a Scenario,
+    /// The times of this world count, where the scenario has durations.
+    recorded: Option<&'a RecordedWorld>,
+    /// How far the checks of recorded runs have come.
+    checked: CheckPlaces,
     /// The awaited jobs of the plan in force.
     awaited: AwaitedJobs,
     /// How many runs each job has had.
@@ -41,7 +49,19 @@ pub(crate) struct Behavior<'a> {
 
 impl<'a> Behavior<'a> {
     pub(crate) fn new(scenario: &'a Scenario, plan: &Plan) -> Self {
-        Self { scenario, awaited: AwaitedJobs::of(plan), runs: BTreeMap::new(), since: BTreeMap::new() }
+        Self {
+            scenario,
+            recorded: None,
+            checked: CheckPlaces::new(),
+            awaited: AwaitedJobs::of(plan),
+            runs: BTreeMap::new(),
+            since: BTreeMap::new(),
+        }
+    }
+
+    /// The world that the scenario was made of, with its times.
+    pub(crate) fn as_recorded(scenario: &'a Scenario, recorded: &'a RecordedWorld, plan: &Plan) -> Self {
+        Self { recorded: Some(recorded), ..Self::new(scenario, plan) }
     }
 
     /// The plan was replaced.
@@ -51,7 +71,7 @@ impl<'a> Behavior<'a> {
 
     fn run_script(&self, job: &str, nth: usize) -> RunScript {
         let runs = self.scenario.jobs.get(job).map(|script| script.runs.as_slice()).unwrap_or_default();
-        runs.get(nth).or(runs.last()).copied().unwrap_or_default()
+        runs.get(nth).or(runs.last()).cloned().unwrap_or_default()
     }
 
     fn file_script(&self, plan: &Plan, file: FileIx) -> FileScript {
@@ -65,7 +85,59 @@ impl<'a> Behavior<'a> {
         observations.or_else(|| defaults::observations(plan, watch))
     }
 
+    /// The recorded run of a job.
+    fn recorded_run(&self, job: &str, nth: usize) -> Option<(&'a RecordedWorld, &'a RecordedRun)> {
+        let world = self.recorded?;
+        Some((world, world.jobs.get(job)?.runs.get(nth)?))
+    }
+
+    /// The times of a recorded run in place of durations.
+    fn set_times(&self, job: &str, nth: usize, now: Time, script: &mut ProgramScript) {
+        let Some((world, run)) = self.recorded_run(job, nth) else { return };
+        let wait = |at: Time| world.simulated(at).since(now);
+        if let Some(at) = run.started.or(run.failed.map(|(at, _)| at)) {
+            script.starts_in = Some(wait(at));
+        }
+        let Some((at, _)) = run.exited else { return };
+        let starts = script.starts_in.unwrap_or_default();
+        script.exits_after = script.exits_after.map(|_| wait(at).saturating_sub(starts));
+        if let Reaction::Exits(_, code) = script.on_signal
+            && run.signals.iter().any(|(.., ends)| *ends)
+        {
+            script.on_signal = Reaction::ExitsAt(world.simulated(at), code);
+        }
+    }
+
+    /// What a recorded check did.
+    fn recorded_check(&mut self, job: &str, check: &str, now: Time) -> Option<(CheckAnswer, Duration)> {
+        let world = self.recorded?;
+        let nth = self.runs.get(job).copied().unwrap_or_default().checked_sub(1);
+        let recorded = world.jobs.get(job)?;
+        let checks = match nth {
+            Some(nth) => &recorded.runs.get(nth)?.checks,
+            None => &recorded.checks,
+        };
+        let place = (job.to_owned(), check.to_owned());
+        let late_by = |check: &RecordedCheck| {
+            let at = world.simulated(check.started);
+            at.since(now).max(now.since(at))
+        };
+        let last = self.checked.get(&place).copied();
+        let (nth, answer, takes) = RecordedRun::next_check(checks, check, last, late_by)?;
+        if last == Some(nth) {
+            return Some((answer, takes));
+        }
+        self.checked.insert(place, nth);
+        let done = RecordedRun::check_done_at(checks, check, nth).map(|at| world.simulated(at));
+        // It may be a little later, but not much: it has a timeout.
+        let exact = done.map(|done| done.since(now)).filter(|exact| *exact < takes + CHECK_SHIFT);
+        Some((answer, exact.filter(|exact| !exact.is_zero()).unwrap_or(takes)))
+    }
+
     fn check_answer(&mut self, job: &str, check: &str, now: Time) -> (CheckAnswer, Duration) {
+        if let Some(recorded) = self.recorded_check(job, check, now) {
+            return recorded;
+        }
         let elapsed = now.since(Time::ZERO);
         let fits = |answers: &&CheckAnswers| {
             answers.period.contains(elapsed) && answers.check.as_ref().is_none_or(|name| name == check)
@@ -74,7 +146,14 @@ impl<'a> Behavior<'a> {
         if let Some(answers) = script.and_then(|script| script.checks.iter().rev().find(fits)) {
             return (answers.answer, answers.takes);
         }
-        let (run, since) = *self.since.entry(job.to_owned()).or_insert((RunScript::default(), now));
+        let (run, since) = self.since.entry(job.to_owned()).or_insert((RunScript::default(), now));
+        let (in_run, since) = (now.since(*since), *since);
+        let fits = |answers: &&CheckAnswers| {
+            answers.period.contains(in_run) && answers.check.as_ref().is_none_or(|name| name == check)
+        };
+        if let Some(answers) = run.checks.iter().rev().find(fits) {
+            return (answers.answer, answers.takes);
+        }
         let (answer, takes) = defaults::check();
         let fails = match run.healthy_after {
             None => false,
@@ -88,7 +167,7 @@ impl<'a> Behavior<'a> {
 impl Script for Behavior<'_> {
     type Event = Event;
 
-    fn program(&mut self, plan: &Plan, job: JobIx) -> ProgramScript {
+    fn program(&mut self, plan: &Plan, job: JobIx, now: Time) -> ProgramScript {
         let planned = plan.jobs.get(job.index());
         let name = planned.map_or("", |job| job.name.as_str());
         let nth = self.runs.get(name).copied().unwrap_or_default();
@@ -97,7 +176,7 @@ impl Script for Behavior<'_> {
         let usual = defaults::program(&self.awaited, planned);
         // A program with an exit status does exit.
         let exits = script.status.map(|_| Lifetime::For(defaults::TASK));
-        ProgramScript {
+        let mut program = ProgramScript {
             starts_in: script.starts_in.map_or(usual.starts_in, Lifetime::time),
             start_error: script.fails.or(usual.start_error),
             exits_after: script.lasts.or(exits).map_or(usual.exits_after, Lifetime::time),
@@ -119,13 +198,17 @@ impl Script for Behavior<'_> {
                 hangs: script.watchdog_stops.map_or(usual.reports.hangs, Lifetime::time),
                 ..usual.reports
             },
+            ignores: script.ignores,
             ..usual
-        }
+        };
+        self.set_times(name, nth, now, &mut program);
+        program
     }
 
     fn started(&mut self, job: &str, now: Time) {
         let nth = self.runs.get(job).copied().unwrap_or_default().saturating_sub(1);
         self.since.insert(job.to_owned(), (self.run_script(job, nth), now));
+        self.checked.retain(|(of, _), _| of != job);
     }
 
     fn exited(&mut self, job: &str) {
@@ -170,7 +253,7 @@ impl Script for Behavior<'_> {
 
     fn drain(&mut self, plan: &Plan, job: JobIx) -> CheckScript {
         let name = plan.jobs.get(job.index()).map_or("", |job| job.name.as_str());
-        let run = self.since.get(name).map(|(run, _)| *run).unwrap_or_default();
+        let run = self.since.get(name).map(|(run, _)| run.clone()).unwrap_or_default();
         let usual = defaults::drain();
         CheckScript {
             takes: run.drain.map_or(usual.takes, Lifetime::time),

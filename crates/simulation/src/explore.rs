@@ -22,6 +22,7 @@ use crate::expect::moment_of;
 use crate::fault::Fault;
 use crate::runner::simulate;
 use crate::scenario::Scenario;
+use crate::shrink::fewest;
 use crate::timeline::SimulationRun;
 
 /// The most random faults of a variation.
@@ -251,16 +252,15 @@ impl<'a> Explorer<'a> {
     /// Removes every fault that is not needed.
     fn shrink(&self, mut found: Found) -> Found {
         let count = self.all_of(found.seed).len();
-        let mut mask = if count < 64 { (1_u64 << count) - 1 } else { u64::MAX };
-        for nth in 0..count {
-            let seed = Seed { faults: mask & !(1 << nth), ..found.seed };
+        fewest(count, |kept| {
+            let kept = kept.iter().enumerate().filter(|(_, kept)| **kept);
+            let seed = Seed { faults: kept.map(|(nth, _)| 1 << nth).sum(), ..found.seed };
             let run = simulate(self.plan, &self.scenario(seed));
             let again = self.findings(&run).into_iter().find(|(finding, _)| *finding == found.finding);
-            if let Some((_, because)) = again {
-                mask = seed.faults;
-                found = Found { faults: self.faults(seed), seed, because, ..found };
-            }
-        }
+            let Some((_, because)) = again else { return false };
+            (found.faults, found.seed, found.because) = (self.faults(seed), seed, because);
+            true
+        });
         found
     }
 

@@ -186,13 +186,13 @@ impl Fault {
             Self::Unhealthy(job, from, to) => answer(scenario, job, Period { from: *from, to: Some(*to) }),
             Self::Fails(job, every) => {
                 let script = scenario.jobs.entry(job.clone()).or_default();
-                let first = script.runs.first().copied().unwrap_or_default();
-                let failing = RunScript { status: Some(ExitStatus::Code(1)), ..first };
+                let first = script.runs.first().cloned().unwrap_or_default();
+                let failing = RunScript { status: Some(ExitStatus::Code(1)), ..first.clone() };
                 if *every {
                     script.runs = vec![failing];
                 } else {
                     script.runs =
-                        std::iter::once(failing).chain(script.runs.iter().skip(1).copied()).collect();
+                        std::iter::once(failing).chain(script.runs.iter().skip(1).cloned()).collect();
                     if script.runs.len() == 1 {
                         script.runs.push(first);
                     }

@@ -3,7 +3,8 @@
 use containerpilot_config::decode::DefaultValue::{Is, None as Nothing, Required, Says};
 use containerpilot_config::section;
 use containerpilot_config::values::{
-    DurationOrNever, DurationText, Flag, ListOf, Object, OneOf, OneOrMany, SignalName, Text, Timestamp, Whole,
+    DurationOrNever, DurationText, Flag, ListOf, Object, OneOf, OneOrMany, SignalName, SignalNames, Text,
+    Timestamp, Whole,
 };
 
 use crate::scenario::{CheckAnswer, ExpectedState, StartFailure};
@@ -64,6 +65,8 @@ section! {
             "How long it takes to exit on a stop signal. With `never` it ignores every signal except SIGKILL.";
         stop_exit: Whole<0, 255> = "stopExit", Says("it is killed by the signal"), "X4",
             "Its exit code on a stop signal.";
+        ignores: SignalNames = "ignores", Nothing, "X4",
+            "The signals that it goes on after, such as SIGHUP for a program that reads its configuration again. Other signals than SIGCHLD, SIGCONT, SIGURG and SIGWINCH end it.";
         outlived_for: DurationOrNever = "outlivedFor", Is("0"), "X4, S14",
             "How long other processes of its process group go on after its exit, as those of a shell without `exec` do. With `never` only SIGKILL ends them.";
         healthy_after: DurationOrNever = "healthyAfter", Is("0"), "X4",
@@ -76,13 +79,15 @@ section! {
             "The exit code of its drain program.";
         watchdog_stops: DurationOrNever = "watchdogStops", Is("\"never\""), "X4, H12",
             "When it stops to send WATCHDOG=1, counted from its start, if its job has a `watchdog`.";
+        checks: OneOrMany<CheckFields> = "checks", Nothing, "X4, B5",
+            "The results of checks in this run, as in `checks` of the job, but counted from the start of the run.";
     }
 }
 
 section! {
     /// One of a script's `checks`.
     pub struct CheckFields = "`checks`", "`checks`", any_case,
-        "The result of checks for a while. It takes precedence over `healthyAfter`." {
+        "The result of checks for a while. It takes precedence over `healthyAfter`; `checks` of a job over those of a run." {
         check: Text = "check", Says("all checks of the job"), "X4",
             "The name of the check.";
         from: DurationText = "from", Is("0"), "X4",
@@ -248,6 +253,8 @@ section! {
             "The job that receives the signal in `send`.";
         reload: Text = "reload", Nothing, "X4, R1",
             "Loads another configuration. The path is relative to the folder of the scenario.";
+        putenv: Text = "putenv", Nothing, "X4, X1",
+            "Sets a variable for processes that start later: `NAME=VALUE`. Without a value it is unset.";
     }
 }
 

@@ -5,6 +5,8 @@
 //! by [`defaults`]. The result is a [`timeline`]; [`expect`] compares it with the expectations of the scenario, and
 //! [`explore`] tries many worlds with [`fault`]s. [`target_host`] stands for the host that a configuration is for.
 //!
+//! [`recorded`] makes a scenario of what the world of a recording did.
+//!
 //! The [`world`] knows nothing of scenarios: a [`world::script::Script`] decides how everything in it behaves. The random
 //! schedules of `containerpilot-oracle` use the same world.
 //!
@@ -20,10 +22,13 @@ pub mod fields;
 mod locks;
 pub mod moment;
 pub mod read;
+pub mod recorded;
 pub mod reference;
 pub mod runner;
 pub mod scenario;
+pub mod shrink;
 pub mod target_host;
 pub mod timeline;
 pub mod timeline_writer;
 pub mod world;
+pub mod write;

@@ -1,6 +1,7 @@
 //! Parses a user's file into a scenario. Reports all errors at once, each with its place.
 
 mod expected;
+mod sentence;
 
 use std::time::Duration;
 
@@ -230,9 +231,10 @@ impl Reader<'_> {
     }
 
     fn script<'f>(&mut self, fields: &'f ScriptFields) -> Option<(&'f Spanned<String>, JobScript)> {
-        let runs = several(&fields.runs).map(|run| self.run(run)).collect();
-        let name = self.required(&fields.name, fields.place, "name")?;
-        let name = self.job(name)?;
+        let name = self.required(&fields.name, fields.place, "name");
+        let known = name.as_ref().map_or("", |name| name.value.as_str());
+        let runs = several(&fields.runs).map(|run| self.run(run, known)).collect();
+        let name = self.job(name?)?;
         let checks = several(&fields.checks).map(|one| self.answers(one, &name.value)).collect();
         let jobs: Vec<_> =
             self.plans.iter().flat_map(|plan| &plan.jobs).filter(|job| job.name == name.value).collect();
@@ -242,14 +244,16 @@ impl Reader<'_> {
             let message = format!("`{}` has no `exec`, so it has no runs", name.value);
             self.error(runs.key, message, "use `checks` to set the results of its checks");
         }
-        if let Some(checks) = fields.checks.as_ref().filter(|_| !health) {
+        let of_runs = several(&fields.runs).filter_map(|run| run.checks.as_ref());
+        if let Some(checks) = fields.checks.as_ref().into_iter().chain(of_runs).next().filter(|_| !health) {
             let message = format!("`{}` has no `health`, so it is never checked", name.value);
             self.error(checks.key, message, "remove this, or add `health` to the job");
         }
         Some((name, JobScript { runs, checks }))
     }
 
-    fn run(&mut self, fields: &RunFields) -> RunScript {
+    fn run(&mut self, fields: &RunFields, job: &str) -> RunScript {
+        let checks = several(&fields.checks).map(|one| self.answers(one, job)).collect();
         let exit = small(&fields.exit).filter(|_| fields.exit.as_ref().is_some_and(|exit| exit.written));
         if let (Some(signal), Some(_)) = (&fields.signal, exit) {
             let help = "a program exits with a code or is killed by a signal; keep one of them";
@@ -280,6 +284,8 @@ impl Reader<'_> {
             drain: self.lifetime(&fields.drain),
             drain_fails: value_of(&fields.drain_exit).is_some_and(|code| code != 0),
             watchdog_stops: self.lifetime(&fields.watchdog_stops),
+            ignores: fields.ignores.iter().flat_map(|given| given.value.iter().copied()).collect(),
+            checks,
         }
     }
 
@@ -485,7 +491,16 @@ impl Reader<'_> {
             };
             found.push((path.key, plan));
         }
-        let choice = "`signal`, `maintenance`, `clock`, `start`, `stop`, `restart`, `rollingRestart`, `scale`, `send` or `reload`";
+        if let Some(given) = &fields.putenv {
+            let (name, value) = given.value.split_once('=').unwrap_or((&given.value, ""));
+            if name.is_empty() {
+                let message = format!("`{}` is not NAME=VALUE", given.value);
+                self.error(given.place, message, "write for example \"LEVEL=debug\"");
+            }
+            let value = Some(value.to_owned()).filter(|value| !value.is_empty());
+            found.push((given.key, Some(Action::PutVariable(name.to_owned(), value))));
+        }
+        let choice = "`signal`, `maintenance`, `clock`, `start`, `stop`, `restart`, `rollingRestart`, `scale`, `send`, `reload` or `putenv`";
         match found.as_slice() {
             [] if !self.has_errors_in(fields.place) => {
                 self.error(fields.place, "this entry does nothing", format!("set one of {choice}"));

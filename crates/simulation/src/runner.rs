@@ -14,6 +14,7 @@ use crate::behavior::{Behavior, Event};
 use crate::defaults;
 use crate::expect;
 use crate::locks;
+use crate::recorded::{Observe, RecordedWorld};
 use crate::scenario::{Action, JobAction, Scenario};
 use crate::timeline::{Abort, SimulationRun, What};
 use crate::timeline_writer::TimelineWriter;
@@ -31,13 +32,43 @@ const MAX_STEPS: u64 = 100_000_000;
 /// Runs a scenario to its end.
 #[must_use]
 pub fn simulate(plan: &Plan, scenario: &Scenario) -> SimulationRun {
+    run(plan, scenario, None, None)
+}
+
+/// Runs a scenario to its end, and shows each step.
+#[must_use]
+pub fn simulate_observed(plan: &Plan, scenario: &Scenario, observer: &mut dyn Observe) -> SimulationRun {
+    run(plan, scenario, None, Some(observer))
+}
+
+/// Runs the scenario of a recorded world, with the times of that world.
+pub(crate) fn simulate_as_recorded(
+    plan: &Plan,
+    scenario: &Scenario,
+    recorded: &RecordedWorld,
+    observer: &mut dyn Observe,
+) -> SimulationRun {
+    run(plan, scenario, Some(recorded), Some(observer))
+}
+
+fn run(
+    plan: &Plan,
+    scenario: &Scenario,
+    recorded: Option<&RecordedWorld>,
+    observer: Option<&mut dyn Observe>,
+) -> SimulationRun {
     let mut plan = plan.clone();
     // The timeline shows warnings even if the log does not.
     plan.logging.level = Level::Warn;
     let mut core = Core::new(plan);
     core.set_journal_capacity(JOURNAL_EVENTS_PER_JOB * core.plan().jobs.len());
+    let behavior = match recorded {
+        Some(recorded) => Behavior::as_recorded(scenario, recorded, core.plan()),
+        None => Behavior::new(scenario, core.plan()),
+    };
     let mut runner = Runner {
-        world: World::new(Behavior::new(scenario, core.plan()), core.shared_plan(), None),
+        world: World::new(behavior, core.shared_plan(), None),
+        observer,
         probes: expect::probes(scenario).collect(),
         requests: 0,
         timeline: TimelineWriter::new(&core),
@@ -48,16 +79,17 @@ pub fn simulate(plan: &Plan, scenario: &Scenario) -> SimulationRun {
     runner.timeline.run
 }
 
-struct Runner<'a> {
+struct Runner<'a, 'o> {
     core: Core,
     world: World<Behavior<'a>>,
     timeline: TimelineWriter,
     /// The jobs whose state expectations must see, and when.
     probes: Vec<(Duration, String)>,
     requests: u64,
+    observer: Option<&'o mut dyn Observe>,
 }
 
-impl Runner<'_> {
+impl Runner<'_, '_> {
     fn schedule(&mut self) {
         let scenario = self.world.script.scenario;
         for outage in &scenario.outages {
@@ -67,7 +99,15 @@ impl Runner<'_> {
             }
         }
         let unix = scenario.clock.unwrap_or(defaults::CLOCK);
-        self.core.step(Time::ZERO, Input::Clock { unix, asleep: Duration::ZERO }, &mut Vec::new());
+        let clock = Input::Clock { unix, asleep: Duration::ZERO };
+        if let Some(observer) = &mut self.observer {
+            observer.before_step(&self.core, Time::ZERO, &clock);
+        }
+        let mut effects = Vec::new();
+        self.core.step(Time::ZERO, clock, &mut effects);
+        if let Some(observer) = &mut self.observer {
+            observer.after_step(&self.core, Time::ZERO, &effects);
+        }
         self.world.schedule_input(Duration::ZERO, Input::Ready);
         for watch in &self.core.shared_plan().watches {
             let observations = self.world.script.observations(self.core.plan(), watch);
@@ -208,6 +248,9 @@ impl Runner<'_> {
             Action::Scale(name, count) => {
                 (format!("scale {name}={count}"), Request::Scale(name.clone(), *count))
             }
+            Action::PutVariable(name, value) => {
+                (format!("putenv {name}"), Request::SetVariables(vec![(name.clone(), value.clone())]))
+            }
             Action::Job(action, name) => self.job_request(*action, name),
         };
         self.write("", What::Request, note);
@@ -256,7 +299,13 @@ impl Runner<'_> {
         let is_tick = matches!(input, Input::Tick);
         self.timeline.now = at;
         let before = self.timeline.before_step(&self.core, &input);
+        if let Some(observer) = &mut self.observer {
+            observer.before_step(&self.core, at, &input);
+        }
         self.core.step(at, input, &mut effects);
+        if let Some(observer) = &mut self.observer {
+            observer.after_step(&self.core, at, &effects);
+        }
         self.timeline.after_step(&self.core, &before, &effects);
         for effect in &effects {
             if let Effect::PlanReplaced { plan, .. } = effect {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use crate::defaults;
 use crate::moment::Moment;
-use crate::world::script::Period;
+use crate::world::script::{Period, SignalSet};
 
 /// What the world does, and what is expected.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +51,7 @@ impl Scenario {
             let outages = self.outages.iter().map(|period| period.to.unwrap_or(period.from));
             let forgets = self.forgets.iter().map(|(at, _)| *at);
             let locks = self.locks.values().flatten().map(|(at, _)| *at);
+            // Those of a run have no place in time.
             let answers = self.jobs.values().flat_map(|script| &script.checks);
             let answers = answers.map(|answers| answers.period.to.unwrap_or(answers.period.from));
             let files = self.files.values().flat_map(|script| {
@@ -100,7 +101,7 @@ impl Lifetime {
 }
 
 /// What the programs and the checks of a job do.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobScript {
     /// Its runs; the last one is repeated.
     pub runs: Vec<RunScript>,
@@ -109,7 +110,7 @@ pub struct JobScript {
 }
 
 /// One run. `None` is the default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunScript {
     /// How long it takes to start.
     pub starts_in: Option<Lifetime>,
@@ -123,6 +124,8 @@ pub struct RunScript {
     pub stops_in: Option<Lifetime>,
     /// Its exit code on a stop signal.
     pub stop_exit: Option<u8>,
+    /// The signals that it goes on after.
+    pub ignores: SignalSet,
     /// How long other processes of its process group go on after its exit (S14).
     pub outlived_for: Option<Lifetime>,
     /// When its checks start to pass, counted from its start.
@@ -135,10 +138,12 @@ pub struct RunScript {
     pub drain: Option<Lifetime>,
     /// True if its drain program fails.
     pub drain_fails: bool,
+    /// The results of its checks at certain times, counted from its start; the last that applies counts.
+    pub checks: Vec<CheckAnswers>,
 }
 
 /// What happens when a file is rendered (D15).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileScript {
     /// How long a rendering takes, and then the writing.
     pub takes: Duration,
@@ -149,7 +154,7 @@ pub struct FileScript {
 }
 
 /// The result of checks for a while.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckAnswers {
     /// The name of the check; all checks without one.
     pub check: Option<String>,
@@ -184,10 +189,12 @@ impl Keyword for CheckAnswer {
 pub struct StartFailure(pub StartErrorKind);
 
 impl Keyword for StartFailure {
-    const NAMES: &'static [&'static str] = &["notFound", "notExecutable", "noResources", "other"];
+    const NAMES: &'static [&'static str] =
+        &["notFound", "notExecutable", "noDescriptors", "noResources", "other"];
     const VALUES: &'static [Self] = &[
         Self(StartErrorKind::NotFound),
         Self(StartErrorKind::NotExecutable),
+        Self(StartErrorKind::NoDescriptors),
         Self(StartErrorKind::NoResources),
         Self(StartErrorKind::Other),
     ];
@@ -219,6 +226,8 @@ pub enum Action {
     Scale(String, u16),
     /// Another configuration is loaded, by its path.
     Reload(String, Box<Plan>),
+    /// A variable is set for processes that start from now on, or unset.
+    PutVariable(String, Option<String>),
     /// The system clock is set, or the machine was asleep: the time since 1970.
     Clock(Duration),
 }

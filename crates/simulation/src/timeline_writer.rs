@@ -401,6 +401,13 @@ impl TimelineWriter {
         }
     }
 
+    /// Keeps the state of a job at a time.
+    pub fn probe(&mut self, core: &Core, at: Time, name: &str) {
+        if let Some(job) = core.job_named(name) {
+            self.run.views.insert((at, name.to_owned()), Self::view(core, job));
+        }
+    }
+
     pub(crate) fn view(core: &Core, job: JobIx) -> View {
         let status = core.status(job);
         let sentences = core.explain(job, None).sentences();

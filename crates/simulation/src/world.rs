@@ -27,6 +27,7 @@ pub use self::catalog::CatalogChange;
 use self::catalog::CatalogSlot;
 pub use self::files::RenderedContent;
 use self::files::Rendering;
+pub(crate) use self::programs::HARMLESS;
 pub use self::programs::pid_of;
 use self::programs::{Program, RestOfRun, RunningCheck};
 use self::queue::{Queue, Slot};

@@ -1,7 +1,8 @@
-//! `replay`: plays a recording on the core that this program has (B4). Nothing is started.
+//! `replay`: plays a recording on the core that this program has (B4), and what its world did on others (B5). Nothing is started.
 
 mod catalog;
 mod clock;
+mod incident;
 mod moment;
 mod page;
 mod player;
@@ -19,6 +20,7 @@ use containerpilot_recording::{Damage, DamageKind, Recording, Replay};
 use containerpilot_simulation::timeline_writer::TimelineWriter;
 
 use self::clock::Clock;
+use self::incident::Task;
 use self::player::play;
 use self::printing::{note, screen, unknown_format};
 use self::question::Question;
@@ -28,6 +30,7 @@ const MAX_BYTES: u64 = 1 << 30;
 
 pub(crate) fn replay(args: &Arguments) -> Result<(), Failure> {
     let path = args.rest.first().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+    let task = Task::new(args)?;
     let bytes = read(&path)?;
     let invalid = |why: String| Failure::InvalidInput(format!("{path}: {why}"));
     let recording = Recording::read(&bytes).map_err(|error| invalid(error.to_string()))?;
@@ -46,6 +49,9 @@ pub(crate) fn replay(args: &Arguments) -> Result<(), Failure> {
         note(&format!("warning: {path} can be read up to byte {offset}: {why}"));
     }
     let clock = Clock::new(&recording);
+    if let Some(task) = task {
+        return task.run(args, &recording, &clock);
+    }
     let question = Question::new(args)?;
     if let Some(out) = args.value("page") {
         if args.value("at").is_some() || question.is_some() {

@@ -113,7 +113,7 @@ fn paths(args: &Arguments) -> (Option<PathBuf>, Option<PathBuf>) {
 }
 
 /// Loads a configuration. Nothing is started, so its programs and users need not exist here.
-fn plan(path: Option<&Path>) -> Result<Plan, String> {
+pub(crate) fn plan(path: Option<&Path>) -> Result<Plan, String> {
     let inputs = find_files::read(path).map_err(|error| error.to_string())?;
     let LoadedConfig { plan, report } = load(inputs, &TargetHost::new(ThisHost::current()), OPTIONS);
     print_report(&report, false);

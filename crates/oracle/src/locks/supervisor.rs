@@ -15,7 +15,7 @@ use crate::twin::Pair;
 impl Script for Program {
     type Event = ();
 
-    fn program(&mut self, _plan: &Plan, _job: JobIx) -> ProgramScript {
+    fn program(&mut self, _plan: &Plan, _job: JobIx, _now: Time) -> ProgramScript {
         ProgramScript {
             exits_after: self.exits_after,
             on_signal: self.on_term.map_or(Reaction::Ignores, |after| Reaction::Exits(after, None)),

@@ -10,7 +10,7 @@ use crate::agents;
 use crate::scenario::{CatalogScript, JobScript};
 use containerpilot_core::rng::Rng;
 use containerpilot_simulation::world::script::{
-    AgentFault, CheckEnd, CheckScript, ProgramScript, Reaction, ReportScript, Rest,
+    AgentFault, CheckEnd, CheckScript, ProgramScript, Reaction, ReportScript, Rest, SignalSet,
 };
 
 /// What the programs and checks of a job do.
@@ -86,6 +86,7 @@ fn run_script(rng: &mut Rng) -> ProgramScript {
             let code = if rng.percent(50) { Some(rng.pick(&[0, 0, 3])) } else { None };
             Reaction::Exits(time(rng, &SHORT), code)
         },
+        ignores: SignalSet::default(),
         dies_after: if rng.percent(4) { None } else { Some(time(rng, &SHORT)) },
         rest: match rng.below(100) {
             0..10 => Rest::For(time(rng, &LONG)),

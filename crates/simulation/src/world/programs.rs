@@ -13,7 +13,7 @@ use super::script::{CheckEnd, CheckScript, ProgramScript, Reaction, Rest, Script
 use super::{Scheduled, World};
 
 /// SIGCHLD, SIGCONT, SIGURG and SIGWINCH: by default they do not end a process.
-const HARMLESS: [Signal; 4] = [Signal(17), Signal(18), Signal(23), Signal(28)];
+pub(crate) const HARMLESS: [Signal; 4] = [Signal(17), Signal(18), Signal(23), Signal(28)];
 
 /// The name of what is left of a run.
 const REST: &str = "other processes";
@@ -78,7 +78,7 @@ impl<S: Script> World<S> {
     pub(super) fn spawn(&mut self, job: JobIx, run: RunId) {
         let plan = Arc::clone(&self.plan);
         let Some(planned) = plan.jobs.get(job.index()) else { return };
-        let script = self.script.program(&plan, job);
+        let script = self.script.program(&plan, job, self.now);
         let program = Program {
             job: planned.name.clone(),
             script,
@@ -264,7 +264,7 @@ impl<S: Script> World<S> {
         program.killed |= signal == Signal::KILL;
         if program.is_before_exec() && signal != Signal::KILL {
             // It waits until the process accepts signals, just before it executes its program.
-            if !HARMLESS.contains(&signal) {
+            if !HARMLESS.contains(&signal) && !program.script.ignores.contains(signal) {
                 program.pending_signal = program.pending_signal.or(Some(signal));
             }
             return;
@@ -272,8 +272,10 @@ impl<S: Script> World<S> {
         let exits = match program.script.on_signal {
             _ if signal == Signal::KILL => program.script.dies_after.map(|after| (after, None)),
             _ if HARMLESS.contains(&signal) => None,
+            _ if program.script.ignores.contains(signal) => None,
             Reaction::Ignores => None,
             Reaction::Exits(after, code) => Some((after, code)),
+            Reaction::ExitsAt(at, code) => Some((at.since(self.now), code)),
         };
         let Some((after, code)) = exits else { return };
         let at = self.now + after;

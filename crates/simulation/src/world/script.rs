@@ -5,8 +5,8 @@ use std::time::Duration;
 use containerpilot_core::Time;
 use containerpilot_core::ids::{CheckIx, FileIx, JobIx, WatchIx};
 use containerpilot_core::input::{Answer, ExitStatus, StartErrorKind};
-use containerpilot_core::plan::Plan;
 use containerpilot_core::plan::diff::Moves;
+use containerpilot_core::plan::{Plan, Signal};
 
 /// Decides how programs, checks and the catalog behave. By default nothing fails and nothing takes time.
 pub trait Script {
@@ -14,7 +14,7 @@ pub trait Script {
     type Event;
 
     /// What the next run of a job's program does.
-    fn program(&mut self, _plan: &Plan, _job: JobIx) -> ProgramScript {
+    fn program(&mut self, _plan: &Plan, _job: JobIx, _now: Time) -> ProgramScript {
         ProgramScript::default()
     }
 
@@ -82,6 +82,8 @@ pub struct ProgramScript {
     pub status: ExitStatus,
     /// What it does on a stop signal.
     pub on_signal: Reaction,
+    /// The signals, besides harmless ones, that it goes on after.
+    pub ignores: SignalSet,
     /// How long it takes to die of SIGKILL; `None` if it does not, as in an uninterruptible system call.
     pub dies_after: Option<Duration>,
     /// The other processes of its group.
@@ -103,6 +105,7 @@ impl Default for ProgramScript {
             exits_after: None,
             status: ExitStatus::Code(0),
             on_signal: Reaction::Exits(Duration::ZERO, None),
+            ignores: SignalSet::default(),
             dies_after: Some(Duration::ZERO),
             rest: Rest::Nothing,
             daemons: None,
@@ -142,6 +145,49 @@ pub enum Reaction {
     Ignores,
     /// It exits after a while, with a code of its own or by the signal.
     Exits(Duration, Option<u8>),
+    /// It exits at this time, or at once if that has passed.
+    ExitsAt(Time, Option<u8>),
+}
+
+/// A set of signals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SignalSet(u64);
+
+impl SignalSet {
+    /// Adds a signal.
+    pub const fn insert(&mut self, signal: Signal) {
+        self.0 |= Self::bit(signal);
+    }
+
+    /// Returns true if a signal is in it.
+    #[must_use]
+    pub const fn contains(self, signal: Signal) -> bool {
+        self.0 & Self::bit(signal) != 0
+    }
+
+    /// Returns true if no signal is in it.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The signals, by number.
+    pub fn iter(self) -> impl Iterator<Item = Signal> {
+        (1..=64).map(Signal).filter(move |signal| self.contains(*signal))
+    }
+
+    /// Signals are numbered from 1 to 64.
+    const fn bit(signal: Signal) -> u64 {
+        1_u64.rotate_left((signal.0 as u32).wrapping_sub(1))
+    }
+}
+
+impl FromIterator<Signal> for SignalSet {
+    fn from_iter<T: IntoIterator<Item = Signal>>(signals: T) -> Self {
+        let mut set = Self::default();
+        signals.into_iter().for_each(|signal| set.insert(signal));
+        set
+    }
 }
 
 /// How a check ends.

@@ -8,6 +8,7 @@ mod explore;
 mod fields;
 mod files;
 mod readiness;
+mod recorded;
 mod replicas;
 mod requires;
 mod stop_and_restart;
