@@ -9,7 +9,7 @@ use containerpilot_core::input::{Answer, Instance};
 use containerpilot_core::plan::{Catalog, Plan, Watch, WatchKind};
 
 use crate::defaults::{self, AwaitedJobs};
-use crate::recorded::{CheckPlaces, RecordedCheck, RecordedRun, RecordedWorld};
+use crate::recorded::{NextChecks, RecordedRun, RecordedWorld};
 use crate::scenario::{CheckAnswer, CheckAnswers, FileScript, Lifetime, Observation, RunScript, Scenario};
 use crate::world::script::{
     AgentScript, CheckEnd, CheckScript, ProgramScript, Reaction, RenderEnd, RenderScript, ReportScript, Rest,
@@ -38,7 +38,7 @@ pub(crate) struct Behavior<'a> {
     /// The times of this world count, where the scenario has durations.
     recorded: Option<&'a RecordedWorld>,
     /// How far the checks of recorded runs have come.
-    checked: CheckPlaces,
+    checked: BTreeMap<(String, String), NextChecks>,
     /// The awaited jobs of the plan in force.
     awaited: AwaitedJobs,
     /// How many runs each job has had.
@@ -52,7 +52,7 @@ impl<'a> Behavior<'a> {
         Self {
             scenario,
             recorded: None,
-            checked: CheckPlaces::new(),
+            checked: BTreeMap::new(),
             awaited: AwaitedJobs::of(plan),
             runs: BTreeMap::new(),
             since: BTreeMap::new(),
@@ -118,20 +118,15 @@ impl<'a> Behavior<'a> {
             None => &recorded.checks,
         };
         let place = (job.to_owned(), check.to_owned());
-        let late_by = |check: &RecordedCheck| {
+        let next = self.checked.entry(place).or_insert_with(|| NextChecks::new(checks, check));
+        let check = next.next(|check| {
             let at = world.simulated(check.started);
             at.since(now).max(now.since(at))
-        };
-        let last = self.checked.get(&place).copied();
-        let (nth, answer, takes) = RecordedRun::next_check(checks, check, last, late_by)?;
-        if last == Some(nth) {
-            return Some((answer, takes));
-        }
-        self.checked.insert(place, nth);
-        let done = RecordedRun::check_done_at(checks, check, nth).map(|at| world.simulated(at));
-        // It may be a little later, but not much: it has a timeout.
-        let exact = done.map(|done| done.since(now)).filter(|exact| *exact < takes + CHECK_SHIFT);
-        Some((answer, exact.filter(|exact| !exact.is_zero()).unwrap_or(takes)))
+        })?;
+        // It may take a little longer, but not much: it has a timeout.
+        let exact = check.done.map(|done| world.simulated(done).since(now));
+        let exact = exact.filter(|exact| !exact.is_zero() && *exact < check.takes + CHECK_SHIFT);
+        Some((check.answer, exact.unwrap_or(check.takes)))
     }
 
     fn check_answer(&mut self, job: &str, check: &str, now: Time) -> (CheckAnswer, Duration) {

@@ -20,7 +20,7 @@ use containerpilot_core::{Core, Effect, Input, Time};
 
 pub use self::observer::Observer;
 pub use self::other_plan::OtherWorld;
-pub(crate) use self::script::CheckPlaces;
+pub(crate) use self::script::NextChecks;
 pub use self::script::RecordedScenario;
 use crate::runner::simulate_as_recorded;
 use crate::scenario::{Action, CheckAnswer};

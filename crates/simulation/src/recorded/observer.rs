@@ -8,10 +8,10 @@ use containerpilot_core::effect::Effect;
 use containerpilot_core::event::Code;
 use containerpilot_core::ids::{CheckRunId, EventId, JobIx, RenderId, RunId};
 use containerpilot_core::input::{CheckError, Input, Remains, RenderedText};
-use containerpilot_core::plan::{Plan, Ready, Signal, Target};
+use containerpilot_core::plan::{Plan, Ready, Signal, Target, Trigger};
 use containerpilot_core::rules::signals::reloads_at;
 use containerpilot_core::state::journal::Origin;
-use containerpilot_core::{Core, Notice, Phase, Request, State, Time};
+use containerpilot_core::{Core, Notice, Outcome, Phase, Request, State, Time};
 
 use super::{Observe, RecordedCheck, RecordedFile, RecordedRun, RecordedWorld};
 use crate::scenario::{Action, CheckAnswer, JobAction};
@@ -138,6 +138,17 @@ impl Observer {
                 continue;
             }
             let is_over = matches!(status.state, State::Ended(_));
+            if status.state == State::Ended(Outcome::Stopped) {
+                self.world.actions.push((at, Action::Job(JobAction::Stop, job.name.clone())));
+                // The start that is stopped at once is a run, too.
+                let starts =
+                    matches!(&job.when.trigger, Trigger::Event { event, .. } if event.code == Code::Startup);
+                if starts && job.requires.is_empty() && job.exec.is_some() {
+                    let run = RecordedRun { started: Some(at), ..new_run(core.plan(), JobIx::at(nth), at) };
+                    seen.runs.push(run);
+                }
+                continue;
+            }
             let mut run = new_run(core.plan(), JobIx::at(nth), at);
             run.started = Some(at).filter(|_| status.state != State::Starting);
             run.ready = Some(at).filter(|_| run.says_ready);

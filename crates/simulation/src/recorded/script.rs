@@ -1,6 +1,5 @@
 //! The scenario of a recorded world.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use containerpilot_core::Time;
@@ -268,36 +267,53 @@ impl RecordedRun {
         let first = sent.iter().find(|(_, other, _)| *other == signal).filter(|_| is_possible)?;
         Some((first.0, signal))
     }
+}
 
-    /// What the check of this name does that follows on the one at `last`. Returns its place, too.
-    pub(crate) fn next_check(
-        checks: &[RecordedCheck],
-        name: &str,
-        last: Option<usize>,
-        late_by: impl Fn(&RecordedCheck) -> Duration,
-    ) -> Option<(usize, CheckAnswer, Duration)> {
-        let own: Vec<&RecordedCheck> = counted(checks, name);
+/// The recorded checks of one name, in one run, and how many of them have happened again.
+#[derive(Clone, Debug)]
+pub(crate) struct NextChecks {
+    checks: Vec<NextCheck>,
+    next: usize,
+}
+
+/// A recorded check that happens again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NextCheck {
+    pub(crate) started: Time,
+    pub(crate) answer: CheckAnswer,
+    pub(crate) takes: Duration,
+    /// When it was done, if that matters.
+    pub(crate) done: Option<Time>,
+    matters: bool,
+}
+
+impl NextChecks {
+    pub(crate) fn new(checks: &[RecordedCheck], name: &str) -> Self {
+        let own = counted(checks, name);
         let routine = routine_times(&own);
-        let mut nth = last.map_or(0, |last| last + 1);
+        let next = |check: &RecordedCheck| {
+            let (answer, takes) = outcome(check, routine);
+            let is_exact = check.matters && answer != CheckAnswer::Hang;
+            let done = check.done.filter(|_| is_exact);
+            NextCheck { started: check.started, answer, takes, done, matters: check.matters }
+        };
+        Self { checks: own.into_iter().map(next).collect(), next: 0 }
+    }
+
+    /// The next one. The last one is repeated, without its time.
+    pub(crate) fn next(&mut self, late_by: impl Fn(&NextCheck) -> Duration) -> Option<NextCheck> {
         // Each check of a supervisor is a little late: after a day, one is missing.
-        while let (Some(one), Some(next)) = (own.get(nth), own.get(nth + 1))
+        while let (Some(one), Some(next)) = (self.checks.get(self.next), self.checks.get(self.next + 1))
             && !one.matters
             && !next.matters
             && one.answer == next.answer
             && late_by(next) < late_by(one)
         {
-            nth += 1;
+            self.next += 1;
         }
-        let nth = nth.min(own.len().checked_sub(1)?);
-        let check = own.get(nth)?;
-        let (answer, takes) = outcome(check, routine);
-        Some((nth, answer, takes))
-    }
-
-    /// When the check of this name at a place was done, if that matters.
-    pub(crate) fn check_done_at(checks: &[RecordedCheck], name: &str, nth: usize) -> Option<Time> {
-        let own = counted(checks, name);
-        own.get(nth).filter(|check| check.matters && check.answer != CheckAnswer::Hang)?.done
+        let check = self.checks.get(self.next).copied();
+        self.next += 1;
+        check.or_else(|| Some(NextCheck { done: None, ..*self.checks.last()? }))
     }
 }
 
@@ -397,6 +413,3 @@ fn median(mut times: Vec<Duration>) -> Option<Duration> {
     times.sort_unstable();
     times.get(times.len() / 2).copied()
 }
-
-/// The places of checks, by job and name.
-pub(crate) type CheckPlaces = BTreeMap<(String, String), usize>;

@@ -42,7 +42,14 @@ fn x4_a_run_with_an_exit_code_does_exit() {
 #[test]
 fn x4_p3_a_program_that_fails_to_start_is_a_failed_exit_with_a_shells_code() {
     let text = r#"{ jobs: [{ name: "a", exec: "a" }] }"#;
-    for (fails, code) in [("notFound", 127), ("notExecutable", 126), ("noResources", 125), ("other", 125)] {
+    let kinds = [
+        ("notFound", 127),
+        ("notExecutable", 126),
+        ("noDescriptors", 125),
+        ("noResources", 125),
+        ("other", 125),
+    ];
+    for (fails, code) in kinds {
         let run = run(text, &format!("{{ jobs: [{{ name: 'a', runs: {{ fails: '{fails}' }} }}] }}"));
         assert_eq!(run.exit.map(|(_, code)| code), Some(code), "{fails}");
         assert_eq!(times(&run, "a starts"), [0; 0]);
@@ -264,4 +271,27 @@ fn x4_d14_a_lock_is_given_up_while_consul_is_away() {
     // The TTL minus the stop time and a second.
     assert_eq!(times(&run, "lock.primary lost"), [11_990]);
     assert_eq!(times(&run, "lock.primary acquired"), [1_000, 30_000]);
+}
+
+#[test]
+fn x4_b5_checks_of_a_run_count_from_its_start() {
+    let run =
+        web("runs: [{ lasts: '12s', checks: { from: '4s', to: '9s' } }, { checks: { check: 'alive' } }]");
+    assert_eq!(times(&run, "web becameHealthy"), [1_010, 11_010]);
+    assert_eq!(times(&run, "web becameUnhealthy").first(), Some(&6_010));
+}
+
+#[test]
+fn x4_b5_a_program_goes_on_after_signals_that_it_ignores() {
+    let text = "runs: [{ ignores: ['HUP', 'USR1'] }, {}] }], happens: [
+        { at: 5, send: 'HUP', to: 'web' }, { at: 6, send: 'USR1', to: 'web' }, { at: 7, send: 'USR2', to: 'web' }";
+    let run = run(WEB, &format!("{{ jobs: [{{ name: 'web', {text}] }}"));
+    assert_eq!(times(&run, "web exitFailed").first(), Some(&7_100));
+}
+
+#[test]
+fn x4_b5_a_variable_counts_after_a_reload() {
+    let world = "{ happens: [{ at: 10, putenv: 'LEVEL=debug' }, { at: 20, signal: 'HUP' }, { at: 30, putenv: 'LEVEL' },
+        { at: 40, signal: 'HUP' }] }";
+    assert_eq!(times(&run(WEB, world), "web starts"), [1_000, 21_100, 41_100]);
 }

@@ -8,11 +8,13 @@ use containerpilot_core::plan::Plan;
 use containerpilot_core::redaction::Redactor;
 use containerpilot_core::{Core, Effect, Input, Time};
 use containerpilot_recording::{Recording, Replay, StepRecorder};
+use containerpilot_simulation::expect::judge;
 use containerpilot_simulation::explore::{Explorer, Seed};
 use containerpilot_simulation::read::Draft;
 use containerpilot_simulation::recorded::{Observe, Observer, RecordedWorld};
 use containerpilot_simulation::runner::{simulate, simulate_observed};
-use containerpilot_simulation::scenario::Scenario;
+use containerpilot_simulation::scenario::{Claim, Scenario};
+use containerpilot_simulation::shrink::shrink;
 use containerpilot_simulation::timeline::{SimulationRun, What};
 use containerpilot_simulation::write;
 
@@ -177,4 +179,130 @@ fn b5_what_was_recorded_happens_again_in_the_same_order() {
     assert_same_in_variations("many", MANY, "{ until: '3m' }", 200);
     assert_same_in_variations("busy", MANY, BUSY, 200);
     assert_same_in_variations("others", OTHERS, OTHERS_BUSY, 200);
+}
+
+/// What a verdict prints is what `replay --shrink` reads.
+#[test]
+fn b5_sentences_are_read_as_they_are_printed() {
+    let plan = plan(WEB);
+    let read = |text: &str| Claim::read(text, &[&plan]);
+    for sentence in [
+        "web healthy",
+        "never web exitFailed",
+        "never web exitFailed after web healthy",
+        "web starts once",
+        "web starts 3 times after 1m0s and before 2m0s",
+        "web healthy before setup exitSuccess",
+        "web unhealthy after 10s and before shutdown",
+        "greet starts within 5s of web healthy",
+        "greet starts within 5s of web healthy after 1s and before exit",
+        "web is healthy at the end",
+        "web is running at 1m30s",
+        "exit with 0",
+        "exit with 3 before 10s",
+    ] {
+        assert_eq!(read(sentence).unwrap().to_string(), sentence);
+    }
+    assert_eq!(read("see  web healthy ").unwrap(), read("web healthy").unwrap());
+    assert_eq!(read("web is healthy").unwrap().to_string(), "web is healthy at the end");
+    for (sentence, message) in [
+        ("", "the sentence has no moment"),
+        ("never", "the sentence has no moment"),
+        ("never wbe healthy", "there is no job or watch `wbe`"),
+        ("wbe is healthy", "there is no job `wbe`"),
+        ("web healthy before soon", "`soon` is not a moment"),
+        ("web healthy before -1s", "times must not be negative"),
+        ("greet starts within a while of web healthy", "`greet starts within a while of web healthy`"),
+        ("web starts some times", "`some` is not a number"),
+        ("exit with many", "`many` is not an exit code"),
+    ] {
+        let found = read(sentence).unwrap_err();
+        let all = format!("{} {}", found.message, found.help);
+        assert!(all.contains(message) || sentence.contains("a while"), "{sentence}: {all}");
+    }
+}
+
+/// A file that is written says the same as the scenario.
+#[test]
+fn b5_scenarios_are_written_as_they_are_read() {
+    for (config, text) in [(MANY, BUSY), (OTHERS, OTHERS_BUSY), (CONSUL, CATALOG), (WEB, EXPECTS)] {
+        let plan = plan(config);
+        let first = scenario(config, text);
+        let (file, again) = written(&plan, &first);
+        assert_eq!(format!("{again:?}"), format!("{first:?}"), "{file}");
+    }
+}
+
+const CATALOG: &str = r#"{ catalog: { away: [{ from: 5, to: 9 }, { from: "1m" }], forgets: { at: "20s", job: "web" } },
+    jobs: [{ name: "seen", runs: [{ fails: "noDescriptors" }, { fails: "noResources" }, { signal: "KILL" }] }] }"#;
+
+const EXPECTS: &str = r#"{ jobs: [{ name: "setup", runs: { lasts: 2, exit: 0 } }], expect: [
+    { see: "web healthy", before: "10s", why: "a \"reason\" of two\nlines" }, { never: "web killed", after: "web starts" },
+    { see: "greet starts", within: "5s", of: "web healthy" }, { see: "web starts", times: 1 },
+    { job: "web", is: "healthy", at: "12s" }, { exit: 0, after: "1m" }] }"#;
+
+#[test]
+fn b5_shrunk_world_has_only_what_breaks_the_sentence() {
+    let plan = plan(MANY);
+    let scenario = scenario(MANY, BUSY);
+    let claim = Claim::read("never web becameUnhealthy", &[&plan]).unwrap();
+    let shrunk = shrink(&plan, &scenario, &claim).unwrap();
+    let text = write::text(&shrunk.scenario, &[]);
+    let (left, all) = shrunk.facts;
+    assert!(left <= 2 && all > 20, "{left} of {all}\n{text}");
+    assert_eq!(
+        judge(&shrunk.scenario, &simulate(&plan, &shrunk.scenario)).iter().filter(|one| !one.holds).count(),
+        1
+    );
+    let kept = Claim::read("never web crashLoop", &[&plan]).unwrap();
+    assert!(shrink(&plan, &scenario, &kept).is_none());
+}
+
+/// Does not see what happens before a time, as if it was dropped from the recording.
+struct From(Time, Observer);
+
+impl Observe for From {
+    fn before_step(&mut self, core: &Core, at: Time, input: &Input) {
+        if at >= self.0 {
+            self.1.before_step(core, at, input);
+        }
+    }
+
+    fn after_step(&mut self, core: &Core, at: Time, effects: &[Effect]) {
+        if at >= self.0 {
+            self.1.after_step(core, at, effects);
+        }
+    }
+}
+
+#[test]
+fn b5_recording_without_its_beginning_begins_with_a_start() {
+    const CONFIG: &str = r#"{ consul: "localhost:8500", jobs: [
+        { name: "setup", exec: "setup" },
+        { name: "flop", exec: "flop" },
+        { name: "web", exec: "web", when: { source: "setup", once: "exitSuccess" }, restarts: "unlimited",
+          requires: ["lock.main"], health: { exec: "ok", interval: 5, ttl: 15 } },
+        { name: "off", exec: "off", restarts: "unlimited" },
+        { name: "db", exec: "db", when: { source: "watch.db", once: "healthy" } },
+      ], locks: [{ name: "main" }], watches: [{ name: "db", interval: 5 }] }"#;
+    let plan = plan(CONFIG);
+    let world = r#"{ until: "3m", jobs: [{ name: "flop", runs: { lasts: "2s", exit: 4 } },
+          { name: "web", runs: [{ lasts: "100s", exit: 3 }, {}], checks: { from: "130s", to: "142s" } }],
+        happens: [{ at: "5s", stop: "off" }, { at: "150s", start: "off" }] }"#;
+    let mut observer = From(Time::from_nanos(60_000_000_000), Observer::default());
+    let run = simulate_observed(&plan, &scenario(CONFIG, world), &mut observer);
+    let world = observer.1.world();
+    assert!(!world.has_begin);
+    let recorded = world.aligned(&plan).scenario(&[]);
+    let state = |name: &str| recorded.before.iter().find(|(job, _)| job == name).map(|(_, state)| *state);
+    let states = ["setup", "flop", "web", "off", "db"].map(state);
+    assert_eq!(states.map(Option::unwrap), ["complete", "failed", "running", "stopped", "running"]);
+    let (text, again) = written(&plan, &recorded.scenario);
+    let again = simulate(&plan, &again);
+    let later = |run: &SimulationRun, from: u64| -> Vec<String> {
+        let entries = run.entries.iter().filter(|entry| entry.at > Time::from_nanos(from * 1_000_000_000));
+        entries.filter(|entry| matches!(entry.what, What::Event(_))).map(|entry| entry.name()).collect()
+    };
+    assert_eq!(later(&again, 5), later(&run, 65), "{text}");
+    assert!(later(&run, 65).contains(&"web becameUnhealthy".to_owned()));
 }

@@ -317,11 +317,7 @@ fn simulate_with(
     if !matches!(format, "" | "human" | "json" | "svg") {
         return Err(unknown_format(format, "`human`, `json` and `svg`"));
     }
-    let plan = simulate::plan(Some(Path::new(path))).map_err(|_| {
-        Failure::InvalidInput(format!(
-            "{path} cannot be loaded, so there is nothing to play the recording with"
-        ))
-    })?;
+    let plan = simulate::plan(Some(Path::new(path))).map_err(Failure::InvalidInput)?;
     let incident = Incident::new(recording, clock, None)?;
     let other = incident.world.with_plan(&incident.recorded, &incident.plan, &plan);
     let run = runner::simulate(&plan, &other.scenario);

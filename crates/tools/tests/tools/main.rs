@@ -6,6 +6,7 @@ mod files;
 mod generated_docs;
 mod help;
 mod import;
+mod incidents;
 mod init;
 mod manifests;
 mod manual;
