@@ -16,9 +16,6 @@ use crate::world::script::{
     Script, WatchScript,
 };
 
-/// How much longer a check may take than it did, so that its result comes at the recorded time.
-const CHECK_SHIFT: Duration = Duration::from_millis(50);
-
 /// Something the scenario does at a set time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
@@ -109,7 +106,13 @@ impl<'a> Behavior<'a> {
     }
 
     /// What a recorded check did.
-    fn recorded_check(&mut self, job: &str, check: &str, now: Time) -> Option<(CheckAnswer, Duration)> {
+    fn recorded_check(
+        &mut self,
+        job: &str,
+        check: &str,
+        timeout: Duration,
+        now: Time,
+    ) -> Option<(CheckAnswer, Duration)> {
         let world = self.recorded?;
         let nth = self.runs.get(job).copied().unwrap_or_default().checked_sub(1);
         let recorded = world.jobs.get(job)?;
@@ -123,14 +126,20 @@ impl<'a> Behavior<'a> {
             let at = world.simulated(check.started);
             at.since(now).max(now.since(at))
         })?;
-        // It may take a little longer, but not much: it has a timeout.
+        // It may take longer, but it has a timeout.
         let exact = check.done.map(|done| world.simulated(done).since(now));
-        let exact = exact.filter(|exact| !exact.is_zero() && *exact < check.takes + CHECK_SHIFT);
+        let exact = exact.filter(|exact| !exact.is_zero() && *exact < timeout);
         Some((check.answer, exact.unwrap_or(check.takes)))
     }
 
-    fn check_answer(&mut self, job: &str, check: &str, now: Time) -> (CheckAnswer, Duration) {
-        if let Some(recorded) = self.recorded_check(job, check, now) {
+    fn check_answer(
+        &mut self,
+        job: &str,
+        check: &str,
+        timeout: Duration,
+        now: Time,
+    ) -> (CheckAnswer, Duration) {
+        if let Some(recorded) = self.recorded_check(job, check, timeout, now) {
             return recorded;
         }
         let elapsed = now.since(Time::ZERO);
@@ -216,7 +225,7 @@ impl Script for Behavior<'_> {
         let check = health.and_then(|health| health.checks.get(check.index()));
         let (answer, takes) = match (planned, check) {
             (Some(job), Some(check)) if !check.probe.is_passive() => {
-                self.check_answer(&job.name, &check.name, now)
+                self.check_answer(&job.name, &check.name, check.timeout, now)
             }
             _ => (CheckAnswer::Pass, Duration::ZERO),
         };

@@ -20,7 +20,8 @@ use crate::world::script::Period;
 pub fn text(scenario: &Scenario, head: &[String]) -> String {
     let mut out = String::new();
     for line in head {
-        let _ = writeln!(out, "// {}", line.replace(['\n', '\r'], " "));
+        let line = format!("// {}", line.replace(['\n', '\r'], " "));
+        let _ = writeln!(out, "{}", line.trim_end());
     }
     out.push_str("{\n");
     let mut top = Object::default();
@@ -203,7 +204,9 @@ fn run(run: &RunScript) -> String {
     match checks.as_slice() {
         [] => {}
         [one] => object.plain("checks", one),
-        several if several.len() <= 2 => object.plain("checks", format!("[{}]", several.join(", "))),
+        several if several.len() <= 2 && object.line().len() <= 30 => {
+            object.plain("checks", format!("[{}]", several.join(", ")));
+        }
         several => object.plain("checks", format!("[\n  {},\n]", several.join(",\n  "))),
     }
     object.line()

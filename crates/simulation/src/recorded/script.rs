@@ -5,7 +5,7 @@ use std::time::Duration;
 use containerpilot_core::Time;
 use containerpilot_core::answer::{Answer, Instance};
 use containerpilot_core::input::{ExitStatus, StartErrorKind};
-use containerpilot_core::plan::Signal;
+use containerpilot_core::plan::{Plan, Signal};
 
 use super::{RecordedCheck, RecordedFile, RecordedJob, RecordedRun, RecordedWorld};
 use crate::defaults;
@@ -21,6 +21,8 @@ const SOON: Duration = Duration::from_secs(1);
 const QUICK: Duration = Duration::from_millis(100);
 /// A check that was canceled after this time hung.
 const HUNG: Duration = Duration::from_secs(1);
+/// So many checks before the first one that passes have times of their own: each delays the next.
+const EARLY: usize = 20;
 /// What signals ask a program to exit.
 const ENDING: [Signal; 4] = [Signal::INT, Signal::QUIT, Signal::KILL, Signal::TERM];
 
@@ -35,6 +37,62 @@ pub struct RecordedScenario {
     pub before: Vec<(String, &'static str)>,
     /// The jobs whose last run in it was not over.
     pub unfinished: Vec<String>,
+}
+
+impl RecordedScenario {
+    /// Without the names that only another configuration has, which was loaded later and is not known: a scenario must not
+    /// have them.
+    #[must_use]
+    pub fn without_reloads(mut self, plan: &Plan) -> Self {
+        let has_reload =
+            |(_, action): &(Duration, Action)| matches!(action, Action::Reload(path, _) if path.is_empty());
+        if !self.scenario.actions.iter().any(has_reload) {
+            return self;
+        }
+        let scales = self.scenario.actions.iter().filter_map(|(_, action)| match action {
+            Action::Scale(name, count) => plan.scaled(name, *count).ok(),
+            _ => None,
+        });
+        let plans: Vec<Plan> = scales.chain([plan.clone()]).collect();
+        let has_job = |name: &str| {
+            plans.iter().flat_map(|plan| &plan.jobs).any(|job| job.name == name || job.is_replica_of(name))
+        };
+        let mut gone = Vec::new();
+        let mut keep = |kind: &str, name: &str, is_known: bool| {
+            if !is_known {
+                gone.push(format!("{kind} {name}, which only a configuration has that was loaded later"));
+            }
+            is_known
+        };
+        let scenario = &mut self.scenario;
+        scenario.jobs.retain(|name, _| keep("job", name, has_job(name)));
+        for (name, script) in &mut scenario.jobs {
+            let jobs = || plans.iter().flat_map(|plan| &plan.jobs).filter(|job| job.name == *name);
+            let is_known = |answers: &CheckAnswers| {
+                let mut checks = jobs().flat_map(|job| &job.health).flat_map(|health| &health.checks);
+                checks.any(|check| answers.check.as_ref().is_none_or(|name| check.name == *name))
+            };
+            script.checks.retain(is_known);
+            script.runs.iter_mut().for_each(|run| run.checks.retain(is_known));
+            if !jobs().any(|job| job.exec.is_some()) {
+                script.runs.clear();
+            }
+        }
+        scenario
+            .watches
+            .retain(|name, _| keep("watch", name, plan.watches.iter().any(|watch| watch.name == *name)));
+        scenario.locks.retain(|name, _| keep("lock", name, plan.locks.iter().any(|lock| lock.name == *name)));
+        scenario.files.retain(|name, _| keep("file", name, plan.files.iter().any(|file| file.name == *name)));
+        scenario.actions.retain(|(_, action)| match action {
+            Action::Job(_, name) => keep("job", name, has_job(name)),
+            Action::Scale(name, count) => keep("job", name, plan.scaled(name, *count).is_ok()),
+            _ => true,
+        });
+        self.left_out.extend(gone);
+        self.left_out.sort();
+        self.left_out.dedup();
+        self
+    }
 }
 
 impl RecordedWorld {
@@ -291,13 +349,12 @@ impl NextChecks {
     pub(crate) fn new(checks: &[RecordedCheck], name: &str) -> Self {
         let own = counted(checks, name);
         let routine = routine_times(&own);
-        let next = |check: &RecordedCheck| {
-            let (answer, takes) = outcome(check, routine);
-            let is_exact = check.matters && answer != CheckAnswer::Hang;
-            let done = check.done.filter(|_| is_exact);
-            NextCheck { started: check.started, answer, takes, done, matters: check.matters }
+        let next = |(check, matters): (&RecordedCheck, bool)| {
+            let (answer, takes) = outcome(check, matters, routine);
+            let done = check.done.filter(|_| matters && answer != CheckAnswer::Hang);
+            NextCheck { started: check.started, answer, takes, done, matters }
         };
-        Self { checks: own.into_iter().map(next).collect(), next: 0 }
+        Self { checks: with_early(own).map(next).collect(), next: 0 }
     }
 
     /// The next one. The last one is repeated, without its time.
@@ -326,6 +383,13 @@ fn counted<'a>(checks: &'a [RecordedCheck], name: &str) -> Vec<&'a RecordedCheck
     checks.iter().filter(counts).collect()
 }
 
+/// Each check, and whether its time matters.
+fn with_early(checks: Vec<&RecordedCheck>) -> impl Iterator<Item = (&RecordedCheck, bool)> {
+    let first_pass = checks.iter().position(|check| check.answer == CheckAnswer::Pass);
+    let early = first_pass.map_or(EARLY, |first| EARLY.min(first + 1));
+    checks.into_iter().enumerate().map(move |(nth, check)| (check, check.matters || nth < early))
+}
+
 /// How long checks take that pass, and that fail, without consequences.
 fn routine_times(checks: &[&RecordedCheck]) -> (Duration, Duration) {
     let of = |answer: CheckAnswer| {
@@ -338,11 +402,15 @@ fn routine_times(checks: &[&RecordedCheck]) -> (Duration, Duration) {
 
 /// The result of a check, and how long it takes. Checks that do not matter take equally long, so that a steady job has one
 /// line.
-fn outcome(check: &RecordedCheck, (passes, fails): (Duration, Duration)) -> (CheckAnswer, Duration) {
+fn outcome(
+    check: &RecordedCheck,
+    matters: bool,
+    (passes, fails): (Duration, Duration),
+) -> (CheckAnswer, Duration) {
     let took = check.done.map_or(defaults::CHECK, |done| done.since(check.started));
     let takes = match check.answer {
         CheckAnswer::Hang => defaults::CHECK,
-        _ if check.matters => took,
+        _ if matters => took,
         CheckAnswer::Pass => passes,
         CheckAnswer::Fail => fails,
     };
@@ -364,8 +432,8 @@ fn answers(checks: &[RecordedCheck], since: impl Fn(Time) -> Duration) -> Vec<Ch
         let routine = routine_times(&own);
         let mut before = None;
         let first = all.len();
-        for check in own {
-            let (answer, takes) = outcome(check, routine);
+        for (check, matters) in with_early(own) {
+            let (answer, takes) = outcome(check, matters, routine);
             let started = since(check.started);
             let is_same = |last: &CheckAnswers| last.answer == answer && last.takes == takes;
             if !all.get(first..).and_then(<[_]>::last).is_some_and(is_same) {

@@ -80,7 +80,8 @@ impl<'a> Task<'a> {
     ) -> Result<(), Failure> {
         match self {
             Self::Scenario(path) => {
-                let incident = Incident::new(recording, clock, None)?;
+                let mut incident = Incident::new(recording, clock, None)?;
+                incident.recorded = incident.recorded.without_reloads(&incident.plan);
                 incident.warn();
                 let text = write::text(&incident.recorded.scenario, &incident.head(clock, &[]));
                 write_new(path, &text)
@@ -376,7 +377,7 @@ fn shrink_to(
         let help = if invalid.help.is_empty() { String::new() } else { format!("; {}", invalid.help) };
         Failure::Usage(format!("invalid --shrink `{sentence}`: {}{help}", invalid.message))
     })?;
-    let incident = Incident::new(recording, clock, Some(&claim))?;
+    let mut incident = Incident::new(recording, clock, Some(&claim))?;
     let expectations = vec![Expectation { claim: claim.clone(), why: None }];
     let judged = judge(&Scenario { expectations, ..Scenario::default() }, &incident.run);
     let happened =
@@ -384,15 +385,17 @@ fn shrink_to(
     if judged.iter().all(|verdict| verdict.holds) {
         return output::print(&format!("kept: {claim}: {happened}\n"));
     }
-    incident.warn();
     let Some(shrunk) = shrink(&incident.plan, &incident.recorded.scenario, &claim) else {
         return Err(Failure::Failed(format!(
             "the recording breaks the sentence ({happened}), but a simulation of it does not: it cannot be shrunk"
         )));
     };
-    let Shrunk { scenario, facts: (left, all), .. } = &shrunk;
+    let Shrunk { scenario, facts: (left, all), .. } = shrunk;
+    incident.recorded = RecordedScenario { scenario, ..incident.recorded }.without_reloads(&incident.plan);
+    incident.warn();
     let summary = format!("broken: {claim}: {happened}. {left} of {all} facts are needed");
-    let text = write::text(scenario, &incident.head(clock, &[summary.clone(), String::new()]));
+    let text =
+        write::text(&incident.recorded.scenario, &incident.head(clock, &[summary.clone(), String::new()]));
     match path {
         Some(path) => {
             write_new(path, &text)?;
