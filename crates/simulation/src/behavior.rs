@@ -121,13 +121,10 @@ impl<'a> Behavior<'a> {
             None => &recorded.checks,
         };
         let place = (job.to_owned(), check.to_owned());
-        let next = self.checked.entry(place).or_insert_with(|| NextChecks::new(checks, check));
-        let check = next.next(|check| {
-            let at = world.simulated(check.started);
-            at.since(now).max(now.since(at))
-        })?;
+        let new = || NextChecks::new(checks, check, |at| world.simulated(at));
+        let check = self.checked.entry(place).or_insert_with(new).next(now)?;
         // It may take longer, but it has a timeout.
-        let exact = check.done.map(|done| world.simulated(done).since(now));
+        let exact = check.done.map(|done| done.since(now));
         let exact = exact.filter(|exact| !exact.is_zero() && *exact < timeout);
         Some((check.answer, exact.unwrap_or(check.takes)))
     }

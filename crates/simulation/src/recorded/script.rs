@@ -334,43 +334,65 @@ pub(crate) struct NextChecks {
     next: usize,
 }
 
-/// A recorded check that happens again.
+/// A recorded check that happens again, with times of the simulation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NextCheck {
-    pub(crate) started: Time,
+    started: Time,
     pub(crate) answer: CheckAnswer,
     pub(crate) takes: Duration,
     /// When it was done, if that matters.
     pub(crate) done: Option<Time>,
     matters: bool,
+    /// True if something followed from it.
+    has_effect: bool,
 }
 
 impl NextChecks {
-    pub(crate) fn new(checks: &[RecordedCheck], name: &str) -> Self {
+    pub(crate) fn new(checks: &[RecordedCheck], name: &str, simulated: impl Fn(Time) -> Time) -> Self {
         let own = counted(checks, name);
         let routine = routine_times(&own);
         let next = |(check, matters): (&RecordedCheck, bool)| {
             let (answer, takes) = outcome(check, matters, routine);
-            let done = check.done.filter(|_| matters && answer != CheckAnswer::Hang);
-            NextCheck { started: check.started, answer, takes, done, matters }
+            let done = check.done.filter(|_| matters && answer != CheckAnswer::Hang).map(&simulated);
+            let started = simulated(check.started);
+            NextCheck { started, answer, takes, done, matters, has_effect: check.matters }
         };
         Self { checks: with_early(own).map(next).collect(), next: 0 }
     }
 
     /// The next one. The last one is repeated, without its time.
-    pub(crate) fn next(&mut self, late_by: impl Fn(&NextCheck) -> Duration) -> Option<NextCheck> {
-        // Each check of a supervisor is a little late: after a day, one is missing.
+    ///
+    /// Each check of a supervisor is a little late, and delays the next, so a simulation has more of them in the same time.
+    /// They follow the time where one more or less changes nothing.
+    pub(crate) fn next(&mut self, now: Time) -> Option<NextCheck> {
+        let late = |check: &NextCheck| check.started.since(now).max(now.since(check.started));
         while let (Some(one), Some(next)) = (self.checks.get(self.next), self.checks.get(self.next + 1))
             && !one.matters
             && !next.matters
             && one.answer == next.answer
-            && late_by(next) < late_by(one)
+            && late(next) < late(one)
         {
             self.next += 1;
+        }
+        if let Some(before) = self.before_change()
+            && let Some(next) = self.checks.get(self.next)
+            && next.started.since(now) > next.started.since(before.started) / 2
+        {
+            return Some(NextCheck { done: None, ..before });
         }
         let check = self.checks.get(self.next).copied();
         self.next += 1;
         check.or_else(|| Some(NextCheck { done: None, ..*self.checks.last()? }))
+    }
+
+    /// The last one, if the next one has another result, and the same result once more has no effect: the job is healthy
+    /// or unhealthy already.
+    fn before_change(&self) -> Option<NextCheck> {
+        let (before, rest) = self.checks.split_at_checked(self.next)?;
+        let last = before.last()?;
+        let mut same = before.iter().rev().take_while(|check| check.answer == last.answer);
+        let is_known = last.answer == CheckAnswer::Pass || same.any(|check| check.has_effect);
+        (is_known && rest.first()?.answer != last.answer).then_some(*last)
     }
 }
 

@@ -14,10 +14,10 @@ use crate::tools;
 /// `@/up` decides whether the app is healthy.
 const CONFIG: &str = "{ control: { socket: '@/socket' }, stopTimeout: '5s', jobs: [
     { name: 'app', exec: 'sleep 1000', restarts: 'unlimited',
-      health: [{ name: 'up', exec: 'test -e @/up', interval: '100ms', ttl: 10 },
-               { name: 'always', exec: 'true', interval: '250ms' }] },
+      health: [{ name: 'up', exec: 'test -e @/up', interval: '300ms', ttl: 10 },
+               { name: 'always', exec: 'true', interval: '700ms' }] },
     { name: 'late', exec: 'sleep 1000', when: { source: 'app', once: 'healthy' } },
-    { name: 'bad', exec: ['sh', '-c', 'sleep 0.1; exit 3'], restarts: 3, restartBackoff: false },
+    { name: 'bad', exec: ['sh', '-c', 'sleep 0.03; exit 3'], restarts: 3, restartBackoff: false },
     { name: 'task', exec: ['sh', '-c', 'sleep 0.15'] },
     { name: 'next', exec: ['sh', '-c', 'trap \"exit 7\" TERM; while :; do sleep 0.01; done'],
       when: { source: 'task', once: 'exitSuccess' } },
