@@ -540,13 +540,13 @@ fn last_event(core: &Core) -> Option<EventId> {
 /// The job with `replicas` whose replicas these are.
 fn group(plan: &Plan, jobs: &[JobIx]) -> Option<String> {
     let first = plan.jobs.get(jobs.first()?.index())?;
-    let names = std::iter::once(&first.name).chain(first.replica.as_ref().map(|replica| &replica.group));
+    let mut names = std::iter::once(&first.name).chain(first.replica.as_ref().map(|replica| &replica.group));
     let includes = |name: &&String| {
         let target = Target::named(name);
         let all = plan.jobs.iter().enumerate().filter(|(_, job)| target.includes(job));
         all.map(|(nth, _)| JobIx::at(nth)).eq(jobs.iter().copied())
     };
-    names.filter(includes).next_back().cloned()
+    names.rfind(includes).cloned()
 }
 
 /// The plan with as many replicas as its configuration has (W20).
