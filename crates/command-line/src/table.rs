@@ -493,7 +493,18 @@ pub const REPLAY: Command = Command {
               the recording keeps it, and 1 if it breaks it.\n\n\
               A recording can only be played by the version that made it.\n\n\
               For example: containerpilot-tools replay incident.cprec --at 03:12:07 explain web",
-    flags: &[&AT, &FROM_TIME, &TO_TIME, &PAGE, &FULL, &SIMULATE_FORMAT, &OUT, &SCENARIO, &WITH_CONFIG, &SHRINK],
+    flags: &[
+        &AT,
+        &FROM_TIME,
+        &TO_TIME,
+        &PAGE,
+        &FULL,
+        &SIMULATE_FORMAT,
+        &OUT,
+        &SCENARIO,
+        &WITH_CONFIG,
+        &SHRINK,
+    ],
 };
 
 pub const RECORD: Command = Command {

@@ -9,7 +9,6 @@ use std::time::Duration;
 use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::Arguments;
 use containerpilot_command_line::output;
-use containerpilot_command_line::terminal::stdout_screen;
 use containerpilot_config::duration::exact;
 use containerpilot_core::plan::Plan;
 use containerpilot_core::{Core, Time};
@@ -23,10 +22,12 @@ use containerpilot_simulation::shrink::{Shrunk, shrink};
 use containerpilot_simulation::timeline::{Entry, SimulationRun, What};
 use containerpilot_simulation::timeline_writer::TimelineWriter;
 use containerpilot_simulation::{expect, runner, write};
-use containerpilot_text::screen::{Screen, sanitized};
+use containerpilot_text::screen::sanitized;
 
 use super::clock::Clock;
-use super::{note, play, unknown_format};
+use super::end;
+use super::player::play;
+use super::printing::{note, screen, unknown_format};
 use crate::simulate;
 
 /// What to do with the world of a recording.
@@ -64,7 +65,7 @@ impl<'a> Task<'a> {
                 "a question is about one time, and this is about all of it",
             ));
         }
-        for (flag, help) in excluded {
+        for (flag, help) in excluded.iter().chain(&[("page", "a page shows what was recorded")]) {
             if args.value(flag).is_some() || args.is_on(flag) {
                 return Err(contradiction(name, flag, help));
             }
@@ -312,8 +313,9 @@ fn simulate_with(
     recording: &Recording<'_>,
     clock: &Clock,
 ) -> Result<(), Failure> {
-    let from = args.value("from").map(|text| clock.read("from", text)).transpose()?;
-    let to = args.value("to").map(|text| clock.read("to", text)).transpose()?;
+    let end = || end(recording, clock);
+    let from = args.value("from").map(|text| clock.read("from", text, end)).transpose()?;
+    let to = args.value("to").map(|text| clock.read("to", text, end)).transpose()?;
     let format = args.text("format");
     if !matches!(format, "" | "human" | "json" | "svg") {
         return Err(unknown_format(format, "`human`, `json` and `svg`"));
@@ -335,13 +337,14 @@ fn simulate_with(
     let assumed =
         assumptions.iter().map(|what| format!("assumed: {}\n", sanitized(what))).collect::<String>();
     let out = args.text("out");
-    let screen = if matches!(out, "" | "-") { stdout_screen() } else { Screen::default() };
     let text = match format {
         "json" => json::timeline(&run, &[]),
         "svg" => svg::timeline(&run, &[]),
         _ => {
             let gap = if assumed.is_empty() { "" } else { "\n" };
-            let table = timeline::human(screen, &run, &[], args.is_on("full"), |time| clock.text(at(time)));
+            let time = |time| clock.text(at(time));
+            let times = timeline::Times { row: &time, moment: &time };
+            let table = timeline::human(screen(args), &run, &[], args.is_on("full"), &times);
             format!("{assumed}{gap}{table}")
         }
     };
@@ -393,7 +396,8 @@ fn shrink_to(
     let Shrunk { scenario, facts: (left, all), .. } = shrunk;
     incident.recorded = RecordedScenario { scenario, ..incident.recorded }.without_reloads(&incident.plan);
     incident.warn();
-    let summary = format!("broken: {claim}: {happened}. {left} of {all} facts are needed");
+    let are = if left == 1 { "is" } else { "are" };
+    let summary = format!("broken: {claim}: {happened}. {left} of {all} facts {are} needed");
     let text =
         write::text(&incident.recorded.scenario, &incident.head(clock, &[summary.clone(), String::new()]));
     match path {
