@@ -8,6 +8,9 @@ use containerpilot_core::rng::mix;
 use containerpilot_core::{Core, Effect, Input, Time};
 use containerpilot_recording::{ReadError, Recording, Replay, StepRecorder};
 
+/// How many steps a chunk of the file has.
+const STEPS_OF_A_CHUNK: usize = 7;
+
 /// How a step is made.
 pub type MakeStep = fn(&mut Core, Time, Input, &mut Vec<Effect>);
 
@@ -17,6 +20,8 @@ pub struct Tape {
     recorder: StepRecorder,
     /// Records the same steps without secrets.
     redacting: StepRecorder,
+    /// What a file has of the recording.
+    file: Vec<u8>,
     is_full: bool,
     /// The time, the input, the effects, and the next deadline of each step, as a hash.
     steps: Vec<u64>,
@@ -32,8 +37,11 @@ impl Tape {
     pub fn new(memory: usize) -> Self {
         let version = || env!("CARGO_PKG_VERSION").to_owned();
         let redactor = Redactor::new(|text| hash(&("key", text)));
+        let mut recorder = StepRecorder::new(memory, version(), Redactor::open());
+        recorder.begin_file();
         Self {
-            recorder: StepRecorder::new(memory, version(), Redactor::open()),
+            file: recorder.header(),
+            recorder,
             redacting: StepRecorder::new(memory, version(), redactor),
             is_full: false,
             steps: Vec::new(),
@@ -57,9 +65,12 @@ impl Tape {
         self.redacting.after_step(effects);
         self.steps.push(hash(&(self.time, self.input, effects, core.next_deadline())));
         self.kinds.push(hash(&(self.time, kinds(effects), core.next_deadline())));
+        if self.steps.len().is_multiple_of(STEPS_OF_A_CHUNK) {
+            self.file.extend(self.recorder.take_chunks().into_iter().flat_map(|chunk| chunk.bytes));
+        }
     }
 
-    /// Plays the recording, and again with an end that is cut off or broken.
+    /// Plays the recording and its file, and each again with an end that is cut off or broken.
     ///
     /// # Errors
     /// What is different.
@@ -73,8 +84,16 @@ impl Tape {
         if !self.steps.ends_with(&played) {
             return Err(format!("the end of the recording is missing: {} steps", played.len()));
         }
-        let place = usize::try_from(mix(seed)).unwrap_or(usize::MAX) % bytes.len();
+        let random = usize::try_from(mix(seed)).unwrap_or(usize::MAX);
+        let place = random % bytes.len();
         self.play(step, &bytes[..place])?;
+        // A file has everything, and less after a kill.
+        let mut file = self.file.clone();
+        file.extend(self.recorder.clone().take_chunks().into_iter().flat_map(|chunk| chunk.bytes));
+        if self.play(step, &file)? != self.steps {
+            return Err("the file does not have all steps".to_owned());
+        }
+        self.play(step, &file[..random % file.len()])?;
         bytes[place] ^= 1 << (seed % 8);
         // In the header, this may be a file of another program or version.
         self.play(step, &bytes).map(drop)
