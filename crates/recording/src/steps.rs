@@ -117,7 +117,7 @@ struct Played<'a> {
 pub struct Step {
     /// When.
     pub now: Time,
-    /// The same in milliseconds since 1970.
+    /// The same in milliseconds since 1970, as the system clock was then.
     pub unix: u64,
     /// What the core was told.
     pub input: Input,
@@ -206,7 +206,12 @@ impl<'a> Replay<'a> {
                 step(core, now, input.clone(), &mut effects);
                 digest.add(&effects);
                 *last = now;
-                let unix = u64::try_from(*zero + i128::from(time / 1_000_000)).unwrap_or_default();
+                let millis = i128::from(time / 1_000_000);
+                if let Input::Clock { unix, .. } = &input {
+                    // The clock was set, or the machine was asleep.
+                    *zero = i128::try_from(unix.as_millis()).unwrap_or(i128::MAX).saturating_sub(millis);
+                }
+                let unix = u64::try_from(zero.saturating_add(millis)).unwrap_or_default();
                 return Ok(Some(Step { now, unix, input, effects }));
             }
             let Some(mut block) = self.recording.block(self.begun) else { return Ok(None) };

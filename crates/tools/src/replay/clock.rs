@@ -1,6 +1,7 @@
 //! The times of a recording: the time of day at the time of the core. It can be set while it is recorded, so each block
-//! has its own.
+//! has its own, and each step that reads the clock.
 
+use std::cell::RefCell;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use containerpilot_api::timestamps;
@@ -13,22 +14,33 @@ const DAY: u64 = 86_400_000;
 /// Tells the time of day.
 #[derive(Debug)]
 pub(super) struct Clock {
-    /// From which time of the core on, the milliseconds since 1970 at its zero. At least one.
-    zeros: Vec<(Time, u64)>,
+    /// From which time of the core on, the milliseconds since 1970 at its zero. At least one, the earliest first.
+    zeros: RefCell<Vec<(Time, u64)>>,
 }
 
 impl Clock {
     pub(super) fn new(recording: &Recording<'_>) -> Self {
         let starts = recording.blocks().map(|block| block.start());
-        let zero = |time: u64, unix: u64| unix.saturating_sub(time / 1_000_000);
-        let zeros = starts.map(|start| (Time::from_nanos(start.time), zero(start.time, start.unix)));
-        Self { zeros: zeros.collect() }
+        let clock = Self { zeros: RefCell::default() };
+        starts.for_each(|start| clock.read_at(Time::from_nanos(start.time), start.unix));
+        clock
+    }
+
+    /// At this time it was so many milliseconds after 1970.
+    pub(super) fn read_at(&self, time: Time, unix: u64) {
+        let zero = unix.saturating_sub(time.as_nanos() / 1_000_000);
+        let mut zeros = self.zeros.borrow_mut();
+        let place = zeros.partition_point(|(from, _)| *from <= time);
+        if place.checked_sub(1).and_then(|last| zeros.get(last)).is_none_or(|(_, known)| *known != zero) {
+            zeros.insert(place, (time, zero));
+        }
     }
 
     /// The time of day at the zero of the core's time, as it was known then.
     pub(super) fn zero(&self, time: Time) -> SystemTime {
-        let known = self.zeros.iter().rev().find(|(from, _)| *from <= time).or(self.zeros.first());
-        UNIX_EPOCH + Duration::from_millis(known.map_or(0, |(_, zero)| *zero))
+        let zeros = self.zeros.borrow();
+        let known = zeros.partition_point(|(from, _)| *from <= time).saturating_sub(1);
+        UNIX_EPOCH + Duration::from_millis(zeros.get(known).map_or(0, |(_, zero)| *zero))
     }
 
     pub(super) fn at(&self, time: Time) -> SystemTime {
@@ -37,7 +49,8 @@ impl Clock {
 
     /// When the recording begins.
     pub(super) fn start(&self) -> SystemTime {
-        self.at(self.zeros.first().map_or(Time::ZERO, |(from, _)| *from))
+        let first = self.zeros.borrow().first().map_or(Time::ZERO, |(from, _)| *from);
+        self.at(first)
     }
 
     /// A time to the millisecond, in UTC.
@@ -105,7 +118,24 @@ fn time_of_day(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::time_of_day;
+    use super::*;
+
+    #[test]
+    fn b4_a_clock_that_is_set_back_counts_from_then_on() {
+        let clock = Clock { zeros: RefCell::default() };
+        let millis = |millis: u64| Time::from_nanos(millis * 1_000_000);
+        let unix = |time| clock.at(millis(time)).duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        // The blocks are known first.
+        clock.read_at(millis(0), 5_000_000);
+        clock.read_at(millis(100), 4_000_080);
+        clock.read_at(millis(20), 4_000_000);
+        clock.read_at(millis(20), 4_000_000);
+        assert_eq!(
+            [0, 19, 20, 99, 100, 101].map(unix),
+            [5_000_000, 5_000_019, 4_000_000, 4_000_079, 4_000_080, 4_000_081]
+        );
+        assert_eq!(clock.zeros.borrow().len(), 3);
+    }
 
     #[test]
     fn b4_times_of_day_are_read() {

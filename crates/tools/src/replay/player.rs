@@ -22,9 +22,11 @@ pub(super) fn play(
         })
     }));
     match next {
-        Ok(next) => {
-            next.map_err(|error| Failure::Failed(format!("the recording cannot be played further: {error}")))
+        Ok(Ok(step)) => {
+            step.iter().for_each(|step| clock.read_at(step.now, step.unix));
+            Ok(step)
         }
+        Ok(Err(error)) => Err(Failure::Failed(format!("the recording cannot be played further: {error}"))),
         Err(_) => {
             let at = at.map_or_else(String::new, |at| format!(" at {}", clock.text(clock.at(at))));
             Err(Failure::Failed(format!(
