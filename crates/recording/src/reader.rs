@@ -93,8 +93,8 @@ impl<'a> Recording<'a> {
         Ok(Self { version, blocks, damage })
     }
 
-    /// The blocks, the oldest first. A reader has tables of 57 KB, so that those of all blocks could be much larger than
-    /// the file.
+    /// The blocks, the oldest first. A reader has tables of 57 KB, so that those of all blocks could be much larger
+    /// than the file.
     pub fn blocks(&self) -> impl Iterator<Item = BlockReader<'_>> {
         (0..).map_while(|nth| self.block(nth))
     }

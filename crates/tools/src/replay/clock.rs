@@ -11,6 +11,9 @@ use containerpilot_recording::Recording;
 
 const DAY: u64 = 86_400_000;
 
+/// The end of the year 9999. A recording may say anything.
+const LATEST: u64 = 253_402_300_799_999;
+
 /// Tells the time of day.
 #[derive(Debug)]
 pub(super) struct Clock {
@@ -28,7 +31,7 @@ impl Clock {
 
     /// At this time it was so many milliseconds after 1970.
     pub(super) fn read_at(&self, time: Time, unix: u64) {
-        let zero = unix.saturating_sub(time.as_nanos() / 1_000_000);
+        let zero = unix.min(LATEST).saturating_sub(time.as_nanos() / 1_000_000);
         let mut zeros = self.zeros.borrow_mut();
         let place = zeros.partition_point(|(from, _)| *from <= time);
         if place.checked_sub(1).and_then(|last| zeros.get(last)).is_none_or(|(_, known)| *known != zero) {
@@ -58,8 +61,8 @@ impl Clock {
         timestamps::to_millis(&timestamps::rfc3339(time))
     }
 
-    /// Parses a time on the command line: RFC 3339, a time of day in UTC, the first one in the recording, or `end`, which
-    /// is asked when the recording ends.
+    /// Parses a time on the command line: RFC 3339, a time of day in UTC, the first one in the recording, or `end`,
+    /// which is asked when the recording ends.
     pub(super) fn read(
         &self,
         flag: &str,
@@ -87,6 +90,9 @@ impl Clock {
             return Ok(UNIX_EPOCH + Duration::from_millis(same_day));
         }
         let (next_day, end) = (UNIX_EPOCH + Duration::from_millis(same_day + DAY), end());
+        if next_day > end && flag == "from" {
+            return Ok(self.start());
+        }
         if next_day > end {
             let (start, end) = (self.text(self.start()), self.text(end));
             let why = format!("nothing was recorded at {text}: the recording is from {start} to {end}");
@@ -135,6 +141,18 @@ mod tests {
             [5_000_000, 5_000_019, 4_000_000, 4_000_079, 4_000_080, 4_000_081]
         );
         assert_eq!(clock.zeros.borrow().len(), 3);
+    }
+
+    /// A recording may say anything.
+    #[test]
+    fn b4_the_last_time_there_is_does_not_overflow() {
+        let clock = Clock { zeros: RefCell::default() };
+        clock.read_at(Time::ZERO, u64::MAX);
+        clock.read_at(Time::from_nanos(u64::MAX), u64::MAX);
+        for time in ["00:00", "23:59:59", "end"] {
+            let _ = clock.read("at", time, || clock.start());
+        }
+        assert!(clock.text(clock.at(Time::from_nanos(u64::MAX))).ends_with('Z'));
     }
 
     #[test]
