@@ -21,7 +21,7 @@ use containerpilot_core::{Core, Effect, Input, Time};
 pub use self::observer::Observer;
 pub use self::other_plan::OtherWorld;
 pub(crate) use self::script::NextChecks;
-pub use self::script::RecordedScenario;
+pub use self::script::{RecordedScenario, scaled_plans};
 use crate::runner::simulate_as_recorded;
 use crate::scenario::{Action, CheckAnswer};
 

@@ -125,7 +125,9 @@ fn facts(scenario: &Scenario) -> [Vec<Fact>; 2] {
     for (name, file) in &scenario.files {
         whole.extend((0..file.fails.len()).map(|nth| Fact::FileFails(name.clone(), nth)));
         whole.extend((0..file.tests.len()).map(|nth| Fact::FileTest(name.clone(), nth)));
-        parts.push(Fact::FileTakes(name.clone()));
+        if file.takes != crate::defaults::CHECK {
+            parts.push(Fact::FileTakes(name.clone()));
+        }
     }
     whole.extend((0..scenario.outages.len()).map(Fact::Away));
     whole.extend((0..scenario.forgets.len()).map(Fact::Forgets));

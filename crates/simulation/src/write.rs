@@ -14,14 +14,16 @@ use crate::scenario::{
 };
 use crate::world::script::Period;
 
-/// The file, with these lines as comments at its beginning. What is loaded by a reload must have a path: a reload without
-/// one is a comment.
+/// The file, with these lines as comments at its beginning. What is loaded by a reload must have a path: a reload
+/// without one is a comment.
 #[must_use]
 pub fn text(scenario: &Scenario, head: &[String]) -> String {
     let mut out = String::new();
     for line in head {
-        let line = format!("// {}", line.replace(['\n', '\r'], " "));
-        let _ = writeln!(out, "{}", line.trim_end());
+        // Names may have what ends a line.
+        let is_text = |c: char| !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}');
+        let line: String = line.chars().map(|c| if is_text(c) { c } else { ' ' }).collect();
+        let _ = writeln!(out, "{}", format!("// {line}").trim_end());
     }
     out.push_str("{\n");
     let mut top = Object::default();
@@ -345,4 +347,17 @@ fn expectation(expectation: &Expectation) -> String {
     }
     object.text("why", expectation.why.clone());
     object.line()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b5_a_name_does_not_end_a_comment() {
+        let head = ["The last run of these: a\u{2028}b\u{1b}[31m\n{ jobs: 1 }".to_owned()];
+        let text = text(&Scenario::default(), &head);
+        assert_eq!(text.lines().next(), Some("// The last run of these: a b [31m { jobs: 1 }"));
+        assert!(!text.contains(['\u{2028}', '\u{1b}']));
+    }
 }

@@ -379,10 +379,16 @@ impl Observer {
         }
     }
 
-    /// Returns true if a check was canceled because its time was over. A test and a drain program are canceled only then,
-    /// or in a shutdown.
+    /// Returns true if a check was canceled because its time was over, not because its program has exited. A test and a
+    /// drain program are canceled only then, or in a shutdown.
     fn has_timed_out(&self, core: &Core, place: &CheckPlace) -> bool {
         match place {
+            CheckPlace::Run(job, run, _)
+                if (self.world.jobs.get(job).and_then(|job| job.runs.get(*run)))
+                    .is_some_and(|run| run.exited.is_some()) =>
+            {
+                false
+            }
             CheckPlace::Job(job, _) | CheckPlace::Run(job, ..) => {
                 let status = core.job_named(job).map(|job| core.status(job));
                 status.is_some_and(|status| status.stop_stage.is_none()) && !core.maintenance()

@@ -1,9 +1,11 @@
 //! The world of a recording with another configuration: what is known of it, and what has to be assumed.
 
+use std::collections::BTreeSet;
+
 use containerpilot_config::duration::exact;
 use containerpilot_core::plan::{Job, Plan, Role};
 
-use super::{RecordedScenario, RecordedWorld};
+use super::{RecordedScenario, RecordedWorld, scaled_plans};
 use crate::defaults::{self, AwaitedJobs};
 use crate::scenario::{Action, JobAction, Lifetime, Scenario};
 use crate::timeline::SimulationRun;
@@ -29,10 +31,18 @@ impl RecordedWorld {
                     .to_owned(),
             );
         }
-        for job in new.jobs.iter().filter(|job| job.role != Role::Telemetry) {
-            self.assume_of_job(old, new, job, &mut scenario, &mut assumptions);
+        // Replicas that were added later have names that the plan does not have.
+        let (before, after) = (scaled_plans(old, &scenario), scaled_plans(new, &scenario));
+        let mut known = BTreeSet::new();
+        for plan in &after {
+            for job in plan.jobs.iter().filter(|job| job.role != Role::Telemetry) {
+                if known.insert(job.name.as_str()) {
+                    let old = before.iter().flat_map(|plan| &plan.jobs).find(|old| old.name == job.name);
+                    self.assume_of_job(old, plan, job, &mut scenario, &mut assumptions);
+                }
+            }
         }
-        let has_job = |name: &str| new.jobs.iter().any(|job| job.name == name);
+        let has_job = |name: &str| after.iter().flat_map(|plan| &plan.jobs).any(|job| job.name == name);
         for name in self.jobs.iter().filter(|(_, job)| !job.runs.is_empty()).map(|(name, _)| name) {
             if !has_job(name) {
                 assumptions.push(format!("there is no job {name}: what its program did is left out"));
@@ -73,19 +83,18 @@ impl RecordedWorld {
 
     fn assume_of_job(
         &self,
-        old: &Plan,
+        before: Option<&Job>,
         new: &Plan,
         job: &Job,
         scenario: &mut Scenario,
         assumptions: &mut Vec<String>,
     ) {
         let name = &job.name;
-        let before = old.jobs.iter().find(|before| before.name == *name);
         let has_run = self.jobs.get(name).is_some_and(|job| !job.runs.is_empty());
         if job.exec.program().is_some() && !has_run {
             let known = if before.is_some() { "did not run" } else { "is new" };
             let assumed = match defaults::lifetime(&AwaitedJobs::of(new), job) {
-                Lifetime::Forever => "to run for ever".to_owned(),
+                Lifetime::Forever => "to run until it is stopped".to_owned(),
                 Lifetime::For(time) => format!("to succeed after {}", exact(time)),
             };
             assumptions.push(format!("job {name} {known}: its program is assumed {assumed}"));

@@ -39,6 +39,20 @@ pub struct RecordedScenario {
     pub unfinished: Vec<String>,
 }
 
+/// A plan, and what it becomes each time the number of replicas is set. The plan itself is the first.
+#[must_use]
+pub fn scaled_plans(plan: &Plan, scenario: &Scenario) -> Vec<Plan> {
+    let mut plans = vec![plan.clone()];
+    for (_, action) in &scenario.actions {
+        if let Action::Scale(name, count) = action
+            && let Some(next) = plans.last().and_then(|plan| plan.scaled(name, *count).ok())
+        {
+            plans.push(next);
+        }
+    }
+    plans
+}
+
 impl RecordedScenario {
     /// Without the names that only another configuration has, which was loaded later and is not known: a scenario must not
     /// have them.
@@ -49,11 +63,7 @@ impl RecordedScenario {
         if !self.scenario.actions.iter().any(has_reload) {
             return self;
         }
-        let scales = self.scenario.actions.iter().filter_map(|(_, action)| match action {
-            Action::Scale(name, count) => plan.scaled(name, *count).ok(),
-            _ => None,
-        });
-        let plans: Vec<Plan> = scales.chain([plan.clone()]).collect();
+        let plans = scaled_plans(plan, &self.scenario);
         let has_job = |name: &str| {
             plans.iter().flat_map(|plan| &plan.jobs).any(|job| job.name == name || job.is_replica_of(name))
         };

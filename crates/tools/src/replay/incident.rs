@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::Arguments;
@@ -25,8 +25,7 @@ use containerpilot_simulation::{expect, runner, write};
 use containerpilot_text::screen::sanitized;
 
 use super::clock::Clock;
-use super::end;
-use super::player::play;
+use super::player::{play, times};
 use super::printing::{note, screen, unknown_format};
 use crate::simulate;
 
@@ -62,7 +61,7 @@ impl<'a> Task<'a> {
             return Err(contradiction(
                 name,
                 "at",
-                "a question is about one time, and this is about all of it",
+                "it is about all of the recording, and --at about one time",
             ));
         }
         for (flag, help) in excluded.iter().chain(&[("page", "a page shows what was recorded")]) {
@@ -147,7 +146,7 @@ impl Incident {
         {}
         let nothing = || Failure::Failed("nothing was recorded".to_owned());
         let (Some(mut writer), Some(plan)) = (writer, plan) else { return Err(nothing()) };
-        let [plain, distinct] = observers.map(Observer::world);
+        let [plain, distinct] = observers.map(|observer| with_time_of_day(observer.world(), clock));
         if let Some(core) = replay.core() {
             writer.end(core);
         }
@@ -199,16 +198,14 @@ impl Incident {
         let mut head = first.to_vec();
         let begin = clock.text(clock.at(self.begin));
         let end = clock.text(clock.at(self.end));
-        head.push(format!(
-            "What was recorded from {begin} to {end}. To play it with the configuration of then:"
-        ));
+        head.push(format!("What was recorded from {begin} to {end}. With the configuration of that time:"));
         head.push("  containerpilot-tools simulate CONFIG THIS-FILE".to_owned());
-        head.push("It does as the programs, checks, watches, locks and people did then.".to_owned());
+        head.push("Programs, checks, watches, locks and people do what they did then.".to_owned());
         if !self.world.has_begin {
             head.push(String::new());
             head.push("The recording begins when the supervisor ran already, and this with a start. So the first run".to_owned());
             head.push(
-                "of a job that ran is what was left of that run, and a job that had ended ends at once."
+                "of a job that ran is the rest of that run, and a job that had ended ends at once."
                     .to_owned(),
             );
             let of = |word: &str| {
@@ -236,6 +233,14 @@ impl Incident {
         }
         head
     }
+}
+
+/// A core without times of day is not told the time. The recording has it.
+fn with_time_of_day(mut world: RecordedWorld, clock: &Clock) -> RecordedWorld {
+    let recorded = clock.at(world.begin).duration_since(UNIX_EPOCH).unwrap_or_default();
+    let told = world.clock.filter(|told| told.abs_diff(recorded) < Duration::from_secs(1));
+    world.clock = Some(told.unwrap_or(recorded));
+    world
 }
 
 /// The times at which a claim must see the state of a job.
@@ -313,9 +318,7 @@ fn simulate_with(
     recording: &Recording<'_>,
     clock: &Clock,
 ) -> Result<(), Failure> {
-    let end = || end(recording, clock);
-    let from = args.value("from").map(|text| clock.read("from", text, end)).transpose()?;
-    let to = args.value("to").map(|text| clock.read("to", text, end)).transpose()?;
+    let (from, to) = times(args, recording, clock)?;
     let format = args.text("format");
     if !matches!(format, "" | "human" | "json" | "svg") {
         return Err(unknown_format(format, "`human`, `json` and `svg`"));
@@ -332,8 +335,14 @@ fn simulate_with(
     }
     let abort = run.abort;
     let at = |time: Time| clock.at(incident.begin + time.since(Time::ZERO));
+    let (start, end) = (clock.text(at(Time::ZERO)), clock.text(at(run.end)));
     let run =
         part(run, |time| from.is_none_or(|from| at(time) >= from) && to.is_none_or(|to| at(time) <= to));
+    if run.entries.is_empty() {
+        return Err(Failure::Failed(format!(
+            "nothing happens then: the simulation is from {start} to {end}"
+        )));
+    }
     let assumed =
         assumptions.iter().map(|what| format!("assumed: {}\n", sanitized(what))).collect::<String>();
     let out = args.text("out");
@@ -389,8 +398,14 @@ fn shrink_to(
         return output::print(&format!("kept: {claim}: {happened}\n"));
     }
     let Some(shrunk) = shrink(&incident.plan, &incident.recorded.scenario, &claim) else {
+        let why = match incident.world.has_exited {
+            true => "",
+            false => {
+                "; the supervisor still ran when the recording ended, and a simulation ends with a shutdown"
+            }
+        };
         return Err(Failure::Failed(format!(
-            "the recording breaks the sentence ({happened}), but a simulation of it does not: it cannot be shrunk"
+            "the recording breaks the sentence ({happened}), but a simulation of it does not: it cannot be shrunk{why}"
         )));
     };
     let Shrunk { scenario, facts: (left, all), .. } = shrunk;
@@ -400,7 +415,7 @@ fn shrink_to(
     let summary = format!("broken: {claim}: {happened}. {left} of {all} facts {are} needed");
     let text =
         write::text(&incident.recorded.scenario, &incident.head(clock, &[summary.clone(), String::new()]));
-    match path {
+    match path.filter(|path| *path != "-") {
         Some(path) => {
             write_new(path, &text)?;
             output::print(&format!("{}\n", sanitized(&summary)))?;

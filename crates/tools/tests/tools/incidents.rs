@@ -134,15 +134,43 @@ fn b5_another_configuration_is_played_with_the_recorded_world() {
     assert_eq!(events(&json).iter().filter(|event| *event == "bad exitFailed code 3").count(), 6);
     assert!(err(&json).contains("assumed: job cache is new"), "{}", err(&json));
     // A part of it, in the time of the recording.
-    let late =
-        run_tools(&["replay", &file, "--with", &other, "--from", "2100-01-01T00:00:00Z", "--format", "json"]);
-    assert_eq!(events(&late), Vec::<String>::new());
+    let from =
+        |time: &str| run_tools(&["replay", &file, "--with", &other, "--from", time, "--format", "json"]);
+    let late = from("2100-01-01T00:00:00Z");
+    assert_eq!(
+        (code(&late), err(&late).contains("nothing happens then: the simulation is from 20")),
+        (1, true)
+    );
+    assert_eq!(events(&from("2000-01-01T00:00:00Z")), events(&json));
     let broken = path(&run, "broken.json5");
     fs::write(&broken, "{ jobs: [{ name: 'a', exce: 'b' }] }").unwrap();
     let output = run_tools(&["replay", &file, "--with", &broken]);
     assert_eq!(code(&output), 2);
     let message = err(&output);
     assert!(message.contains("did you mean `exec`?") && message.contains("broken.json5:1:"), "{message}");
+}
+
+/// W22: the names of later replicas are not in the configuration.
+#[test]
+fn b5_replicas_that_were_added_later_do_what_they_did() {
+    let config = "{ control: { socket: '@/socket' }, jobs: [{ name: 'keep', exec: 'sleep 1000' },
+        { name: 'many', exec: ['sh', '-c', 'sleep 0.1; exit 3'], replicas: 1, restarts: 1, restartBackoff: false }] }";
+    let run = Supervisor::start(Mode::Plain, config);
+    let events_of = |text: &str| text.matches("\"source\":\"many-2\",\"code\":\"exitFailed\"").count();
+    wait_until("it runs", || out(&ask(&run, &["status"])).contains("keep"));
+    assert_eq!(code(&ask(&run, &["scale", "many=2"])), 0);
+    wait_until("many-2 has failed", || events_of(&out(&ask(&run, &["events", "--format", "json"]))) == 2);
+    let (file, config) = (path(&run, "i.cprec"), path(&run, "config.json5"));
+    assert_eq!(code(&ask(&run, &["record", "--out", &file])), 0);
+    let output = run_tools(&["replay", &file, "--with", &config, "--format", "json"]);
+    assert!(!err(&output).contains("there is no job"), "{}", err(&output));
+    let found = events(&output);
+    assert_eq!(found.iter().filter(|event| *event == "many-2 exitFailed code 3").count(), 2, "{found:?}");
+    let written = run_tools(&["replay", &file, "--scenario", "-"]);
+    let text = out(&written);
+    let minute = text.split("from ").nth(1).and_then(|rest| rest.get(..16)).unwrap_or_default();
+    // The supervisor was not told the time: no job needs it.
+    assert!(minute.starts_with("20") && text.contains(&format!("at: \"{minute}")), "{text}");
 }
 
 #[test]
