@@ -65,6 +65,8 @@ impl Failure {
             Self::Usage(_) => format!("{self}\nTry `{name} help`."),
             Self::CommandUsage(command, _) => format!("{self}\nTry `{name} help {command}`."),
         };
+        // It may have names of a file from anywhere.
+        let text = text.replace(|c: char| c.is_control() && c != '\n', "\u{fffd}");
         // If standard error is closed, the exit code still reports the failure.
         let _ = writeln!(std::io::stderr(), "{name}: {text}");
         match self {

@@ -1,4 +1,5 @@
-//! `replay`: plays a recording on the core that this program has (B4), and what its world did on others (B5). Nothing is started.
+//! `replay`: plays a recording on the core that this program has (B4), and what its world did on others (B5). Nothing
+//! is started.
 
 mod catalog;
 mod clock;
@@ -8,8 +9,6 @@ mod page;
 mod player;
 mod printing;
 mod question;
-
-use std::time::SystemTime;
 
 use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::Arguments;
@@ -21,7 +20,7 @@ use containerpilot_simulation::timeline_writer::TimelineWriter;
 
 use self::clock::Clock;
 use self::incident::Task;
-use self::player::play;
+use self::player::{end, play, times};
 use self::printing::{note, screen, unknown_format};
 use self::question::Question;
 
@@ -30,7 +29,11 @@ const MAX_BYTES: u64 = 1 << 30;
 
 pub(crate) fn replay(args: &Arguments) -> Result<(), Failure> {
     let path = args.rest.first().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
-    let task = Task::new(args)?;
+    let (task, question) = (Task::new(args)?, Question::new(args)?);
+    if task.is_none() {
+        refuse_what_is_ignored(args, question.is_some())?;
+    }
+    keep_the_recording(args, &path)?;
     let bytes = read(&path)?;
     let invalid = |why: String| Failure::InvalidInput(format!("{path}: {why}"));
     let recording = Recording::read(&bytes).map_err(|error| invalid(error.to_string()))?;
@@ -52,15 +55,7 @@ pub(crate) fn replay(args: &Arguments) -> Result<(), Failure> {
     if let Some(task) = task {
         return task.run(args, &recording, &clock);
     }
-    let question = Question::new(args)?;
     if let Some(out) = args.value("page") {
-        if args.value("at").is_some() || question.is_some() {
-            let why = "--page is for the whole recording, or for what --from and --to say: not with --at";
-            return Err(Failure::Usage(why.to_owned()));
-        }
-        if let Some(other) = ["format", "out"].into_iter().find(|name| !args.text(name).is_empty()) {
-            return Err(Failure::Usage(format!("--page writes a file of its own: not with --{other}")));
-        }
         return write_page(args, out, &recording, &clock);
     }
     match (args.value("at"), question) {
@@ -81,15 +76,40 @@ pub(crate) fn replay(args: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// When the recording ends, as far as it can be played.
-fn end(recording: &Recording<'_>, clock: &Clock) -> SystemTime {
-    let (mut replay, mut last) = (Replay::new(recording), clock.start());
-    while let Ok(Some(step)) = play(&mut replay, clock, |core, now, input, effects| {
-        core.step(now, input, effects);
-    }) {
-        last = clock.at(step.now);
+/// A page and a question do not have all options.
+fn refuse_what_is_ignored(args: &Arguments, asks: bool) -> Result<(), Failure> {
+    let given = |names: &[&'static str]| {
+        names.iter().copied().find(|name| args.value(name).is_some() || args.is_on(name))
+    };
+    let why = if args.value("page") == Some("") {
+        "--page needs the name of a file".to_owned()
+    } else if args.value("page").is_some() && (asks || args.value("at").is_some()) {
+        "--page is for the whole recording, or for what --from and --to say: not with --at".to_owned()
+    } else if args.value("page").is_some()
+        && let Some(other) = given(&["format", "out", "full"])
+    {
+        format!("--page writes a file of its own: not with --{other}")
+    } else if args.value("at").is_some()
+        && let Some(other) = given(&["from", "to", "full"])
+    {
+        format!("--at is about one time: not with --{other}")
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Usage(why))
+}
+
+/// Refuses to write over the recording.
+fn keep_the_recording(args: &Arguments, path: &str) -> Result<(), Failure> {
+    let file = |path: &str| std::fs::canonicalize(path).ok();
+    for flag in ["page", "out"] {
+        if let Some(own) = file(path)
+            && file(args.text(flag)) == Some(own)
+        {
+            return Err(Failure::Usage(format!("--{flag} names the recording: name another file")));
+        }
     }
-    last
+    Ok(())
 }
 
 fn read(path: &str) -> Result<Vec<u8>, Failure> {
@@ -102,17 +122,6 @@ fn read(path: &str) -> Result<Vec<u8>, Failure> {
         return Err(cannot(&"it is larger than 1 GiB, which no recording is"));
     }
     std::fs::read(path).map_err(|error| cannot(&error))
-}
-
-/// --from and --to.
-fn times(
-    args: &Arguments,
-    recording: &Recording<'_>,
-    clock: &Clock,
-) -> Result<(Option<SystemTime>, Option<SystemTime>), Failure> {
-    let time =
-        |flag| args.value(flag).map(|text| clock.read(flag, text, || end(recording, clock))).transpose();
-    Ok((time("from")?, time("to")?))
 }
 
 /// Writes the page.

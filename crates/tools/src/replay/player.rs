@@ -1,10 +1,12 @@
 //! Makes the steps of a recording.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::SystemTime;
 
 use containerpilot_command_line::failure::Failure;
+use containerpilot_command_line::flags::Arguments;
 use containerpilot_core::{Core, Effect, Input, Time};
-use containerpilot_recording::{Replay, Step};
+use containerpilot_recording::{Recording, Replay, Step};
 
 use super::clock::Clock;
 
@@ -34,4 +36,33 @@ pub(super) fn play(
             )))
         }
     }
+}
+
+/// When the recording ends, as far as it can be played.
+pub(super) fn end(recording: &Recording<'_>, clock: &Clock) -> SystemTime {
+    let (mut replay, mut last) = (Replay::new(recording), clock.start());
+    while let Ok(Some(step)) = play(&mut replay, clock, |core, now, input, effects| {
+        core.step(now, input, effects);
+    }) {
+        last = clock.at(step.now);
+    }
+    last
+}
+
+/// --from and --to.
+pub(super) fn times(
+    args: &Arguments,
+    recording: &Recording<'_>,
+    clock: &Clock,
+) -> Result<(Option<SystemTime>, Option<SystemTime>), Failure> {
+    let time =
+        |flag| args.value(flag).map(|text| clock.read(flag, text, || end(recording, clock))).transpose();
+    let (from, to) = (time("from")?, time("to")?);
+    if let (Some(from), Some(to)) = (from, to)
+        && from > to
+    {
+        let (from, to) = (clock.text(from), clock.text(to));
+        return Err(Failure::Usage(format!("--from is after --to: {from} and {to}")));
+    }
+    Ok((from, to))
 }

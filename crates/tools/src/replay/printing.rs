@@ -5,11 +5,11 @@ use std::io::Write;
 use containerpilot_command_line::failure::Failure;
 use containerpilot_command_line::flags::Arguments;
 use containerpilot_command_line::terminal::stdout_screen;
-use containerpilot_text::screen::Screen;
+use containerpilot_text::screen::{Screen, sanitized};
 
 /// Prints to standard error. If that is closed, the command still works.
 pub(super) fn note(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", sanitized(text));
 }
 
 pub(super) fn unknown_format(given: &str, known: &str) -> Failure {

@@ -217,6 +217,11 @@ fn b3_b4_other_files_and_versions_are_refused() {
         (&["--page", "x.html", "graph"], "--page is for the whole recording"),
         (&["--page", "x.html", "--format", "json"], "not with --format"),
         (&["--page", "x.html", "--out", "y.html"], "not with --out"),
+        (&["--page", "x.html", "--full"], "not with --full"),
+        (&["--page", ""], "--page needs the name of a file"),
+        (&["--at", "end", "status", "--from", "12:00"], "--at is about one time: not with --from"),
+        (&["--at", "end", "status", "--full"], "not with --full"),
+        (&["--from", "end", "--to", "2000-01-01T00:00:00Z"], "--from is after --to"),
         (&["--page", "/nonexistent/x.html"], "cannot write /nonexistent/x.html"),
         (&["--page", "x.html", "--to", "2000-01-01T00:00:00Z"], "nothing was recorded then"),
         (&["--at", "12:00", "graph", "--format", "json"], "unknown format `json`"),
@@ -227,12 +232,18 @@ fn b3_b4_other_files_and_versions_are_refused() {
         let output = replay(&file, words);
         assert!(code(&output) != 0 && err(&output).contains(message), "{words:?}: {}", err(&output));
     }
+    for flag in ["--page", "--out"] {
+        let output = replay(&file, &[flag, file.to_str().unwrap()]);
+        assert!(err(&output).contains("names the recording"), "{flag}: {}", err(&output));
+    }
+    assert_eq!(fs::read(&file).unwrap(), recording);
     // The first midnight after it began is not in it, unless it began at midnight.
     let begin = err(&replay(&file, &["--at", "2000-01-01T00:00:00Z", "graph"]));
     if begin.contains("T00:00:0") {
         return;
     }
-    for words in [&["--to", "00:00"][..], &["--from", "00:00"], &["--at", "00:00", "status"]] {
+    assert_eq!(code(&replay(&file, &["--from", "00:00"])), 0, "from the beginning on");
+    for words in [&["--to", "00:00"][..], &["--at", "00:00", "status"]] {
         let output = replay(&file, words);
         let message = "nothing was recorded at 00:00: the recording is from 20";
         assert!(code(&output) == 1 && err(&output).contains(message), "{words:?}: {}", err(&output));

@@ -1,5 +1,5 @@
-//! Recordings of real supervisors whose jobs are killed and whose checks, users, configurations and Consul change all the
-//! time (B1–B4). `CHAOS_RUNS=n` sets how many there are, `CHAOS_SEED=n` with which they begin.
+//! Recordings of real supervisors whose jobs are killed and whose checks, users, configurations and Consul change all
+//! the time (B1–B4). `CHAOS_RUNS=n` sets how many there are, `CHAOS_SEED=n` with which they begin.
 
 use std::fs;
 use std::path::Path;
