@@ -127,10 +127,12 @@ fn warnings(job: &str) -> Vec<String> {
 #[test]
 fn p11_raw_output_of_a_job_with_secrets_is_a_warning() {
     let raw = "`raw` output is not redacted: secrets that the process prints are shown";
+    // X16
+    let missing = "cannot read the secret `/a`: no such file or directory";
     let secrets = "secrets: { A: { file: '/a' } }";
-    assert_eq!(warnings(&format!("exec: 'a', {secrets}, logging: {{ raw: true }}")), [raw]);
+    assert_eq!(warnings(&format!("exec: 'a', {secrets}, logging: {{ raw: true }}")), [missing, raw]);
     let check = "health: { exec: 'b', interval: 1, ttl: 5, logging: { raw: true } }";
-    assert_eq!(warnings(&format!("exec: 'a', {secrets}, {check}")), [raw]);
+    assert_eq!(warnings(&format!("exec: 'a', {secrets}, {check}")), [missing, raw]);
     assert!(warnings("exec: 'a', logging: { raw: true }").is_empty());
 }
 

@@ -94,9 +94,10 @@ fn w8_backoff() {
     assert_eq!(usual, Backoff::DEFAULT);
     assert_eq!(backoff(""), Some(usual));
     assert_eq!(backoff(", restartBackoff: { max: '1m' }"), Some(Backoff { max: time(60_000), ..usual }));
+    assert_eq!(backoff(", restartBackoff: true"), Some(usual));
     assert_eq!(backoff(", restartBackoff: false"), None);
     assert_eq!(job_errors("exec: 'x', restartBackoff: { initial: '20s' }").len(), 1);
-    assert_eq!(job_errors("exec: 'x', restartBackoff: true").len(), 1);
+    assert_eq!(job_errors("exec: 'x', restartBackoff: 'on'").len(), 1);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 "use strict";
-// The page. Everything that comes from the server or from a recording is set as text or as a number, never as markup; the policy of
-// the document enforces that. The last file of the script gets the states: `live.js` from the server, `recorded.js` from the document.
+// The page. Everything that comes from the server or from a recording is set as text or as a number, never as markup;
+// the policy of the document enforces that. The last file of the script gets the states: `live.js` from the server,
+// `recorded.js` from the document.
 
 const $ = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";

@@ -26,7 +26,8 @@ function show(nth) {
     Object.assign(all, state.items);
     for (const key in state.told) told[key] = { at: state.now, sentences: state.told[key] };
   }
-  for (let at = place; at >= 0 && happened.length < 400; at--) happened.unshift(...states[at].records);
+  // A complete state has the records of those before it.
+  for (let at = place; at >= first && happened.length < 400; at--) happened.unshift(...states[at].records);
   records = [];
   byId = new Map();
   complete({ now: states[place].now, items: all, records: happened.slice(-400) });
