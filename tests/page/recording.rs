@@ -23,8 +23,9 @@ const CONFIG: &str = "{ control: { socket: '@/socket' }, jobs: [
 /// A page of a supervisor whose job `web` was stopped at the end.
 fn written() -> (Supervisor, String) {
     let mut run = Supervisor::start(Mode::Plain, CONFIG);
-    run.wait_for_line("web started");
-    run.wait_for_line("fails failed");
+    // In any order.
+    run.wait_for_lines("web started", 1);
+    run.wait_for_lines("fails failed", 1);
     let ask = |words: &[&str]| {
         let mut command = Command::new(containerpilot());
         let output = command.args(words).env("CONTAINERPILOT_SOCKET", run.file("socket")).output_in_time();
@@ -45,15 +46,21 @@ fn written() -> (Supervisor, String) {
     (run, format!("file://{}", page.display()))
 }
 
-#[test]
-fn b4_page_of_a_recording_shows_every_state_without_a_network() {
+/// The page of a recording in a browser, if there is one.
+fn opened() -> Option<(Supervisor, Browser)> {
     if !Browser::is_installed() {
-        return;
+        return None;
     }
-    let (_run, url) = written();
+    let (run, url) = written();
     let mut browser = Browser::start();
     browser.window(1300, 900, false);
     browser.open(&url);
+    Some((run, browser))
+}
+
+#[test]
+fn b4_page_of_a_recording_shows_every_state_without_a_network() {
+    let Some((_run, mut browser)) = opened() else { return };
     browser.wait("document.getElementById('live')?.textContent === 'a recording'");
     browser.wait("document.activeElement.id === 'at' && document.querySelectorAll('.node').length === 5");
     // The last state.
@@ -98,13 +105,7 @@ fn b4_page_of_a_recording_shows_every_state_without_a_network() {
 
 #[test]
 fn b4_names_in_a_recording_never_become_markup() {
-    if !Browser::is_installed() {
-        return;
-    }
-    let (_run, url) = written();
-    let mut browser = Browser::start();
-    browser.window(1300, 900, false);
-    browser.open(&url);
+    let Some((_run, mut browser)) = opened() else { return };
     browser.wait("document.querySelectorAll('.node').length === 5");
     let names = browser.eval("[...document.querySelectorAll('.node .what')].map((name) => name.textContent)");
     assert!(names.as_array().unwrap().contains(&json!(EVIL)), "{names}");
