@@ -486,11 +486,12 @@ pub const REPLAY: Command = Command {
               --page writes one HTML file that shows the recording as the live page shows a supervisor, with a slider for the \
               time. It needs no server and no network.\n\n\
               --scenario writes what the world did as a scenario: programs, checks, watches, locks and people behave as they \
-              did. `simulate` with the configuration of then shows the same events. --with FILE simulates that world with \
-              another configuration, and prints first what it has to assume. --shrink SENTENCE prints the fewest facts that \
-              break a sentence, or writes them with --scenario, with the sentence in `expect`. A sentence is `never MOMENT`, \
-              `MOMENT before 10s`, `MOMENT within 5s of MOMENT`, `JOB is STATE at 1m` or `exit with CODE`. The exit code is 0 if \
-              the recording keeps it, and 1 if it breaks it.\n\n\
+              did. `simulate` with the configuration of that time shows the same events, and a warning says what differs. \
+              --with FILE simulates that world with another configuration, and prints first what it has to assume. \
+              --shrink SENTENCE prints the fewest facts that break a sentence, or writes them with --scenario, with the \
+              sentence in `expect`. A sentence is `never MOMENT`, `MOMENT before 10s`, `MOMENT within 5s of MOMENT`, \
+              `JOB is STATE at 1m` or `exit with CODE`. The exit code is 0 if the recording keeps it, and 1 if it breaks \
+              it.\n\n\
               A recording can only be played by the version that made it.\n\n\
               For example: containerpilot-tools replay incident.cprec --at 03:12:07 explain web",
     flags: &[
